@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// accidents makes each accident happen once, at its first opportunity. An accident listed twice
-// happens twice.
+// accidents returns a function that reports whether an accident happens at a point. Each point in
+// the list causes one accident, at its first opportunity. A point that is listed twice causes two.
 func accidents(points ...string) func(point string) bool {
 	left := slices.Clone(points)
 	return func(point string) bool {
@@ -21,7 +21,7 @@ func accidents(points ...string) func(point string) bool {
 	}
 }
 
-// dice is a random source for several goroutines.
+// dice is a random source that several goroutines may use.
 type dice struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -37,7 +37,8 @@ func (d *dice) below(n int) int {
 
 func (d *dice) within(most time.Duration) time.Duration { return time.Duration(d.below(int(most))) }
 
-// luck makes accidents happen at random points, no more than the given number.
+// luck returns a function that reports at random whether an accident happens. At most the given
+// number of accidents happens.
 func (d *dice) luck(most int) func(point string) bool {
 	return func(string) bool {
 		if most == 0 || d.below(40) > 0 {

@@ -11,36 +11,36 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Breaker configures when automatic retries stop, so that a dependency that is down does not use up
-// the attempts of letters. A breaker looks at the last Of letters that were sent within Window and
-// have a known outcome. Retries stop when CameBack per cent of these letters came back. A letter
-// counts once, however often it was sent.
+// Breaker configures when automatic retries stop. This keeps a dependency that is down from using
+// up the attempts of letters. A breaker looks at the last Of letters that were sent within Window
+// and whose outcome is known. If CameBack per cent of these letters came back, retries stop. A
+// letter counts once, however often it was sent.
 //
-// Retries stop for one group of a queue. Once mostGroups groups of a queue have stopped, they stop
-// for the whole queue. The group or queue then rests, and after that Probe letters are sent as a
-// probe. If most of the probe comes back, the group or queue rests for twice as long. Otherwise its
-// letters are sent at a rising rate.
+// Retries stop for one group of a queue. If mostGroups groups of the queue have stopped, retries
+// stop for the whole queue. The group or the queue then rests. After the rest, Probe letters are
+// sent as a probe. If most of the probe comes back, the group or the queue rests for twice as long.
+// Otherwise its letters are sent at a rising rate.
 type Breaker struct {
-	CameBack float64 // per cent; 0 = never
-	Of       int     // letters
+	CameBack float64 // per cent of the last Of letters; 0 = retries never stop
+	Of       int     // number of letters that are looked at
 	Window   time.Duration
 	Probe    int
-	GiveUp   time.Duration // a letter that is held back dies this long after a notice about it; 0 = never
+	GiveUp   time.Duration // a letter that is still held back dies this long after the time at which its retries should have ended; 0 = never
 }
 
 const (
 	restFirst  = time.Minute      // rest before the first probe; no rest is longer than Window
-	probeQuiet = 30 * time.Second // minimum time without a return after which a probe is quiet; the maximum is the watch window
-	rampFirst  = 1.0              // letters per second at first, after a probe that stayed quiet
-	rampSteps  = 60               // doublings of the rate in one window: every 10 s in a window of 10 minutes
-	rampMost   = 1000.0           // letters per second at which a queue without a rate has recovered
-	rampOf     = 10               // number of letters whose outcome decides while the rate rises
-	mostTries  = 20_000           // maximum number of letters of a circuit with an open outcome; the oldest are forgotten
-	mostGroups = 5                // number of tripped groups of a queue from which the whole queue counts as failing
+	probeQuiet = 30 * time.Second // minimum time without a return after which a probe is quiet; the watch window is the maximum
+	rampFirst  = 1.0              // letters per second at the beginning of the rise, after a probe that stayed quiet
+	rampSteps  = 60               // number of times that the rate doubles in one window: every 10 s in a window of 10 minutes
+	rampMost   = 1000.0           // letters per second at which a queue without a rate of its own has recovered
+	rampOf     = 10               // number of letters that decide while the rate rises
+	mostTries  = 20_000           // maximum number of letters that a circuit counts; the oldest are forgotten
+	mostGroups = 5                // number of tripped groups at which the whole queue counts as failing
 )
 
-// breakers holds the breakers of one broker. The states of the breakers are recorded. The counts
-// are not, so a new process starts counting again.
+// breakers contains the breakers of one broker. Their states are recorded in the store. Their
+// counts are not recorded, so a new process starts to count again.
 type breakers struct {
 	o      Breaker
 	broker string
@@ -48,37 +48,39 @@ type breakers struct {
 	watch  time.Duration
 
 	mu       sync.Mutex
-	circuits map[string]map[deadletter.GroupID]*circuit // by queue; group 0 = the whole queue
+	circuits map[string]map[deadletter.GroupID]*circuit // by queue, then by group; group 0 = the whole queue
 	where    map[deadletter.ID]spot
-	changes  []change // not recorded yet
+	changes  []change // changes that are not recorded yet
 }
 
-// circuit is the breaker of one group of a queue, or of the whole queue. State "" means closed.
+// circuit is the breaker of one group of a queue, or of the whole queue. If State is "", the
+// breaker is closed, so it holds back no letter.
 type circuit struct {
 	deadletter.Breaker
 	tries   []try
-	base    int // number of tries[0]
-	newest  int // number of the newest letter that came back; -1 = none
+	base    int // number of the first letter in tries
+	newest  int // number of the newest letter that came back; -1 = no letter came back
 	slowest time.Duration
-	probes  map[deadletter.ID]bool // letters of the running probe, and whether they came back
+	probes  map[deadletter.ID]bool // letters of the running probe; true = the letter came back
 }
 
 type try struct {
 	id   deadletter.ID
 	at   time.Time
 	back bool
-	void bool // the letter did not reach the queue, or the same letter was sent again
+	void bool // not counted, because the letter did not reach the queue or was sent again
 }
 
-// spot locates the newest entry of a letter among the counted letters.
+// spot is the place of a letter among the letters that a circuit counts. If the letter was sent
+// more than once, it is the place of its last send.
 type spot struct {
 	circuit *circuit
 	number  int
 }
 
-// change is a change to record.
+// change is a change of a breaker that the store must record.
 type change struct {
-	breaker deadletter.Breaker // State "" = closed
+	breaker deadletter.Breaker // if State is "", the breaker is closed
 	notice  *deadletter.Notice
 }
 
@@ -99,7 +101,7 @@ func (b *breakers) circuit(queue string, group deadletter.GroupID) *circuit {
 	return c
 }
 
-// forget removes a circuit. The circuit then counts as closed, with no letters counted.
+// forget removes a circuit and the letters that it counted. Its breaker then counts as closed.
 func (b *breakers) forget(c *circuit) {
 	for _, t := range c.tries {
 		if b.where[t.id].circuit == c {
@@ -112,8 +114,9 @@ func (b *breakers) forget(c *circuit) {
 	}
 }
 
-// guarded returns the groups of a queue whose breakers are not closed, in order. If the breaker of
-// the whole queue is not closed, it decides for all groups, and guarded returns none.
+// guarded returns the groups of a queue whose breakers are not closed, in ascending order. If the
+// breaker of the whole queue is not closed, guarded returns none, because that breaker decides for
+// all groups.
 func (b *breakers) guarded(queue string) []deadletter.GroupID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,9 +134,10 @@ func (b *breakers) guarded(queue string) []deadletter.GroupID {
 	return groups
 }
 
-// allow returns the limits for a group, or for the whole queue. The result probe is the number of
-// letters that may be sent as a probe. It is 0 if no letters may be sent, and -1 if only the rate
-// limits them. The rate may be infinite.
+// allow returns the limits of one group, or of the whole queue if group is 0. The result probe is
+// the number of letters that may be sent as a probe. If it is 0, no letter may be sent. If it is
+// -1, only the result rate limits the letters. The rate is in letters per second and may be
+// infinite.
 func (b *breakers) allow(queue string, group deadletter.GroupID, now time.Time) (probe int, rate float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -149,13 +153,14 @@ func (b *breakers) allow(queue string, group deadletter.GroupID, now time.Time) 
 	return 0, 0
 }
 
-// ramp returns the current rate of a recovering circuit.
+// ramp returns the current rate of a circuit whose rate rises, in letters per second.
 func (b *breakers) ramp(c *circuit, now time.Time) float64 {
 	return rampFirst * math.Pow(2, max(0, rampSteps*float64(now.Sub(c.Since))/float64(b.o.Window)))
 }
 
 // sent counts a letter that is about to be sent. The parameter at is the time when the letter
-// reaches its queue: either now, or when it leaves its wait queue.
+// reaches its queue. For a letter that waits in the broker first, this is the end of its wait. For
+// any other letter, it is now.
 func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID, probe bool, now, at time.Time) {
 	if b.o.CameBack <= 0 {
 		return
@@ -176,7 +181,7 @@ func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID
 	b.where[id] = spot{c, c.base + len(c.tries)}
 	c.tries = append(c.tries, try{id: id, at: at})
 	switch {
-	case !probe, c.State == deadletter.GuardTripped && now.Before(c.Until): // the breaker tripped just now
+	case !probe, c.State == deadletter.GuardTripped && now.Before(c.Until): // not a probe, or the breaker has just tripped again
 	case c.State == deadletter.GuardTripped, c.State == deadletter.GuardProbing:
 		if c.State != deadletter.GuardProbing {
 			c.State, c.Since, c.Until, c.probes = deadletter.GuardProbing, now, time.Time{}, map[deadletter.ID]bool{}
@@ -187,14 +192,14 @@ func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID
 	}
 }
 
-// trim forgets the letters that were sent too long ago to be significant.
+// trim forgets the letters that were sent before the window began.
 func (b *breakers) trim(c *circuit, now time.Time) {
 	for len(c.tries) > 0 && now.Sub(c.tries[0].at) > b.o.Window {
 		b.drop(c)
 	}
 }
 
-// drop forgets the letter that was sent earliest.
+// drop forgets the letter that was sent first.
 func (b *breakers) drop(c *circuit) {
 	if s := b.where[c.tries[0].id]; s.circuit == c && s.number == c.base {
 		delete(b.where, c.tries[0].id)
@@ -203,7 +208,7 @@ func (b *breakers) drop(c *circuit) {
 	c.base++
 }
 
-// void removes a letter that did not reach its queue from the count.
+// void takes a letter that did not reach its queue out of the count.
 func (b *breakers) void(id deadletter.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -224,8 +229,8 @@ func (b *breakers) find(id deadletter.ID) (*circuit, *try) {
 	return s.circuit, &s.circuit.tries[s.number-s.circuit.base]
 }
 
-// back counts letters that came back. It trips a breaker if too many of its letters came back: see
-// judge.
+// back counts letters that came back. If too many of the last letters came back, it trips their
+// breaker (see judge).
 func (b *breakers) back(ids []deadletter.ID, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -251,17 +256,18 @@ func (b *breakers) back(ids []deadletter.ID, now time.Time) {
 	}
 }
 
-// judge trips a breaker if CameBack per cent of the last letters came back. The parameter of is
-// their number. The last of them is the newest letter that came back. A queue is first in, first
-// out, so letters sent before that letter have most likely reached a worker as well.
+// judge trips a breaker if CameBack per cent of the last letters came back. The parameter of is the
+// number of letters to look at. The last of these letters is the newest letter that came back. A
+// queue is first in, first out, so letters that were sent before that letter have most likely
+// reached a worker too.
 func (b *breakers) judge(c *circuit, of int, now time.Time) {
 	sent, back := 0, 0
 	for n := c.newest - c.base; n >= 0 && sent < of; n-- {
 		t := c.tries[n]
-		if t.at.Before(c.Since) { // sent before the breaker tripped
+		if t.at.Before(c.Since) { // the letter was sent before the breaker tripped
 			break
 		}
-		if t.void || t.at.After(now) { // the letter waits in the broker
+		if t.void || t.at.After(now) { // the letter does not count, or still waits in the broker
 			continue
 		}
 		if now.Sub(t.at) > b.o.Window {
@@ -298,9 +304,9 @@ func (b *breakers) trip(c *circuit, why string, now time.Time) {
 	b.tripQueue(c.Origin.Queue, now)
 }
 
-// tripQueue trips the breaker of a whole queue when mostGroups of its groups have tripped, because
-// then the queue itself fails. The breakers of its groups are closed, so that there is one report
-// for the queue.
+// tripQueue trips the breaker of a whole queue if at least mostGroups of its groups have tripped.
+// The queue itself then fails. tripQueue closes the breakers of the groups, so that people get one
+// report for the queue.
 func (b *breakers) tripQueue(queue string, now time.Time) {
 	var open []*circuit
 	tripped := 0
@@ -323,12 +329,14 @@ func (b *breakers) tripQueue(queue string, now time.Time) {
 	b.trip(b.circuit(queue, 0), fmt.Sprintf("almost all letters of %d of its groups came back", tripped), now)
 }
 
-// quiet returns the time for which letters of a queue have to stay away to count as consumed.
+// quiet returns how long a letter must stay away to count as consumed.
 func (b *breakers) quiet(c *circuit) time.Duration { return min(max(probeQuiet, 2*c.slowest), b.watch) }
 
-// recovered reports whether enough letters have stayed away for long enough. Only letters sent
-// since the rate began to rise count. It also returns true if there were no letters to send during
-// a whole window.
+// recovered reports whether the rate of a circuit has risen for long enough. It looks at the first
+// rampOf letters that reached the queue since the rate began to rise. It returns true if the last
+// of them reached the queue at least as long ago as quiet returns. Without such a letter, it
+// returns true after a whole window. It does not check whether these letters came back, because
+// judge trips the breaker if too many did.
 func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	n, last := 0, c.Since
 	for _, t := range c.tries {
@@ -342,7 +350,8 @@ func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	return now.Sub(last) >= b.quiet(c)
 }
 
-// probed decides what a probe means, once its outcome is known.
+// probed decides what follows from a probe, once enough of its letters came back or the probe
+// stayed quiet for long enough.
 func (b *breakers) probed(c *circuit, now time.Time) {
 	back := 0
 	for _, came := range c.probes {
@@ -360,8 +369,9 @@ func (b *breakers) probed(c *circuit, now time.Time) {
 	}
 }
 
-// tick ends probes that stayed quiet, and ends the rise of rates that have reached the full rate.
-// It returns the changes to record. The function full returns the full rate of a queue.
+// tick looks at all breakers. A probe that stayed quiet ends, and a rate that has risen to the full
+// rate ends its rise. The function full returns the full rate of a queue, in letters per second.
+// tick returns the changes to record.
 func (b *breakers) tick(now time.Time, full func(queue string) float64) []change {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -375,7 +385,8 @@ func (b *breakers) tick(now time.Time, full func(queue string) float64) []change
 	return changes
 }
 
-// tend is like tick, but for one circuit. The parameter full is the full rate of its queue.
+// tend does what tick does, for one circuit. The parameter full is the full rate of its queue, in
+// letters per second.
 func (b *breakers) tend(c *circuit, now time.Time, full float64) {
 	if c.Since.After(now) { // the clock was set back
 		c.Since = now
@@ -387,7 +398,7 @@ func (b *breakers) tend(c *circuit, now time.Time, full float64) {
 		}
 	case deadletter.GuardProbing:
 		b.probed(c, now)
-	case deadletter.GuardTripped: // limits the rest, whatever the clock does
+	case deadletter.GuardTripped: // limits the rest, even if the clock is set back
 		if latest := now.Add(b.o.Window); c.Until.After(latest) {
 			c.Until = latest
 		}
@@ -398,23 +409,24 @@ func (b *breakers) tend(c *circuit, now time.Time, full float64) {
 	}
 }
 
-// close closes a breaker, so that all letters can be sent again.
+// close closes a breaker, so that it no longer holds back letters.
 func (b *breakers) close(c *circuit, why string) {
 	c.State, c.Why = "", why
 	b.changes = append(b.changes, change{breaker: c.Breaker})
 	b.forget(c)
 }
 
-// restoreChanges puts back changes that could not be recorded.
+// restoreChanges keeps changes that the store could not record, so that the next tick returns them
+// again.
 func (b *breakers) restoreChanges(changes []change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.changes = append(changes, b.changes...)
 }
 
-// adopt takes over the recorded states at startup, and after a person has resumed retries. It does
-// nothing while changes wait to be recorded. A breaker that no longer holds back any letters is
-// closed when its probe is due.
+// adopt takes over the recorded states when dlo starts, and after a person has resumed retries.
+// While changes wait to be recorded, it does nothing. A breaker that holds back no letter any more
+// is closed when its probe is due.
 func (b *breakers) adopt(recorded []deadletter.Breaker, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -426,7 +438,7 @@ func (b *breakers) adopt(recorded []deadletter.Breaker, now time.Time) {
 		c := b.circuit(r.Origin.Queue, r.Group)
 		seen[c] = true
 		switch {
-		case c.State == "" && r.State == deadletter.GuardProbing: // probe of another process: its outcome is unknown
+		case c.State == "" && r.State == deadletter.GuardProbing: // this probe belongs to another process, so its outcome is unknown
 			c.Breaker = r
 			c.State, c.Until = deadletter.GuardTripped, r.Since.Add(r.Wait)
 		case c.State == "", r.State == deadletter.GuardRamping && c.State != deadletter.GuardRamping:

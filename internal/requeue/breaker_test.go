@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// lab is the breaker of group 7 in queue "sms", with a clock controlled by the test.
+// lab is the breaker of group 7 in the queue "sms". The test controls its clock.
 type lab struct {
 	t    *testing.T
 	b    *breakers
@@ -51,8 +51,8 @@ func (l *lab) want(s deadletter.GuardState) {
 	}
 }
 
-// A breaker trips when almost all of the recent letters came back, but only once it has seen enough
-// letters.
+// TestABreakerTripsWhenAlmostAllComeBack checks that a breaker trips when almost all of the last
+// letters came back. It must not trip before it has seen enough letters.
 func TestABreakerTripsWhenAlmostAllComeBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -81,8 +81,8 @@ func TestABreakerTripsWhenAlmostAllComeBack(t *testing.T) {
 	}
 }
 
-// Letters sent after the newest letter that came back do not count, because they have not reached a
-// worker yet.
+// TestLettersOnTheirWaySayNothing checks that letters sent after the newest letter that came back
+// do not count. They have not reached a worker yet.
 func TestLettersOnTheirWaySayNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -93,7 +93,8 @@ func TestLettersOnTheirWaySayNothing(t *testing.T) {
 	l.want(deadletter.GuardTripped)
 }
 
-// Letters that came back too late or never reached their queue are not counted.
+// TestOldAndUnsentLettersAreNotCounted checks that a breaker does not count letters that came back
+// too late, or that never reached their queue.
 func TestOldAndUnsentLettersAreNotCounted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -110,8 +111,9 @@ func TestOldAndUnsentLettersAreNotCounted(t *testing.T) {
 	l.want("")
 }
 
-// A dependency is down for eight hours at night. The queue is probed less and less often. One
-// notice is sent. In the morning, the rate rises.
+// TestANightWithADeadDependency simulates a dependency that is down for eight hours at night. The
+// breaker must probe the queue less and less often, and one notice must be sent. In the morning,
+// the rate must rise.
 func TestANightWithADeadDependency(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -134,7 +136,7 @@ func TestANightWithADeadDependency(t *testing.T) {
 			l.want(deadletter.GuardTripped)
 		}
 	}
-	if probes < 45 || probes > 55 { // probes after 1, 2, 4 and 8 minutes, then every 10 minutes
+	if probes < 45 || probes > 55 { // probes after 1, 2, 4 and 8 minutes, and then every 10 minutes
 		t.Errorf("%d probes in a night", probes)
 	}
 	for n := 0; n <= 0; {
@@ -178,7 +180,8 @@ func TestANightWithADeadDependency(t *testing.T) {
 	}
 }
 
-// While the rate rises, fewer letters are enough to trip the breaker, and the next rest is longer.
+// TestARelapseTripsSooner checks a breaker whose rate rises. Fewer letters must be enough to trip
+// it, and its next rest must be longer.
 func TestARelapseTripsSooner(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -196,8 +199,9 @@ func TestARelapseTripsSooner(t *testing.T) {
 	}
 }
 
-// A new process takes over the recorded state. A probe whose letters the new process does not know
-// does not count. After a person resumes a tripped queue, the rate of the queue rises slowly.
+// TestWhatIsRecordedIsTakenOver checks that a new process takes over the recorded state. A probe of
+// an earlier process must not count, because the new process does not know its letters. After a
+// person resumes a tripped queue, the rate of the queue must rise slowly.
 func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -218,7 +222,8 @@ func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 	l.want("")
 }
 
-// A clock that is set back does not make a queue rest longer than the maximum rest.
+// TestABreakerOutlivesAClockThatIsSetBack checks that a queue never rests longer than the maximum
+// rest, even if the clock is set back.
 func TestABreakerOutlivesAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -230,7 +235,8 @@ func TestABreakerOutlivesAClockThatIsSetBack(t *testing.T) {
 	}
 }
 
-// A breaker of 0 per cent never trips. If it had tripped before, it holds nothing back.
+// TestABreakerCanBeOff checks that a breaker of 0 per cent never trips. If it had tripped before,
+// it must hold back nothing.
 func TestABreakerCanBeOff(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -246,8 +252,9 @@ func TestABreakerCanBeOff(t *testing.T) {
 	l.want("")
 }
 
-// Time alone does not close a breaker. Letters must be sent and must not come back, unless there
-// are no letters for a whole window.
+// TestARampEndsWithLettersThatStayAway checks that time alone does not close a breaker. Letters
+// must be sent and must not come back. If there are no letters for a whole window, the breaker must
+// close.
 func TestARampEndsWithLettersThatStayAway(t *testing.T) {
 	t.Parallel()
 	ramp := func() *lab {
@@ -271,12 +278,14 @@ func TestARampEndsWithLettersThatStayAway(t *testing.T) {
 	l.want(deadletter.GuardRamping)
 	l.tick(10 * time.Second)
 	l.want("")
-	// Letters that came back before the breaker closed no longer count.
+	// Letters that came back before the breaker closed no longer count. One more return must therefore
+	// not trip the breaker.
 	l.b.back(l.send(1, false), l.now)
 	l.want("")
 }
 
-// A letter that waits in the broker does not count as a letter that stayed away.
+// TestABreakerDoesNotCountWhatWaitsInTheBroker checks that a letter that still waits in the broker
+// does not count as a letter that stayed away.
 func TestABreakerDoesNotCountWhatWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -288,8 +297,8 @@ func TestABreakerDoesNotCountWhatWaitsInTheBroker(t *testing.T) {
 	l.want(deadletter.GuardTripped)
 }
 
-// A letter counts once, however often it was sent and came back. If there are only a few letters,
-// they therefore keep their exact schedule.
+// TestABreakerCountsLetters checks that a letter counts once, however often it was sent and came
+// back. If there are only a few letters, they must therefore keep their schedule.
 func TestABreakerCountsLetters(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -307,7 +316,8 @@ func TestABreakerCountsLetters(t *testing.T) {
 	l.want(deadletter.GuardTripped)
 }
 
-// A failing group holds back no other group of its queue, unless five groups have tripped.
+// TestFiveGroupsTripTheirQueue checks that a failing group does not hold back other groups of its
+// queue. Only five tripped groups must trip the whole queue.
 func TestFiveGroupsTripTheirQueue(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -360,8 +370,8 @@ func TestFiveGroupsTripTheirQueue(t *testing.T) {
 	}
 }
 
-// A breaker that no longer holds back any letter is closed when its probe is due. A breaker that
-// holds back letters waits for the probe.
+// TestABreakerOfNothingCloses checks breakers whose probe is due. A breaker that holds back no
+// letter must close, and a breaker that holds back letters must stay tripped.
 func TestABreakerOfNothingCloses(t *testing.T) {
 	t.Parallel()
 	for waits, want := range []deadletter.GuardState{"", deadletter.GuardTripped} {

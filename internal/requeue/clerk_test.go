@@ -9,16 +9,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// clerk is one dlo process: the store and the broker of its dispatcher. After the death of the
-// process, nothing that it does has any effect.
+// clerk is one dlo process, as the store and the broker that its dispatcher uses. After the process
+// was killed, its calls have no effect.
 type clerk struct {
 	requeue.Store
 	*desk
 	dispatcher *requeue.Dispatcher
 	stop       context.CancelFunc
 	dead       bool
-	failed     bool // the outcomes of letters could not be recorded
-	out        int  // messages without a response
+	failed     bool // true if the outcomes of letters could not be recorded
+	out        int  // number of messages without a response
 }
 
 var (
@@ -26,7 +26,7 @@ var (
 	errStore = errors.New("the store is away")
 )
 
-// die kills the process like kill -9.
+// die kills the process as kill -9 would.
 func (c *clerk) die() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *clerk) die() {
 	c.stop()
 }
 
-// drop releases everything that a stopped process holds.
+// drop releases all letters that a stopped process holds.
 func (c *clerk) drop() {
 	for n, who := range c.hands {
 		if who == c {
@@ -60,7 +60,8 @@ func (c *clerk) strikes(point string) bool {
 	return !c.dead && c.fate(point)
 }
 
-// fails returns an error if the store fails at this point.
+// fails returns an error if the process is dead, or if an accident makes the store fail at this
+// point.
 func (c *clerk) fails(ctx context.Context, what string) error {
 	if time.Since(c.began) > 24*time.Hour {
 		panic("dlo does not stop")
@@ -74,11 +75,11 @@ func (c *clerk) fails(ctx context.Context, what string) error {
 		c.note("fail to %s", what)
 		return errStore
 	}
-	return ctx.Err() // The caller no longer waits for the store.
+	return ctx.Err() // The context is done, so the caller no longer waits for the store.
 }
 
-// ClaimDue checks that no process already holds a claimed letter, and that no person has paused the
-// retries of the letter.
+// ClaimDue claims letters from the store. It checks that no process already holds a claimed letter,
+// and that nobody has paused the retries of the letter.
 func (c *clerk) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
 	if err := c.fails(ctx, "claim"); err != nil {
 		return nil, err
@@ -113,10 +114,10 @@ func (c *clerk) took(claimed []deadletter.Due) {
 	}
 }
 
-// Publish checks that at most in_flight messages of a process have no response, and that the broker
-// has a mark of each message's claim. If a message may have arrived, its copy must be sent alone
-// and under the same token. A letter may get another token only if no copy under its last token can
-// have arrived.
+// Publish publishes messages to the wire and checks them. At most in_flight messages of the process
+// may have no response, and the broker must have a mark of each message's claim. If an earlier copy
+// of a letter may have arrived, the next copy must be sent alone and under the same token. A letter
+// may get another token only if no copy under its last token can have arrived.
 func (c *clerk) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
 	c.mu.Lock()
 	if c.dead {
@@ -154,7 +155,7 @@ func (c *clerk) sends(p *deadletter.Publishing) {
 	}
 	before := c.wire.of(last)
 	switch {
-	case before.arrived == 0 && !before.doubted: // a message that was rejected or not sent may be sent as if for the first time
+	case before.arrived == 0 && !before.doubted: // no copy can have arrived, so the letter may be sent as if for the first time
 	case p.Token == last && !p.Alone:
 		c.t.Errorf("letter %d is sent again, and not alone", n)
 	case p.Token != last:
@@ -173,7 +174,8 @@ func (c *clerk) sends(p *deadletter.Publishing) {
 	c.note("send %d%s", n, how)
 }
 
-// Mark checks that each claim ends once, and that a letter is requeued only with a confirm.
+// Mark records marks in the store. It checks that each claim ends once, and that a letter becomes
+// requeued only with a confirm.
 func (c *clerk) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	if err := c.fails(ctx, "mark"); err != nil {
 		c.mu.Lock()

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// clock detects when the machine's clock is set while the process runs.
+// clock detects that somebody sets the clock of the machine while the process runs.
 type clock struct {
 	wall   time.Time
 	steady time.Time
-	began  bool // the clock was compared with the last time in the store
-	back   bool // the clock was set back, and waiting letters were not moved forward yet
+	began  bool // true once the clock was compared with the last time in the store
+	back   bool // true while the clock was set back and waiting letters were not moved forward yet
 }
 
-const jump = time.Minute // a smaller change is not a jump
+const jump = time.Minute // smaller changes of the clock are ignored
 
-// jumped returns the amount by which the clock was set since the last call. It returns 0 if the
-// change is too small to be a jump.
+// jumped returns by how much the clock was set since the last call. It returns 0 if the change is
+// smaller than jump.
 func (c *clock) jumped(wall time.Time) time.Duration {
 	steady := time.Now()
 	was := *c
@@ -31,9 +31,9 @@ func (c *clock) jumped(wall time.Time) time.Duration {
 	return by
 }
 
-// OnTime shortens waits after the clock was set back, whether this happens now or happened while
-// dlo was down. Without OnTime, letters would wait for longer than any rule allows. The letters are
-// sent at the rate of their queue, as after any downtime.
+// OnTime makes letters due earlier if the clock was set back while dlo runs or while it was down.
+// Otherwise such letters would wait longer than any rule allows. They are sent at the rate of their
+// queue, as after any downtime.
 func (d *Dispatcher) OnTime(ctx context.Context) error {
 	now := d.o.Now()
 	by := d.clock.jumped(now)

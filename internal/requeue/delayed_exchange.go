@@ -7,10 +7,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// delayedExchange uses dlo.wait.delayed, an exchange of type x-delayed-message. The exchange holds
-// each letter for the time in the header x-delay, on the one node that accepted the letter. An
-// exchange cannot route to the default exchange, so a queue behind this exchange immediately passes
-// on the letters that it receives. Letters that wait in the exchange cannot be counted or listed.
+// delayedExchange lets letters wait in dlo.wait.delayed, an exchange of type x-delayed-message. The
+// exchange holds each letter for the time in the header x-delay, on the one node that accepted the
+// letter. An exchange cannot route to the default exchange. A queue behind this exchange therefore
+// receives the letters and passes them on immediately. Letters that wait in the exchange cannot be
+// counted or listed.
 type delayedExchange struct{}
 
 func (delayedExchange) place(time.Duration) deadletter.Wait {

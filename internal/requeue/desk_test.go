@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// desk is a store and a broker, with the dlo processes that run between them one after the other.
-// It records what the processes do and checks it against docs/reliability.md (clerk_test.go).
+// desk is a store and a broker. The dlo processes that use them run one after the other. desk
+// records what the processes do, and checks it against docs/reliability.md (clerk_test.go).
 type desk struct {
 	t       *testing.T
 	books   books
@@ -24,30 +24,31 @@ type desk struct {
 	options requeue.Options
 	rules   rules.Set
 	began   time.Time
-	fate    func(point string) bool // reports whether the accident of a point happens now
+	fate    func(point string) bool // reports whether an accident happens at this point now
 
 	mu      sync.Mutex
-	now     *clerk // the running process
+	now     *clerk // the process that runs now
 	numbers map[deadletter.ID]int
-	letters []*item        // letters by number, from 1
-	hands   map[int]*clerk // the process that holds each letter
+	letters []*item        // letters in the order of their numbers, which begin with 1
+	hands   map[int]*clerk // number of a letter -> the process that holds it
 	tokens  map[int][]deadletter.Token
-	claims  map[int]int64   // the claim that last took each letter
-	used    map[int]int     // confirmed attempts
-	paused  map[string]bool // queues whose retries are paused
-	stopped map[int]bool    // groups whose retries are paused
+	claims  map[int]int64   // number of a letter -> the claim that took it last
+	used    map[int]int     // number of a letter -> its confirmed attempts
+	paused  map[string]bool // queue -> true if its retries are paused
+	stopped map[int]bool    // group -> true if its retries are paused
 	log     []string
 }
 
-// books is a desk's store.
+// books is the store of a desk.
 type books interface {
 	requeue.Store
-	open() // begins a process
+	open() // called when a process starts
 	pause(queue string, group int, on bool)
 	look(i *item) (state deadletter.State, attempts int)
 }
 
-// newDesk returns a desk with a store in memory. The letters become due one after the other.
+// newDesk returns a desk with a store in memory. By default, the letters become due one after the
+// other.
 func newDesk(t *testing.T, letters ...*item) *desk {
 	s := &shelf{letters: letters, paused: map[string]bool{}, stopped: map[int]bool{}}
 	d := &desk{
@@ -79,7 +80,7 @@ func newDesk(t *testing.T, letters ...*item) *desk {
 
 func (d *desk) shelf() *shelf { return d.books.(*shelf) }
 
-// letters returns n due letters.
+// letters returns n letters with default values.
 func letters(n int) []*item {
 	list := make([]*item, n)
 	for i := range list {
@@ -92,7 +93,7 @@ func (d *desk) note(format string, args ...any) {
 	d.log = append(d.log, fmt.Sprintf(format, args...))
 }
 
-// course returns the log of everything since the last call.
+// course returns what the log has recorded since the last call.
 func (d *desk) course() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,7 +102,7 @@ func (d *desk) course() string {
 	return text
 }
 
-// open starts a process.
+// open starts a process and returns it.
 func (d *desk) open() *clerk {
 	d.books.open()
 	c := &clerk{Store: d.books, desk: d, stop: func() {}}
@@ -111,7 +112,8 @@ func (d *desk) open() *clerk {
 	return c
 }
 
-// doubt starts a process and kills it after it has sent all letters.
+// doubt starts a process and kills it while it publishes a batch, so that the letters of this batch
+// are in doubt.
 func (d *desk) doubt() {
 	c := d.open()
 	ctx, stop := context.WithCancel(d.t.Context())
@@ -122,7 +124,7 @@ func (d *desk) doubt() {
 	d.course()
 }
 
-// run runs a process until ctx ends or the process is killed.
+// run runs a process until ctx is done or the process is killed.
 func (d *desk) run(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -141,7 +143,7 @@ func (d *desk) run(ctx context.Context) {
 	c.drop()
 }
 
-// kill kills the running process.
+// kill kills the process that runs now.
 func (d *desk) kill() {
 	d.mu.Lock()
 	c := d.now
@@ -151,7 +153,8 @@ func (d *desk) kill() {
 	}
 }
 
-// pause pauses or resumes the retries of a queue, or of one of its groups.
+// pause pauses or resumes the retries of a queue. If group is not 0, it does so for this group
+// only.
 func (d *desk) pause(queue string, group int, on bool) {
 	d.books.pause(queue, group, on)
 	d.mu.Lock()
@@ -171,8 +174,9 @@ func (d *desk) done() bool {
 	})
 }
 
-// check checks that each letter is requeued or held. A requeued letter must have arrived, under one
-// token only. The attempts of a letter must be its confirmed attempts.
+// check fails the test unless each letter is requeued or held. A requeued letter must have arrived,
+// under one token only. The number of attempts of a letter must be the number of its confirmed
+// attempts.
 func (d *desk) check() {
 	for _, i := range d.letters {
 		state, attempts := d.books.look(i)

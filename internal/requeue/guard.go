@@ -9,10 +9,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// CameBack reports to the breakers that letters came back.
+// CameBack tells the breakers that the given letters came back.
 func (d *Dispatcher) CameBack(ids []deadletter.ID) { d.breakers.back(ids, d.o.Now()) }
 
-// Guard records the state changes of the breakers, and adopts the decisions of people about them.
+// Guard records the changes of the breakers in the store. It then takes over the states in the
+// store, which include the decisions of people.
 func (d *Dispatcher) Guard(ctx context.Context) error {
 	changes := d.breakers.tick(d.o.Now(), d.highest)
 	for i, c := range changes {

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// mark turns an outcome into the mark to record.
+// mark returns the mark to record for the outcome of an attempt.
 func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadletter.Outcome) deadletter.Mark {
 	m := deadletter.Mark{Letter: due.Letter.ID, Token: o.Token, Outcome: o.Kind, Detail: o.Detail, Channels: d.o.Rules.Set().Told(due.Letter.Rule)}
 	now := d.o.Now()
@@ -17,8 +17,8 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 	}
 	switch {
 	case due.Attempt.Outcome == deadletter.OutcomeInDoubt && (o.Kind == deadletter.OutcomeUnsent || o.Kind == deadletter.OutcomeNacked || p.Wait != nil && o.Kind != deadletter.OutcomeConfirmed):
-		// This copy did not arrive, and the fate of the copy before it is unknown. The next copy
-		// therefore has the same token.
+		// This copy did not arrive, but an earlier copy may have arrived. The next copy therefore has the
+		// same token.
 		m.Outcome, m.Resend, m.DueAt = deadletter.OutcomeInDoubt, true, now.Add(d.o.Nack.delay(due.Attempt.Sends-1))
 		if o.Kind == deadletter.OutcomeUnsent {
 			m.DueAt = now.Add(unsentAgain)
@@ -73,14 +73,14 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 	return m
 }
 
-// watching returns the time for which a letter is watched. The rule of the letter decides. If it
-// does not set a time, the configuration decides.
+// watching returns how long letters of a rule are watched. If the rule sets no time, the time of
+// the configuration applies.
 func (d *Dispatcher) watching(rule string) time.Duration {
 	return cmp.Or(d.o.Rules.Set().Of(rule).Watch, d.o.Watch)
 }
 
-// inDoubt returns the treatment of a letter whose reply was lost. The rule of the letter decides.
-// If it does not set a treatment, the configuration decides.
+// inDoubt returns the treatment of a letter whose reply was lost. If the rule of the letter sets no
+// treatment, that of the configuration applies.
 func (d *Dispatcher) inDoubt(due *deadletter.Due) InDoubt {
 	return cmp.Or(InDoubt(d.o.Rules.Set().Of(due.Letter.Rule).InDoubt), d.o.InDoubt)
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A message identifies its letter and attempt. Harmful properties are left out, and the history
-// lists them. If a person edited the properties, the expiration is not left out.
+// TestWhatIsSent checks the message that is sent. It must identify its letter and attempt. Harmful
+// properties must be left out, and the history must list them. If a person edited the properties,
+// the expiration must stay.
 func TestWhatIsSent(t *testing.T) {
 	t.Parallel()
 	deaths := []any{deadletter.Table{"queue": "sms", "reason": "rejected", "count": int64(2), "exchange": "events", "routing-keys": []any{"k"}}}
@@ -18,7 +19,7 @@ func TestWhatIsSent(t *testing.T) {
 		name       string
 		attempts   int // number of earlier attempts
 		revision   int
-		mirror     bool // whether the rule requires it
+		mirror     bool // true if the rule sets mirror_x_death
 		expiration string
 		deaths     []any
 		detail     string

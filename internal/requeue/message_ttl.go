@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// messageTTL uses one queue, dlo.wait.ttl, in which each letter has its own expiration. The broker
-// checks only the head of the queue. A letter behind another letter that waits longer is therefore
-// delayed until the other letter leaves (3.10.8, 4.0.5, 4.3.6).
+// messageTTL lets letters wait in one queue, dlo.wait.ttl, in which each letter has its own
+// expiration. The broker checks only the head of the queue. A letter behind another letter that
+// waits longer therefore stays until the other letter has left (3.10.8, 4.0.5, 4.3.6).
 type messageTTL struct{}
 
 func (messageTTL) place(time.Duration) deadletter.Wait {

@@ -5,13 +5,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts attempts.
+// Metrics counts attempts in Prometheus counters.
 type Metrics struct {
 	attempts *prometheus.CounterVec
 	queues   deadletter.Labels
 }
 
-// NewMetrics registers the collectors of requeue.
+// NewMetrics registers the counters of this package.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "dlo_attempts_total",
@@ -21,8 +21,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// count counts an attempt on a letter that died in queue. An attempt that was never sent, because
-// there was no connection, does not count.
+// count counts an attempt on a letter that died in the given queue. An attempt that was never sent,
+// because there was no connection, does not count.
 func (m *Metrics) count(queue string, outcome deadletter.OutcomeKind) {
 	switch outcome {
 	case deadletter.OutcomeUnsent:

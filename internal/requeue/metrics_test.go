@@ -10,7 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Attempts are counted by outcome. An attempt that was never sent does not count.
+// TestAttemptsAreCounted checks that attempts are counted by outcome. An attempt that was never
+// sent must not count.
 func TestAttemptsAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

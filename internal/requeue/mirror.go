@@ -2,9 +2,9 @@ package requeue
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// mirrored returns x-death as a 3.10 broker would have continued it. It is for workers that read
-// x-death themselves. Since 4.0, the broker starts again from 1 with each publish. dlo never reads
-// the header back.
+// mirrored returns x-death as RabbitMQ 3.10 would have continued it. It is for workers that read
+// x-death themselves. Since 4.0, RabbitMQ starts to count from 1 again with each publish. dlo never
+// reads this header back.
 func mirrored(due *deadletter.Due) []any {
 	l := &due.Letter
 	death := deadletter.Table{

@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// note writes the progress of the store to the broker and to a note beside the store. It does so
-// before any letter that the store has claimed is sent. One of the two records is enough. The error
-// gives the reason why nothing may be sent.
+// note records the progress of the store in the broker and in a note beside the store's file. The
+// dispatcher calls it before it sends letters that the store has claimed. One of the two records is
+// enough. If it returns an error, nothing may be sent.
 func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
 	at := d.store.Progress()
 	beside := make(chan error, 1)
@@ -35,8 +35,8 @@ func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
 	return deadletter.Noted{Broker: d.o.Broker, VHost: d.o.VHost, Claims: at.Claims}, nil
 }
 
-// noteThere writes the mark of a broker. If it cannot write the mark, the result "without" says
-// whether letters may be sent anyway.
+// noteThere writes the mark of the store to the broker. If that fails, the result "without" says
+// whether letters may be sent without the mark.
 func (d *Dispatcher) noteThere(ctx context.Context, at deadletter.Progress) (err error, without bool) {
 	p := &d.proof
 	p.mu.Lock()

@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// People are notified of a letter that its queue has rejected three times in a row. They are also
-// notified of a queue that has rejected every letter for an hour. Once the queue accepts a letter,
-// its hour starts again.
+// TestRefusalsAreTold checks two notices. One is about a letter that its queue has rejected three
+// times in a row. The other is about a queue that has rejected every letter for an hour. After the
+// queue accepts a letter, the hour must begin again.
 func TestRefusalsAreTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,8 +42,8 @@ func TestRefusalsAreTold(t *testing.T) {
 			}
 			got = append(got, told)
 		}
-		// The first five are the notices after 0, 20, 40, 60 and 80 minutes. Letter 2 is accepted
-		// after 90 minutes, and the other attempts follow later.
+		// The first five entries are the rejections after 0, 20, 40, 60 and 80 minutes. Letter 2 is
+		// accepted after 90 minutes, and the other attempts follow.
 		want := []string{"nobody", "nobody", "nacks main sms[oncall]", "nacking main sms[oncall]", "nacking main sms[oncall]", "nobody", "nobody", "nobody", "nobody"}
 		if !slices.Equal(got, want) {
 			t.Errorf("\n got %q\nwant %q", got, want)

@@ -12,24 +12,25 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// end is the fate of a letter.
+// end is the expected fate of a letter.
 type end struct {
 	State    deadletter.State
 	In       time.Duration // time until the letter is due, is sent again, or is no longer watched
-	Attempts int           // attempts used
+	Attempts int           // number of attempts that are used
 	Nacks    int
 }
 
-// The effect of a broker's response on a letter is the one in the table in docs/reliability.md.
+// TestWhatAnAnswerDoes checks what the response of a broker does to a letter. The effect must be
+// the one in the table in docs/reliability.md.
 func TestWhatAnAnswerDoes(t *testing.T) {
 	t.Parallel()
-	const first, second, most = 10 * time.Second, 20 * time.Second, time.Minute // back-off delays
+	const first, second, most = 10 * time.Second, 20 * time.Second, time.Minute // delays of the back-off
 	for _, c := range []struct {
 		name   string
 		rule   rules.Rule
-		hold   bool // letters in doubt are held
+		hold   bool // true if letters in doubt are held
 		nacks  int  // number of earlier rejections
-		doubt  bool // an earlier copy is in doubt
+		doubt  bool // true if an earlier copy is in doubt
 		answer deadletter.OutcomeKind
 		mark   deadletter.Mark
 		end    end

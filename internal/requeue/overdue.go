@@ -2,13 +2,13 @@ package requeue
 
 import "context"
 
-// overdueChunk is how many letters are marked as overdue, or given up, in one transaction.
+// overdueChunk is the maximum number of letters that one transaction marks as overdue or gives up.
 const overdueChunk = 500
 
-// Overdue reports letters that still wait although their retries should be over. It gives up a
-// letter that a breaker has held back for too long after such a report. A broker that is
-// unreachable or accepts nothing is reported separately. Its letters get their full time again once
-// the broker accepts messages.
+// Overdue reports letters that still wait although their retries should have ended. If a breaker
+// still holds a letter back for Breaker.GiveUp after that, Overdue gives the letter up. While the
+// broker is unreachable or accepts no messages, Overdue does nothing, because dlo reports that
+// problem separately. The time of these letters starts again once the broker accepts messages.
 func (d *Dispatcher) Overdue(ctx context.Context) error {
 	status := d.broker.Status()
 	if !status.Connected || status.Blocked != "" {

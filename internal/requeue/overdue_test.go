@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// The running dispatcher gives up letters that a breaker has held back for too long, in
-// transactions of 500. It gives up no letters if the breaker is off or if the configuration forbids
-// it.
+// TestTheDispatcherGivesUp checks that the running dispatcher gives up letters that a breaker has
+// held back for too long, in transactions of 500. If the breaker is off, or if the configuration
+// forbids it, no letter may be given up.
 func TestTheDispatcherGivesUp(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -10,20 +10,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Automatic retries leave a queue at its rate. A burst has at most as many letters as the rate
-// allows in a fifth of a second. A time without letters does not allow a larger burst. A rule may
-// have its own rate. The rate does not hold back letters that people requeue, or letters that are
-// sent again because they are in doubt.
+// TestTheRateOfAQueue checks that automatic retries leave a queue at its rate. A burst must have at
+// most the letters of a fifth of a second, even after a time without letters. A rule may have its
+// own rate. The rate must not hold back letters that people requeue, or letters in doubt.
 func TestTheRateOfAQueue(t *testing.T) {
 	t.Parallel()
 	ten := 10.0
 	for _, c := range []struct {
 		name    string
 		rate    float64
-		rule    *float64 // rate of the rule that every other letter has
+		rule    *float64 // rate of the rule to which every other letter belongs
 		people  int      // people requeue one of every n letters; 0 = none
 		doubted bool
-		sent    string // letters sent immediately, after 0.1 s, after 1 s, after 10 s
+		sent    string // number of letters sent immediately, after 0.1 s, after 1 s and after 10 s
 	}{
 		{"ten a second", 10, nil, 0, false, "2 1 2 2"},
 		{"one in two seconds", 0.5, nil, 0, false, "1 0 0 1"},

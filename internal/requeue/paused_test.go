@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A pause holds back the automatic retries of a queue or group until people resume them. Letters
-// that people requeue are still sent. Letters that were already being sent when the pause began are
-// finished.
+// TestPausedRetriesStay checks that a pause holds back the automatic retries of a queue or group
+// until people resume them. Letters that people requeue must still be sent. Letters whose sending
+// began before the pause must be finished.
 func TestPausedRetriesStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,40 +8,40 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// proof is the evidence that the store is not an older copy of itself and may therefore send. It
-// consists of the broker's mark of the store and the note beside the store's file. It is checked
-// again for each connection, because the connection may lead to another broker.
+// proof contains the evidence that the store is not an older copy of itself, so that letters may be
+// sent. The evidence is the mark of the store in the broker, and the note beside the store's file.
+// dlo checks it again for each connection, because a connection may lead to another broker.
 type proof struct {
 	mu       sync.Mutex
-	session  int64     // broker session in which a mark was read that proves that the store may send
-	judged   bool      // a check over some connection has shown that the store may send
-	trouble  int64     // broker session in which the mark cannot be read or written
-	since    time.Time // start of the failures, over this connection and earlier ones
+	session  int64     // number of the broker session in which a mark proved that letters may be sent
+	judged   bool      // true once a check over any connection has shown that letters may be sent
+	trouble  int64     // number of the broker session in which the mark cannot be read or written; 0 = none
+	since    time.Time // when the failures began, over this connection and earlier ones
 	next     time.Time // time of the next try
 	problems map[deadletter.ProblemKind]deadletter.Problem
 }
 
 const (
-	markWait  = 30 * time.Second // time without a mark, after which only the note beside the store decides
+	markWait  = 30 * time.Second // after this time without a mark, only the note beside the store decides
 	markAsk   = 5 * time.Second  // timeout of one request
-	markAgain = 30 * time.Second // time between two tries, once letters are sent without a mark
+	markAgain = 30 * time.Second // time between two tries while letters are sent without a mark
 )
 
-// verdict is the conclusion about a store that follows from a mark and a note.
+// verdict is what a mark and a note say about the age of a store.
 type verdict int
 
 const (
 	proven   verdict = iota // the store is as new as the recorded progress
 	restored                // the store is older than the recorded progress
 	replaced                // the broker is older than the store, or a different one
-	unproved                // nothing is left to compare with
+	unproved                // no evidence is left
 )
 
-// judge compares the memory of a store with the mark of a broker, following the table in
-// docs/reliability.md. A nil mark means that the broker has none.
+// judge compares what the store remembers with the mark in the broker. It follows the table in
+// docs/reliability.md. If mark is nil, the broker has no mark.
 func judge(m *deadletter.Remembered, mark *deadletter.Progress) verdict {
 	if mark != nil && mark.Store != m.Store {
-		mark = nil // another store wrote the mark
+		mark = nil // another store wrote this mark
 	}
 	switch {
 	case mark != nil && mark.Claims > m.Claims:
@@ -58,8 +58,8 @@ func judge(m *deadletter.Remembered, mark *deadletter.Progress) verdict {
 	return unproved
 }
 
-// proven reports whether letters may be sent now. If the store turns out to be a copy, the function
-// puts the letters that may already have been sent on hold before it returns.
+// proven reports whether letters may be sent now. If the store is an older copy, it first holds the
+// letters that may already have been sent.
 func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 	p := &d.proof
 	p.mu.Lock()
@@ -72,7 +72,7 @@ func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	m.Beside = m.Beside || p.judged // this process remembers an earlier proof
+	m.Beside = m.Beside || p.judged // this process has already seen a proof
 	if p.trouble == session && now.Before(p.next) {
 		return p.sendsWithoutMark(now) && judge(&m, nil) != unproved, nil
 	}
@@ -95,7 +95,8 @@ func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// applyVerdict carries out the verdict about a mark.
+// applyVerdict judges the store by its mark and carries out the verdict. It reports whether letters
+// may be sent now.
 func (d *Dispatcher) applyVerdict(ctx context.Context, m *deadletter.Remembered, mark *deadletter.Progress, session int64) (bool, error) {
 	p, now := &d.proof, d.o.Now()
 	delete(p.problems, deadletter.ProblemNoProgress)
@@ -121,8 +122,8 @@ func (d *Dispatcher) applyVerdict(ctx context.Context, m *deadletter.Remembered,
 	return true, nil
 }
 
-// askPeople asks people whether the store is current. It then checks every second whether they have
-// replied.
+// askPeople asks people whether the store is current. After that, dlo checks every second whether
+// somebody has answered.
 func (d *Dispatcher) askPeople(ctx context.Context, m *deadletter.Remembered) error {
 	now := d.o.Now()
 	d.proof.next = now.Add(time.Second)
@@ -134,8 +135,8 @@ func (d *Dispatcher) askPeople(ctx context.Context, m *deadletter.Remembered) er
 	return d.store.Unproved(ctx, d.o.Broker, d.o.VHost, true)
 }
 
-// afterProof waits until the store was judged. Before that, the fate of letters that the store
-// considers requeued is unknown.
+// afterProof waits until a check has shown that letters may be sent. Until then, the fate of
+// letters that the store considers requeued is unknown.
 func (d *Dispatcher) afterProof(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.proof.mu.Lock()
@@ -151,7 +152,8 @@ func (d *Dispatcher) afterProof(ctx context.Context) {
 	}
 }
 
-// markFailed remembers that the mark could not be read or written over a connection.
+// markFailed records that the mark could not be read or written over a connection, and sets the
+// time of the next try.
 func (p *proof) markFailed(session int64, now time.Time) {
 	if p.trouble == 0 {
 		p.since = now
@@ -163,8 +165,8 @@ func (p *proof) markFailed(session int64, now time.Time) {
 	}
 }
 
-// sendsWithoutMark reports whether letters are sent without a mark because none was available for
-// markWait.
+// sendsWithoutMark reports whether letters may be sent without a mark, because no mark was
+// available for markWait.
 func (p *proof) sendsWithoutMark(now time.Time) bool {
 	return p.trouble != 0 && now.Sub(p.since) >= markWait
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// said is the time for which a broker is reported as older than the store.
+// said is how long dlo reports that a broker is older than the store.
 const said = 24 * time.Hour
 
-// say adds a problem. If a problem of the same kind exists already, the start time of that problem
-// is kept.
+// say adds a problem. If there is already a problem of the same kind, it replaces that problem and
+// keeps its start time.
 func (p *proof) say(now time.Time, problem deadletter.Problem) {
 	problem.Since = now
 	if was, ok := p.problems[problem.Kind]; ok {
@@ -19,8 +19,8 @@ func (p *proof) say(now time.Time, problem deadletter.Problem) {
 	p.problems[problem.Kind] = problem
 }
 
-// Problems returns the problems with the store's progress record that keep letters from being sent,
-// or from being sent safely.
+// Problems returns the problems with the mark and the note of the store. Such a problem stops
+// sending, or makes it less safe.
 func (d *Dispatcher) Problems() []deadletter.Problem {
 	p := &d.proof
 	p.mu.Lock()
@@ -57,7 +57,8 @@ func (d *Dispatcher) replaced(mark *deadletter.Progress) deadletter.Problem {
 	}
 }
 
-// unnoted is the problem that the mark of a broker cannot be read or written.
+// unnoted returns the problem that the mark in the broker cannot be read or written. The parameter
+// verb is "read" or "written".
 func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
@@ -67,8 +68,8 @@ func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
 	}
 }
 
-// nowhere is the problem that nothing is sent, because the progress cannot be recorded in the
-// broker or beside the store.
+// nowhere returns the problem that nothing is sent, because the progress can be recorded neither in
+// the broker nor beside the store.
 func (d *Dispatcher) nowhere(err error) deadletter.Problem {
 	p := d.unnoted("written", err)
 	p.Severity = deadletter.SeverityPage

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// beside returns the path of the note beside a store.
+// beside returns the path of the note beside a store's file.
 func beside(t *testing.T, path string) string {
 	t.Helper()
 	found, err := filepath.Glob(path + ".progress-????????")
@@ -40,7 +40,9 @@ func (s *station) closed() (file, note []byte, mark *deadletter.Progress) {
 	return file, note, s.broker.mark
 }
 
-// opened starts a process with the files of an earlier one.
+// opened starts a process on the files of an earlier process. The parameter file is the content of
+// the store, and the parameter note is the content of the note beside it. If note is nil, there is
+// no note.
 func (s *station) opened(file, note []byte) {
 	s.t.Helper()
 	path := s.store.Path()
@@ -65,9 +67,9 @@ func (s *station) opened(file, note []byte) {
 	s.start()
 }
 
-// TestARestoredStoreNeverSendsSilently copies a store and lets it continue. It then restores the
-// copy or removes the notes, following the table in docs/reliability.md. A letter that people
-// release from the copy is sent under the token of its first attempt.
+// TestARestoredStoreNeverSendsSilently copies a store and lets the store continue. It then restores
+// the copy or removes the notes, as in the table in docs/reliability.md. A letter that people
+// release from the copy must be sent under the token of its first attempt.
 func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 	t.Parallel()
 	const (
@@ -90,7 +92,7 @@ func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 		{true, gone, kept, false, true, ""},
 		{true, old, kept, false, true, ""},
 		{true, kept, gone, false, true, deadletter.ProblemBrokerReplaced},
-		{true, kept, old, false, true, ""}, // the copy knows no later mark
+		{true, kept, old, false, true, ""}, // the copy does not know the later marks
 		{false, kept, gone, true, false, deadletter.ProblemBrokerReplaced},
 		{false, kept, old, true, false, deadletter.ProblemBrokerReplaced},
 		{false, kept, mine, true, false, deadletter.ProblemBrokerReplaced},
@@ -147,7 +149,8 @@ func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 	}
 }
 
-// answered makes a person answer the question whether a store of unknown age is a copy.
+// answered answers the question whether a store of unknown age is a copy, as a person would. It
+// then checks how many letters are sent.
 func (s *station) answered(copied bool) {
 	s.t.Helper()
 	before := len(s.broker.ids)
@@ -171,8 +174,9 @@ func (s *station) answered(copied bool) {
 	}
 }
 
-// released releases all letters of a copy. The parameter before is the number of these letters that
-// had already been sent. The first ten of them were sent before the copy was made.
+// released releases all letters of a copy and checks their tokens. The parameter before is the
+// number of these letters that were sent earlier. The first ten of them were sent before the copy
+// was made.
 func (s *station) released(before int) {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -192,7 +196,7 @@ func (s *station) released(before int) {
 	for i, id := range s.broker.ids[before:] {
 		under, was := s.broker.under[before+i], first[id]
 		switch {
-		case slices.Contains(s.broker.ids[:10], id): // the copy knows the attempt on this letter, so this is the next attempt
+		case slices.Contains(s.broker.ids[:10], id): // the copy knows the first attempt on this letter, so this is the next attempt
 			if under == was {
 				s.t.Errorf("letter %s is sent once more under the token of an attempt that was confirmed", id.Short())
 			}
@@ -208,9 +212,9 @@ func (s *station) released(before int) {
 	}
 }
 
-// TestLettersWaitForTheirMark checks that nothing is sent before the mark was read over a
-// connection, and that no letter is sent before the mark covers its claim. After half a minute
-// without a response, the note beside the store decides, if it exists.
+// TestLettersWaitForTheirMark checks that no letter is sent before the mark was read over a
+// connection. No letter may be sent before the mark covers its claim. After half a minute without a
+// response, the note beside the store must decide, if it exists.
 func TestLettersWaitForTheirMark(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -229,7 +233,7 @@ func TestLettersWaitForTheirMark(t *testing.T) {
 	if len(list) != 1 || list[0].Kind != deadletter.ProblemNoProgress {
 		t.Errorf("problems: %+v", list)
 	}
-	s.broker.session++ // the mark is requested again over a new connection
+	s.broker.session++ // over a new connection, dlo must read the mark again
 	asked := s.broker.asked
 	s.run(10 * time.Second)
 	if n := len(s.broker.ids); n != 55 || s.broker.asked == asked {
@@ -246,7 +250,7 @@ func TestLettersWaitForTheirMark(t *testing.T) {
 }
 
 // TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside checks a store whose mark cannot be
-// read and which has no note beside it. Nothing is sent, and people are asked.
+// read and which has no note beside it. No letter may be sent, and people must be asked.
 func TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -268,8 +272,8 @@ func TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside(t *testing.T) {
 	}
 }
 
-// TestWithoutAnyNoteNothingIsSent checks that letters wait if neither the broker nor the disk
-// accepts a note.
+// TestWithoutAnyNoteNothingIsSent checks that letters wait while neither the mark in the broker nor
+// the note on the disk can be written.
 func TestWithoutAnyNoteNothingIsSent(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -293,5 +297,5 @@ func TestWithoutAnyNoteNothingIsSent(t *testing.T) {
 	}
 }
 
-// anyPlace allows an operation on all letters.
+// anyPlace allows an operation for letters of every origin.
 func anyPlace(deadletter.Origin) error { return nil }

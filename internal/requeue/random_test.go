@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// Accidents happen to dlo, its store and its broker, in any order. Whatever happens, each letter
-// arrives or is held for a person, and the clerk (clerk_test.go) sees no violation of the rules for
+// TestEachLetterArrivesOrIsHeld causes random accidents to dlo, its store and its broker. Each
+// letter must arrive, or must be held for a person. The clerk (clerk_test.go) checks the rules for
 // sending.
 func TestEachLetterArrivesOrIsHeld(t *testing.T) {
 	t.Parallel()
@@ -26,10 +26,11 @@ func TestEachLetterArrivesOrIsHeld(t *testing.T) {
 	}
 }
 
-// calm is the time from the start of a schedule after which no more faults are injected.
+// calm is the time from the start of a schedule until the last accident.
 const calm = 5 * time.Second
 
-// schedule sends letters that become due one after the other, with random responses and accidents.
+// schedule runs letters that become due one after the other, with random responses and accidents.
+// It returns what happened.
 func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	dice := newDice(seed)
 	waits := dice.below(3) == 0
@@ -53,14 +54,14 @@ func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	d.options.InDoubt = []requeue.InDoubt{requeue.Republish, requeue.Republish, requeue.Hold}[dice.below(3)]
 	d.fate = dice.luck(dice.below(12))
 	d.wire.takes = waits
-	pauses := newDice(seed) // a separate source: workers are alike, so the order in which they draw does not matter
+	pauses := newDice(seed) // a separate source, because the order in which the workers draw from it is random but has no effect
 	d.wire.ready = func() time.Duration { return pauses.within(time.Millisecond) }
 	d.wire.latency = func() time.Duration { return dice.within(time.Second) }
 	d.wire.answer = func(*deadletter.Publishing) answer { return anyAnswer(dice) }
 	if change != nil {
 		change(d)
 	}
-	for range dice.below(3) { // A connection is lost, the retries of a queue or group are paused, or dlo is killed.
+	for range dice.below(3) { // Each time, a connection is lost, the retries of a queue or group are paused, or dlo is killed.
 		from := dice.within(calm)
 		to := from + dice.within(calm-from)
 		i := list[dice.below(len(list))]
@@ -101,7 +102,7 @@ func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	return course
 }
 
-// anyAnswer picks a random response to a message. Two in three responses are confirms.
+// anyAnswer returns a random response to a message. Two of three responses are confirms.
 func anyAnswer(dice *dice) answer {
 	kinds := []deadletter.OutcomeKind{
 		deadletter.OutcomeReturned, deadletter.OutcomeNacked, deadletter.OutcomeNacked, deadletter.OutcomeRefused, deadletter.OutcomeInDoubt, deadletter.OutcomeInDoubt, deadletter.OutcomeUnsent,

@@ -11,25 +11,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// bucket paces the automatic retries of one queue, so that overdue letters do not leave in one
-// burst.
+// bucket limits the rate of the automatic retries of one lane, so that overdue letters do not leave
+// in one burst.
 type bucket struct {
 	tokens float64
 	at     time.Time
 }
 
-// burst is the fraction of one second's letters that may leave in one burst.
+// burst is the size of the largest burst, as a fraction of the letters of one second.
 const burst = 0.2
 
 // lane is a set of letters that share one rate. In each queue, the letters of all rules without a
-// rate of their own share one lane (rule ""). If a rule has its own rate, its letters in the queue
-// form a lane of their own. While a breaker lets the rate rise, its letters also share a lane.
+// rate of their own share the lane with rule "". The letters of a rule with its own rate have a
+// lane of their own. While a breaker lets the rate rise, its letters also share a lane.
 type lane struct {
 	queue, rule string
 	group       deadletter.GroupID
 }
 
-// rate returns how many automatic retries per second a lane may send; +Inf = no limit.
+// rate returns how many automatic retries per second a lane may send. If there is no limit, it
+// returns +Inf.
 func (d *Dispatcher) rate(queue, rule string) float64 {
 	rate := d.o.Rate
 	if own := d.o.Rules.Set().Of(rule).Rate; rule != "" && own != nil {
@@ -43,8 +44,8 @@ func (d *Dispatcher) rate(queue, rule string) float64 {
 	return rate
 }
 
-// allow returns how many automatic retries a lane may send now. The result probe says whether they
-// are the probe of a breaker.
+// allow returns how many automatic retries a lane may send now. The result probe is true if these
+// letters are the probe of a breaker.
 func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool) {
 	n, bound := d.breakers.allow(queue, 0, now)
 	if n >= 0 {
@@ -53,8 +54,8 @@ func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool
 	return min(d.fill(lane{queue: queue, rule: rule}, d.rate(queue, rule), now), d.fill(lane{queue: queue, rule: ramping}, bound, now)), false
 }
 
-// shares returns how many letters the breakers of a queue's groups allow now. A group that is not
-// in the result has no limit.
+// shares returns how many letters of each group the breakers of a queue allow now. Groups that are
+// not in the result have no limit.
 func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare {
 	var shares []deadletter.GroupShare
 	for _, group := range d.breakers.guarded(queue) {
@@ -68,11 +69,12 @@ func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare
 	return shares
 }
 
-// ramping takes the place of the rule's name in a lane while a breaker lets the rate rise. All
-// lanes of the queue, or all letters of the group, share this lane.
+// ramping takes the place of the rule in a lane while a breaker lets the rate rise. All lanes of
+// the queue share this lane. If the breaker belongs to a group, all letters of the group share it.
 const ramping = "\x00"
 
-// fill returns how many letters the bucket of a lane allows now.
+// fill adds the tokens for the time since the last call to the bucket of a lane. It returns how
+// many letters the bucket allows now.
 func (d *Dispatcher) fill(l lane, rate float64, now time.Time) int {
 	if math.IsInf(rate, 1) {
 		delete(d.rates, l)
@@ -84,14 +86,14 @@ func (d *Dispatcher) fill(l lane, rate float64, now time.Time) int {
 		b = &bucket{tokens: most, at: now}
 		d.rates[l] = b
 	}
-	if passed := now.Sub(b.at).Seconds(); passed > 0 { // a clock that goes back adds nothing
+	if passed := now.Sub(b.at).Seconds(); passed > 0 { // if the clock was set back, no tokens are added
 		b.tokens += passed * rate
 	}
 	b.tokens, b.at = min(most, b.tokens), now
 	return int(b.tokens)
 }
 
-// spend takes one letter of a group from all the buckets that apply to it.
+// spend takes one token from each bucket that applies to a letter.
 func (d *Dispatcher) spend(queue, rule string, group deadletter.GroupID) {
 	passed := []lane{{queue: queue, rule: rule}, {queue: queue, rule: ramping}}
 	if group != 0 {
@@ -104,7 +106,7 @@ func (d *Dispatcher) spend(queue, rule string, group deadletter.GroupID) {
 	}
 }
 
-// highest returns the highest rate of a queue's lanes.
+// highest returns the highest rate of all lanes of a queue, in letters per second.
 func (d *Dispatcher) highest(queue string) float64 {
 	rate := d.rate(queue, "")
 	for _, rule := range d.o.Rules.Set().Paced() {
@@ -113,7 +115,7 @@ func (d *Dispatcher) highest(queue string) float64 {
 	return rate
 }
 
-// nacking records the time since which a queue has rejected every letter.
+// nacking records since when each queue has rejected every letter.
 type nacking struct {
 	mu    sync.Mutex
 	since map[string]time.Time
@@ -134,8 +136,7 @@ func (n *nacking) over(queue string) {
 	delete(n.since, queue)
 }
 
-// depths caches queue depths for a few seconds, because the depth is needed for every letter that
-// is sent.
+// depths caches the depth of each queue for a few seconds, because every sent letter needs it.
 type depths struct {
 	facts func(ctx context.Context, queue string) deadletter.QueueFacts
 	mu    sync.Mutex
@@ -143,15 +144,15 @@ type depths struct {
 }
 
 type depth struct {
-	ready int // -1 = unknown
+	ready int // number of ready messages; -1 = unknown
 	at    time.Time
 }
 
 const depthAge = 5 * time.Second
 
-// of returns how many messages were ready in a queue a few seconds ago at most. It returns nil if
-// that number is unknown. The request runs outside the publishing path, which never waits for it.
-// The first letters of a burst may therefore have no depth.
+// of returns how many messages were ready in a queue at most a few seconds ago. If the number is
+// unknown, it returns nil. It requests the number in the background, so that publishing never
+// waits. The first letters of a burst may therefore have no depth.
 func (d *depths) of(queue string, now time.Time) *int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

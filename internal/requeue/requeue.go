@@ -1,7 +1,7 @@
-// Package requeue is the only publishing path. An automatic retry, a click and a bulk action all
-// become scheduled letters. The dispatcher claims these letters, publishes them to the tail of
-// their origin queue and marks them. It commits the intent before it sends anything. A letter is
-// requeued only after the broker's confirm.
+// Package requeue contains the only code that publishes letters. An automatic retry, a click and a
+// bulk action all become scheduled letters. The dispatcher claims scheduled letters, publishes them
+// to the tail of their origin queue and marks them. It commits the intent before it sends a letter.
+// A letter becomes requeued only after the broker's confirm.
 package requeue
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Store is the part of the store that the dispatcher uses.
+// Store contains the methods of the store that the dispatcher uses.
 type Store interface {
 	ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error)
-	NextDue(ctx context.Context, now time.Time) (time.Time, error) // zero = nothing waits
+	NextDue(ctx context.Context, now time.Time) (time.Time, error) // returns the zero time if no letter waits
 	ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Due, error)
 	Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error
 	Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error)
@@ -51,35 +51,36 @@ type Broker interface {
 	Status() deadletter.BrokerStatus
 
 	Session() int64 // number of the connection that Publish uses; 0 = none
-	// ReadMark returns nil if there is no mark. If a mark is expected, it looks more than once.
+	// ReadMark returns the mark of a store, or nil if the broker has none. If a mark is expected, it
+	// looks more than once.
 	ReadMark(ctx context.Context, store string, expected bool) (*deadletter.Progress, error)
 	WriteMark(ctx context.Context, session int64, p deadletter.Progress) error // returns nil once the broker has confirmed the mark
 }
 
-// InDoubt is the treatment of a letter whose reply was lost.
+// InDoubt is what dlo does with a letter whose reply was lost.
 type InDoubt string
 
 const (
-	Republish InDoubt = "republish" // sent again with the same token, so at least once
-	Hold      InDoubt = "hold"      // never sent twice automatically; a person decides
+	Republish InDoubt = "republish" // sends the letter again with the same token, so it arrives at least once
+	Hold      InDoubt = "hold"      // never sends the letter twice automatically; a person decides
 )
 
 // Nack is the back-off of letters that their queue rejects. A rejection does not use up an attempt.
 type Nack struct {
 	First, Max  time.Duration
-	NoticeAfter int           // number of rejections of one letter in a row after which a notice is sent
-	NoticeAge   time.Duration // how long a queue may reject every letter before a notice is sent; 0 = no notice
+	NoticeAfter int           // number of rejections of one letter in a row after which people get a notice
+	NoticeAge   time.Duration // people get a notice after a queue has rejected every letter for this long; 0 = no notice
 }
 
 // Options are the settings of a Dispatcher.
 type Options struct {
-	Broker   string // name
+	Broker   string // name of the broker
 	VHost    string
 	InFlight int
-	Rate     float64       // automatic retries per second and queue, unless Rates or a rule says otherwise; 0 = no limit
-	Rates    []rules.Rate  // by queue; the first match applies
+	Rate     float64       // automatic retries per second in each queue, unless Rates or a rule says otherwise; 0 = no limit
+	Rates    []rules.Rate  // rates by queue; the first match applies
 	Watch    time.Duration // watch window, unless a rule says otherwise
-	InDoubt  InDoubt       // treatment, unless a rule says otherwise
+	InDoubt  InDoubt       // treatment of letters in doubt, unless a rule says otherwise
 	MaxBody  int
 	Nack     Nack
 	Breaker  Breaker
@@ -87,7 +88,7 @@ type Options struct {
 	Targets  *rules.Targets
 	Now      func() time.Time
 	Log      *slog.Logger
-	Crash    func(point string) // called at the named points; nil in production
+	Crash    func(point string) // called at the named crash points; nil in production
 	Metrics  *Metrics
 }
 
@@ -98,9 +99,9 @@ type Dispatcher struct {
 	o      Options
 	wake   chan struct{}
 
-	doubting atomic.Bool // a worker is processing doubtful letters
+	doubting atomic.Bool // true while a worker processes letters in doubt
 
-	mu     sync.Mutex // one claim at a time
+	mu     sync.Mutex // held during a claim, so that there is one claim at a time
 	rates  map[lane]*bucket
 	places places
 	depth  depths
@@ -108,8 +109,8 @@ type Dispatcher struct {
 	breakers *breakers
 	nacking  nacking
 	proof    proof
-	clock    clock  // used by OnTime, which one goroutine calls
-	sights   sights // used by EndWatches, which one goroutine calls
+	clock    clock  // used only by OnTime, which one goroutine calls
+	sights   sights // used only by EndWatches, which one goroutine calls
 }
 
 // New returns a Dispatcher. Call Run to start it.
@@ -126,7 +127,7 @@ func New(store Store, broker Broker, o Options) *Dispatcher {
 	}
 }
 
-// Wake makes the dispatcher look for letters that are due.
+// Wake makes the dispatcher look for due letters immediately.
 func (d *Dispatcher) Wake() {
 	for range workers {
 		select {
@@ -137,16 +138,16 @@ func (d *Dispatcher) Wake() {
 }
 
 const (
-	doubtful = 16                     // doubtful letters that are sent together, each alone on a channel
+	doubtful = 16                     // maximum number of letters in doubt in one batch; each is sent alone on a channel
 	workers  = 2                      // one worker commits while the other waits for confirms; together they have at most InFlight letters unconfirmed
-	tick     = 200 * time.Millisecond // time between two checks for due letters
-	soonest  = 25 * time.Millisecond  // time until the next check, if something is known to be due sooner
-	trouble  = time.Second            // pause after a store error
+	tick     = 200 * time.Millisecond // longest time between two checks for due letters
+	soonest  = 25 * time.Millisecond  // shortest time between two checks for due letters
+	trouble  = time.Second            // pause after an error of the store
 )
 
-// Run publishes until ctx ends, and then waits for the letters in flight.
+// Run publishes letters until ctx is done. It then waits for the letters that have no response yet.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	for d.Guard(ctx) != nil { // no letter leaves before it is known which queues are held back
+	for d.Guard(ctx) != nil { // no letter may leave before the states of the breakers are known
 		select {
 		case <-time.After(trouble):
 		case <-ctx.Done():
@@ -193,8 +194,8 @@ func (d *Dispatcher) work(ctx context.Context) {
 	}
 }
 
-// rest returns the time until the dispatcher checks for due letters again. This is the time until
-// the next letter is due, but at least soonest and at most tick.
+// rest returns how long a worker rests until it checks for due letters again. This is the time
+// until the next letter is due, but at least soonest and at most tick.
 func (d *Dispatcher) rest(ctx context.Context) time.Duration {
 	now := d.o.Now()
 	next, err := d.store.NextDue(ctx, now)

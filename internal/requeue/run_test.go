@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// during runs a process while fn runs, stops the process, and returns how long the stop took.
+// during runs a process while the function fn runs, and then stops the process. It returns how long
+// the stop took.
 func (d *desk) during(fn func(c *clerk)) time.Duration {
 	ctx, stop := context.WithCancel(d.t.Context())
 	defer stop()
@@ -26,8 +27,9 @@ func (d *desk) during(fn func(c *clerk)) time.Duration {
 	return time.Since(stopped).Round(time.Millisecond)
 }
 
-// However many letters are due, and however long responses take, at most in_flight messages have no
-// response. The same process does not claim a letter again, however long its response takes.
+// TestAnswersThatTakeLong checks that at most in_flight messages have no response, however many
+// letters are due. A process must not claim a letter again while it waits for the response, however
+// long that takes.
 func TestAnswersThatTakeLong(t *testing.T) {
 	t.Parallel()
 	for inFlight, want := range map[int]string{8: "send 1, send 2, send 3, send 4, send 5, send 6, send 7, send 8", 3: "send 1, send 2", 1: "send 1"} {
@@ -51,7 +53,8 @@ func TestAnswersThatTakeLong(t *testing.T) {
 	}
 }
 
-// A process that is stopping waits for outstanding responses and claims nothing more.
+// TestAStopWaitsForAnswers checks that a stopping process waits for outstanding responses and
+// claims no other letters.
 func TestAStopWaitsForAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,8 +75,8 @@ func TestAStopWaitsForAnswers(t *testing.T) {
 	})
 }
 
-// Letters whose responses do not arrive before the process ends are in doubt. The next process
-// sends them again, one at a time.
+// TestAStopWithoutAnswers checks letters whose responses do not arrive before the process ends.
+// They must be in doubt, and the next process must send them again, one at a time.
 func TestAStopWithoutAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,8 +94,9 @@ func TestAStopWithoutAnswers(t *testing.T) {
 	})
 }
 
-// While the broker is unavailable, nothing is claimed. Letters without a response at the time of
-// the failure are sent again, alone and under the same token. The attempt is used only once.
+// TestTheBrokerGoesAndComesBack checks that no letter is claimed while the broker is unavailable.
+// Letters without a response when it became unavailable must be sent again, alone and under the
+// same token. They must use one attempt only.
 func TestTheBrokerGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,9 +120,9 @@ func TestTheBrokerGoesAndComesBack(t *testing.T) {
 	})
 }
 
-// An unavailable store is tried again every second. Nothing is sent before the store has reported
-// which queues must not be sent to. A watch begins when the response arrives, not when the response
-// is recorded.
+// TestTheStoreGoesAndComesBack checks that an unavailable store is tried again every second. No
+// letter may be sent before the states of the breakers are read from the store. A watch must begin
+// when the response arrives, and not when the response is recorded.
 func TestTheStoreGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -137,7 +141,8 @@ func TestTheStoreGoesAndComesBack(t *testing.T) {
 	}
 }
 
-// A letter that becomes due wakes a resting dispatcher.
+// TestAWakeEndsTheRest checks that Wake makes a resting dispatcher send a letter that has become
+// due.
 func TestAWakeEndsTheRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

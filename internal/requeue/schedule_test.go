@@ -16,20 +16,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// broker accepts every message and records when it was sent and for which letter.
+// broker accepts every message. It records when each message was sent and for which letter.
 type broker struct {
 	now   func() time.Time
 	mu    sync.Mutex
-	facts deadletter.QueueFacts // about every queue
+	facts deadletter.QueueFacts // the facts that it reports about every queue
 	away  bool
 	sent  []time.Time
 	ids   []deadletter.ID
 	under []deadletter.Token
 
-	session int64 // number of further connections
+	session int64 // number of connections after the first
 	mark    *deadletter.Progress
-	noMarks error // if set, marks cannot be read or written
-	asked   int   // how often the mark was requested
+	noMarks error // if not nil, marks cannot be read or written
+	asked   int   // how often the mark was read
 }
 
 func (b *broker) Ready(ctx context.Context) error { return ctx.Err() }
@@ -63,7 +63,7 @@ func (b *broker) WriteMark(_ context.Context, _ int64, p deadletter.Progress) er
 
 func (b *broker) Takes(...deadletter.Wait) bool { return false }
 
-// shows defines the facts that the broker reports about every queue, and whether the broker is
+// shows sets the facts that the broker reports about every queue. If away is true, the broker is
 // unavailable.
 func (b *broker) shows(facts deadletter.QueueFacts, away bool) {
 	b.mu.Lock()
@@ -83,7 +83,7 @@ func (b *broker) Facts(context.Context, string) deadletter.QueueFacts {
 	return b.facts
 }
 
-// station is a dispatcher on a real store, with a clock controlled by the test.
+// station is a dispatcher with a real store. The test controls its clock.
 type station struct {
 	t      *testing.T
 	at     time.Time
@@ -109,7 +109,7 @@ func newStation(t *testing.T) *station {
 
 func (s *station) now() time.Time { return s.at }
 
-// start starts a new process.
+// start starts a new dispatcher on the same store.
 func (s *station) start() {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, []string{"dlo.letters"})
@@ -120,8 +120,8 @@ func (s *station) start() {
 	})
 }
 
-// wait stores letters that become due one after the other. The first becomes due after the duration
-// begin, and the others follow at intervals of step.
+// wait stores n letters that become due one after the other. The first becomes due after the
+// duration begin, and each other letter becomes due by step later.
 func (s *station) wait(n int, begin, step time.Duration) {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -162,7 +162,8 @@ func (s *station) wait(n int, begin, step time.Duration) {
 	}
 }
 
-// run lets time pass in steps of 100 ms, the dispatcher's tick.
+// run lets the given time pass in steps of 100 ms. In each step, the dispatcher sends all letters
+// that it may send.
 func (s *station) run(d time.Duration) {
 	s.t.Helper()
 	for end := s.at.Add(d); s.at.Before(end); s.at = s.at.Add(100 * time.Millisecond) {
@@ -178,8 +179,8 @@ func (s *station) run(d time.Duration) {
 	}
 }
 
-// spread checks the sent letters against the rate. In no second may there be more letters than the
-// rate plus its burst.
+// spread checks the times at which letters were sent. In no second may there be more letters than
+// the rate and the burst allow.
 func (s *station) spread() {
 	s.t.Helper()
 	from := 0
@@ -193,8 +194,8 @@ func (s *station) spread() {
 	}
 }
 
-// After any downtime, overdue letters leave at the rate of their queue, in the order in which they
-// were due. They do not leave in one burst.
+// TestOverdueLettersAreSpread checks that overdue letters leave at the rate of their queue after a
+// long downtime. They must leave in the order in which they were due, and not in one burst.
 func TestOverdueLettersAreSpread(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -208,9 +209,9 @@ func TestOverdueLettersAreSpread(t *testing.T) {
 	s.spread()
 }
 
-// If the clock is set forward by a year, all letters become due, but they still leave no faster
-// than the rate allows. If the clock is set back by an hour, no letter waits longer than the
-// longest back-off.
+// TestAClockThatIsSetDoesNoHarm sets the clock forward by a year, so that all letters become due.
+// They must still leave at the rate. It then sets the clock back by an hour, and no letter may wait
+// longer than the longest back-off.
 func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	t.Run("forward", func(t *testing.T) {
@@ -249,7 +250,8 @@ func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 	})
 }
 
-// No letter leaves before it is due, and due letters leave immediately.
+// TestLettersLeaveWhenTheyAreDue checks that no letter leaves before it is due, and that due
+// letters leave immediately.
 func TestLettersLeaveWhenTheyAreDue(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)

@@ -15,9 +15,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// The schedules run on a store in memory, because a thousand of them take too long on the real
-// store. This test runs some of them on both stores and compares the outcomes. It shows that the
-// shelf decides as the real store does.
+// TestTheShelfDecidesAsTheStore runs some random schedules on the store in memory and on the real
+// store, and compares the outcomes. It shows that the store in memory decides as the real store
+// does. The other schedules use only the store in memory, because a thousand of them take too long
+// on the real store.
 func TestTheShelfDecidesAsTheStore(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "empty.db")
@@ -54,14 +55,14 @@ func TestTheShelfDecidesAsTheStore(t *testing.T) {
 	}
 }
 
-// file is a real store that each process opens again.
+// file is a real store. Each process opens it again.
 type file struct {
 	*store.Store
 	t      *testing.T
 	path   string
-	ids    map[int]deadletter.ID // letter ids by number
+	ids    map[int]deadletter.ID // number of a letter -> its id
 	groups map[int]deadletter.GroupID
-	mu     sync.Mutex // guards reopening the store
+	mu     sync.Mutex // held while the store is opened again
 }
 
 func (f *file) open() {
@@ -81,7 +82,7 @@ func (f *file) try(err error) {
 	}
 }
 
-// fill stores and classifies a desk's letters.
+// fill stores and classifies the letters of a desk.
 func (f *file) fill(d *desk) {
 	f.open()
 	w := deadletter.Window{Session: 1, Number: 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: time.Minute, HorizonRows: 1000, Uncertain: deadletter.UncertainHold}
@@ -119,7 +120,7 @@ func (f *file) pause(queue string, group int, on bool) {
 	} else {
 		err = f.Resume(f.t.Context(), g)
 	}
-	if !errors.Is(err, deadletter.ErrConflict) { // The retries are already in that state.
+	if !errors.Is(err, deadletter.ErrConflict) { // A conflict means that the retries are already paused or resumed.
 		f.try(err)
 	}
 }

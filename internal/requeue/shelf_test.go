@@ -11,31 +11,31 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// shelf is a store in memory for the letters of one broker. It decides as internal/store does.
+// shelf is a store in memory for the letters of one broker. It decides as internal/store does, and
 // TestTheShelfDecidesAsTheStore checks this.
 type shelf struct {
 	mu      sync.Mutex
-	epoch   int     // epoch of the process that has the store open
-	letters []*item // letters by number, from 1
+	epoch   int     // epoch of the process that uses the store now
+	letters []*item // letters in the order of their numbers, which begin with 1
 	paused  map[string]bool
-	stopped map[int]bool // groups whose retries are paused
+	stopped map[int]bool // group -> true if its retries are paused
 	marks   []deadletter.Mark
 	now     deadletter.Progress
-	marked  int64           // number of claims that the broker confirmed as noted
-	beside  int64           // number of commits noted beside the store
-	overdue int             // letters held back for too long by a breaker
-	givenUp []time.Duration // the limit passed to each transaction that gave up letters
-	began   int             // the queue with which the last claim began, numbered from 1 in order of arrival
+	marked  int64           // number of claims in the last mark that the broker confirmed
+	beside  int64           // number of commits in the last note beside the store
+	overdue int             // number of letters that a breaker has held back for too long
+	givenUp []time.Duration // the limits with which GiveUp was called
+	began   int             // the queue with which the last claim began; queues are numbered from 1, in the order of their letters
 }
 
-// item is a letter, with its classification and its fate.
+// item is a letter with its classification and its fate.
 type item struct {
 	number     int
 	queue      string
 	rule       string
 	group      int
-	due        time.Time // scheduled: due time; requeued: end of the watch
-	waiter     string    // waiter in the broker
+	due        time.Time // for a scheduled letter, when it is due; for a requeued letter, when its watch ends
+	waiter     string    // name of the waiter in the broker; "" = the store
 	wait       time.Duration
 	operation  deadletter.OperationID
 	revision   int
@@ -47,11 +47,11 @@ type item struct {
 	nacks    int
 	waitsIn  string
 	epoch    int       // epoch of the process that holds the letter; 0 = none
-	again    time.Time // if the letter is publishing and not held: when it is sent again
+	again    time.Time // when a letter that is publishing and that no process holds is sent again
 	tries    []*try
 }
 
-// try is an attempt and the place where it waits first.
+// try is an attempt, with the place in which its copy waits.
 type try struct {
 	deadletter.Attempt
 	waiter string
@@ -84,16 +84,17 @@ func (s *shelf) look(i *item) (deadletter.State, int) {
 
 func (i *item) id() deadletter.ID { return deadletter.NewID(int64(i.number), 1) }
 
-// of returns the letter with an id.
+// of returns the letter with the given id.
 func (s *shelf) of(id deadletter.ID) *item {
 	number, _, _ := id.Split()
 	return s.letters[number-1]
 }
 
-// ms rounds a time to the precision of a store, which is a millisecond.
+// ms cuts a time to milliseconds, which is the precision of the store.
 func ms(at time.Time) time.Time { return time.UnixMilli(at.UnixMilli()).UTC() }
 
-// scheduled returns the letters that wait in the store, ordered by due time.
+// scheduled returns the letters that wait in the store and that fit, in the order in which they are
+// due.
 func (s *shelf) scheduled(fits func(*item) bool) []*item {
 	var list []*item
 	for _, i := range s.letters {
@@ -105,7 +106,7 @@ func (s *shelf) scheduled(fits func(*item) bool) []*item {
 	return list
 }
 
-// free reports whether nothing holds back the automatic retry of a letter.
+// free reports whether neither an operation nor a pause holds back the automatic retry of a letter.
 func (s *shelf) free(i *item) bool {
 	return i.operation == 0 && !s.paused[i.queue] && !s.stopped[i.group]
 }
@@ -160,7 +161,8 @@ func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, a de
 	return claimed, nil
 }
 
-// turns returns the queues whose letters may leave now, beginning with the queue whose turn it is.
+// turns returns the queues with letters that may leave now. It begins with the queue whose turn it
+// is.
 func (s *shelf) turns(now time.Time, waiters []string) []string {
 	var all, list []string
 	for _, i := range s.letters {
@@ -188,14 +190,15 @@ func (s *shelf) turns(now time.Time, waiters []string) []string {
 	return slices.Concat(list[first:], list[:first])
 }
 
-// waiting reports whether a letter of a queue may leave now.
+// waiting reports whether a queue has a letter that may leave now.
 func (s *shelf) waiting(queue string, now time.Time, waiters []string) bool {
 	return len(s.scheduled(func(i *item) bool {
 		return i.queue == queue && s.free(i) && (!i.due.After(now) || slices.Contains(waiters, i.waiter))
 	})) > 0
 }
 
-// late reports whether a letter is too late for a queue in which all letters wait equally long.
+// late reports whether it is too late for a letter to wait in a queue in which all letters wait
+// equally long.
 func late(waiter string, wait time.Duration, due, now time.Time) bool {
 	return waiter == deadletter.WaiterQueue && due.Sub(now) < wait-max(time.Second, wait/10)
 }
@@ -289,8 +292,8 @@ func (s *shelf) Mark(_ context.Context, marks []deadletter.Mark, noted deadlette
 	return nil
 }
 
-// lineUp keeps a letter with its own expiration behind the letters that are in front of it in the
-// wait queue.
+// lineUp delays a letter with its own expiration until the letters in front of it in the wait queue
+// have left.
 func (s *shelf) lineUp(i *item) {
 	for _, other := range s.letters {
 		if i.waitsIn == deadletter.WaitTTL && other.waitsIn == i.waitsIn && other.due.After(i.due) {
@@ -370,7 +373,7 @@ func (s *shelf) Overdue(context.Context, string, time.Time, func(string) []strin
 }
 
 // GiveUp gives up letters that have been overdue for longer than the duration after. The shelf
-// stores only the number of such letters.
+// knows only the number of such letters.
 func (s *shelf) GiveUp(_ context.Context, _ string, after time.Duration, n int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

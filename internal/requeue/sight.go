@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	lookAgain = 10 * time.Second // time until a second look may confirm the first: management API figures are up to 6 s old
-	lookedFor = 10 * time.Minute // time after which a look that was not confirmed is forgotten
+	lookAgain = 10 * time.Second // time until a second look may confirm the first; figures of the management API are up to 6 s old
+	lookedFor = 10 * time.Minute // an unconfirmed look is forgotten after this time
 )
 
-// sights contains the queues, by name, in which the fate of letters cannot be observed. It also
-// contains the time since which this has been so.
+// sights contains the queues in which dlo cannot observe the fate of letters, by name. For each
+// queue, it contains the reason and the time of the first look.
 type sights map[string]deadletter.Unseen
 
-// look finds the reason why the fate of letters in a queue cannot be observed. If it can be
-// observed, u.Why is "". The result again is true if an earlier look had the same reason, at least
-// lookAgain ago, and no look since then had a different one. The reason then applies to letters
-// that were in the queue at the earlier look.
+// look returns the reason why dlo cannot observe the fate of letters in a queue. If dlo can observe
+// it, u.Why is "". The result again is true if an earlier look confirms the reason. That look must
+// have had the same reason, at least lookAgain ago, and no look since then may have had a different
+// one. The reason then applies to letters that were in the queue at the earlier look.
 func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u deadletter.Unseen, again bool) {
 	u = unseen(deadletter.Visible(queue), f)
 	u.Since = now
@@ -39,7 +39,7 @@ func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u de
 	return u, true
 }
 
-// forget drops looks that were not confirmed.
+// forget removes looks that no later look has confirmed.
 func (s sights) forget(now time.Time) {
 	for queue, u := range s {
 		if now.Sub(u.Since) > lookedFor {
@@ -48,9 +48,9 @@ func (s sights) forget(now time.Time) {
 	}
 }
 
-// unseen finds the reason why the fate of letters in a queue cannot be observed, according to the
-// facts of the queue. If it can be observed, the field Why is "". The letters are or were in the
-// queue and did not come back.
+// unseen returns the reason why dlo cannot observe the fate of letters in a queue, according to the
+// facts about the queue. The letters are or were in the queue and did not come back. If dlo can
+// observe their fate, the field Why is "".
 func unseen(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 	empty := f.Exists && f.Consumers == 0 && f.Ready == 0 && f.Unacked == 0
 	switch {

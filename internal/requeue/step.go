@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Step claims one batch, publishes it and marks it. It returns the number of letters in the batch.
-// A claimed batch is finished even if ctx ends before that.
+// Step claims one batch of letters, publishes it and marks it. It returns how many letters the
+// batch had. Once the batch is claimed, Step finishes it even if ctx is done.
 func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -75,7 +75,8 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	return len(claimed), nil
 }
 
-// send records the progress of the store and then publishes the batch.
+// send records the progress of the store and then publishes the batch. If the progress cannot be
+// recorded, it sends nothing and returns each letter as unsent.
 func (d *Dispatcher) send(ctx context.Context, ps []deadletter.Publishing) ([]deadletter.Outcome, deadletter.Noted) {
 	noted, err := d.note(context.WithoutCancel(ctx))
 	if err != nil {
@@ -91,14 +92,14 @@ func (d *Dispatcher) send(ctx context.Context, ps []deadletter.Publishing) ([]de
 	return outcomes, noted
 }
 
-// record commits marks. If the store has no room, record waits, however long that takes, because
-// the outcome of a published letter must not be forgotten. Until then, the worker claims nothing
-// more.
+// record commits marks. The outcome of a published letter must not be forgotten, so record tries
+// again until the store accepts the marks or ctx is done. Until then, the worker claims no other
+// letters.
 func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	for {
 		err := d.store.Mark(context.WithoutCancel(ctx), marks, noted)
 		if err == nil || ctx.Err() != nil {
-			return err // marks that are not recorded when the process ends are in doubt at its next start
+			return err // the next process treats letters without a recorded mark as in doubt
 		}
 		d.o.Log.Error("outcomes are not recorded yet", "letters", len(marks), "err", err)
 		select {
@@ -108,13 +109,13 @@ func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark, noted 
 	}
 }
 
-// unsentAgain is the delay before a letter that did not leave is due again. Without a connection,
-// nothing is claimed anyway.
+// unsentAgain is the time after which a letter that was not sent is due again. Without a
+// connection, no letter is claimed at all.
 const unsentAgain = time.Second
 
-// claim takes doubtful letters first, a few at a time, and only one worker takes them. If doubtful
-// letters never get a reply, the second worker is still free for all other letters. The caller must
-// call the function done after it has processed the letters.
+// claim claims one batch. Letters in doubt come first, a few at a time, and only one worker may
+// claim them. If they never get a reply, the other worker is still free for all other letters. The
+// caller must call the function done after it has processed the batch.
 func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -132,7 +133,7 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, deadletter.Allowance{
 		Rules: own, Waiters: d.taking(set),
 		Allow: func(o deadletter.Origin, rule string) (int, bool) {
-			if d.o.Targets.Observed(o) { // the letter was scheduled before its queue became one that is only observed
+			if d.o.Targets.Observed(o) { // the letter was scheduled before its queue was set to be observed only
 				return 0, false
 			}
 			return d.allow(o.Queue, rule, now)
@@ -158,8 +159,8 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	return claimed, done, err
 }
 
-// prepare builds the message for an attempt. The result changed lists the properties that had to be
-// left out. The error gives the reason why the message cannot be published.
+// prepare returns the message for an attempt. The result changed lists the properties that had to
+// be left out. If the message cannot be published, the error contains the reason.
 func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, changed string, err error) {
 	l := &due.Letter
 	if err := d.o.Targets.AllowLetter(deadletter.Origin{Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: due.Attempt.Queue}, l.Rule); err != nil {
@@ -190,7 +191,7 @@ func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, chan
 	if len(out) > 0 {
 		changed = "left out: " + strings.Join(out, ", ")
 	}
-	// A doubtful letter is sent alone, so that it cannot put any other letter in doubt.
+	// A letter in doubt is sent alone, so that it cannot put another letter in doubt.
 	p = deadletter.Publishing{Token: due.Attempt.Token, Queue: due.Attempt.Queue, Properties: properties, Body: l.Body, Alone: due.Attempt.Outcome == deadletter.OutcomeInDoubt}
 	d.divert(&p, due)
 	return p, changed, nil

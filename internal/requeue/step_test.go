@@ -12,7 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Two workers share in_flight, so a step takes half of it, but at least one letter.
+// TestAStepTakesItsShare checks that a step takes at most half of in_flight, because two workers
+// share it. A step may always take one letter.
 func TestAStepTakesItsShare(t *testing.T) {
 	t.Parallel()
 	for inFlight, want := range map[int]string{8: "4 4 2 0", 3: "1 1 1 1", 1: "1 1 1 1"} {
@@ -35,15 +36,15 @@ func TestAStepTakesItsShare(t *testing.T) {
 	}
 }
 
-// Letters that an earlier process was sending go first, one at a time, under their old tokens. A
-// single worker takes them, at most sixteen at a time. The other worker sends due letters during
-// that time.
+// TestWhatIsInDoubtGoesFirst checks that letters in doubt from an earlier process are sent first,
+// one at a time, and under their old tokens. A single worker must take them, at most sixteen at a
+// time. The other worker must send due letters at the same time.
 func TestWhatIsInDoubtGoesFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, letters(24)...)
 		d.options.InFlight = 40
-		d.doubt() // of 20 letters
+		d.doubt() // 20 letters are in doubt
 		d.wire.latency = func() time.Duration { return time.Second }
 		c := d.open()
 		for range 2 {
@@ -67,7 +68,8 @@ func TestWhatIsInDoubtGoesFirst(t *testing.T) {
 	})
 }
 
-// A failed claim releases its place, so that the next step finds the letters in doubt.
+// TestAClaimFails checks that a worker whose claim failed no longer blocks letters in doubt, so
+// that the next step finds them.
 func TestAClaimFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,8 +93,8 @@ func TestAClaimFails(t *testing.T) {
 	})
 }
 
-// The known outcome of a sent letter is recorded, however long the store is unavailable. Until then
-// the worker claims nothing more.
+// TestAnOutcomeIsNotForgotten checks that the outcome of a sent letter is recorded, however long
+// the store is unavailable. Until then, the worker must claim no other letters.
 func TestAnOutcomeIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,7 +112,8 @@ func TestAnOutcomeIsNotForgotten(t *testing.T) {
 	})
 }
 
-// An outcome that cannot be recorded before the process ends is in doubt for the next process.
+// TestAnOutcomeThatCannotBeRecorded checks an outcome that cannot be recorded before the process
+// ends. For the next process, the letter must be in doubt.
 func TestAnOutcomeThatCannotBeRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,7 +137,8 @@ func TestAnOutcomeThatCannotBeRecorded(t *testing.T) {
 	})
 }
 
-// A process that is stopping claims nothing more, and finishes what it has claimed.
+// TestAStopInAStep checks that a stopping process claims no other letters and finishes those that
+// it has claimed.
 func TestAStopInAStep(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ point, course string }{
@@ -164,8 +168,9 @@ func TestAStopInAStep(t *testing.T) {
 	}
 }
 
-// A batch is not sent if its mark cannot be written. Such a batch reaches none of the named points
-// for sending. A test that waits at such a point can therefore rely on letters having been sent.
+// TestTheCourseOfABatchThatIsNotSent checks that a batch is not sent if its mark cannot be written.
+// Such a batch must reach none of the crash points for sending. At these points, a test can
+// therefore rely on sent letters.
 func TestTheCourseOfABatchThatIsNotSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -186,7 +191,8 @@ func TestTheCourseOfABatchThatIsNotSent(t *testing.T) {
 	})
 }
 
-// A letter that cannot be published is held with the reason and blocks no other letters.
+// TestWhatCannotBePublished checks that a letter that cannot be published is held with the reason.
+// It must not block other letters.
 func TestWhatCannotBePublished(t *testing.T) {
 	t.Parallel()
 	deep := deadletter.Table{}

@@ -9,8 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// If almost all letters of a queue come back, its breaker lets nothing leave for a minute, and then
-// only a probe. Other queues and requeues by people are not affected.
+// TestATrippedQueueSendsAProbe lets almost all letters of a queue come back. The breaker of the
+// queue must let no letter leave for a minute, and then only a probe. Other queues and requeues by
+// people must not be affected.
 func TestATrippedQueueSendsAProbe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,8 +44,9 @@ func TestATrippedQueueSendsAProbe(t *testing.T) {
 	})
 }
 
-// Letters that reached their queue, or may have reached it, trip the breaker of the queue when they
-// come back. Unsent letters say nothing about the queue.
+// TestWhatTripsAQueue checks which letters trip the breaker of a queue when they come back. These
+// are letters that reached the queue or may have reached it. Letters that did not reach the queue
+// must not trip it.
 func TestWhatTripsAQueue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

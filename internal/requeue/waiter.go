@@ -10,27 +10,27 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// waiter lets letters wait in the broker for their retry. The letters are claimed before they are
-// due, and the usual path publishes them to the place of the waiter. When they leave that place,
-// the default exchange routes them to their queue. A letter that no waiter accepts stays in the
-// store until it is due.
+// waiter lets letters wait in the broker for their retry. Such letters are claimed before they are
+// due, and are published to the place of the waiter. When they leave that place, the default
+// exchange routes them to their queue. A letter that no waiter accepts stays in the store until it
+// is due.
 type waiter interface {
-	// place returns the place in which letters with a delay wait.
+	// place returns the place in which letters with this delay wait.
 	place(delay time.Duration) deadletter.Wait
-	// address makes a message wait for the rest of its delay. It returns for how long the message
-	// stays in its place.
+	// address sets what a message needs to wait for the rest of its delay. It returns how long the
+	// message stays in its place.
 	address(p *deadletter.Publishing, delay, rest time.Duration) time.Duration
 }
 
 var waiters = map[rules.Waiter]waiter{rules.WaiterQueue: waitQueue{}, rules.WaiterTTL: messageTTL{}, rules.WaiterDelayed: delayedExchange{}}
 
-// places caches the places in the broker where the letters of the active rules wait.
+// places caches where in the broker the letters of the active rules wait.
 type places struct {
 	of  *rules.Set
 	all map[rules.Waiter][]deadletter.Wait
 }
 
-// taking returns the waiters that exist in the broker, of those that the active rules request.
+// taking returns the names of the waiters that the active rules need and that the broker has now.
 func (d *Dispatcher) taking(set *rules.Set) []string {
 	if d.places.of != set {
 		d.places = places{set, map[rules.Waiter][]deadletter.Wait{}}
@@ -52,26 +52,27 @@ func (d *Dispatcher) taking(set *rules.Set) []string {
 	return list
 }
 
-// divert makes a message that was claimed early wait in the broker. If the message is due by now,
+// divert makes a message that was claimed early wait in the broker. If the message is already due,
 // it goes directly to its queue.
 func (d *Dispatcher) divert(p *deadletter.Publishing, due *deadletter.Due) {
 	w := waiters[rules.Waiter(due.Waiter)]
 	rest := due.Letter.DueAt.Sub(d.o.Now())
-	if w == nil || rest < time.Millisecond { // a millisecond is the broker's time unit
+	if w == nil || rest < time.Millisecond { // the broker measures time in milliseconds
 		return
 	}
 	place := w.place(due.Wait)
-	p.Properties.Expiration = "" // an expiration from a revision would end the wait, and the broker removes it when it passes the message on
+	p.Properties.Expiration = "" // an expiration from a revision would end the wait; the broker removes the expiration when it passes the message on
 	p.Wait, p.WaitFor = &place, w.address(p, due.Wait, rest)
 }
 
 const waitEndChunk = 500
 
-// EndWaits advances the letters whose time in the broker is over. The broker passes such letters on
-// without a confirm. It drops a letter if the letter's queue no longer exists or has no room. A
-// broker that is killed loses the letters that it is passing on. The arrival of letters therefore
-// counts as verified only under three conditions: the management API knows both queues, the target
-// queue has no length limit, and the connection was never interrupted.
+// EndWaits handles the letters whose time in the broker is over. The broker passes such letters on
+// without a confirm. It drops a letter if the letter's queue no longer exists or has no room. If
+// the broker is killed, it loses the letters that it is passing on.
+//
+// The arrival of a letter therefore counts as verified only if the management API knows both
+// queues, the target queue has no length limit, and the connection was never interrupted.
 func (d *Dispatcher) EndWaits(ctx context.Context) error {
 	for {
 		now := d.o.Now()

@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// An expiration set by a person in a revision does not end the letter's wait in the broker.
+// TestAnExpirationDoesNotEndAWait checks an expiration that a person has set in a revision. It must
+// not end the wait of the letter in the broker.
 func TestAnExpirationDoesNotEndAWait(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -22,8 +23,8 @@ func TestAnExpirationDoesNotEndAWait(t *testing.T) {
 	}
 }
 
-// TestEveryWaiterHasAPlace checks every waiter except the store. The dispatcher asks the broker for
-// the places of all waiters that the rules name.
+// TestEveryWaiterHasAPlace checks that every waiter except the store has a place in the broker. The
+// dispatcher asks the broker about the places of all waiters that the rules name.
 func TestEveryWaiterHasAPlace(t *testing.T) {
 	t.Parallel()
 	for _, name := range rules.Waiters {

@@ -11,20 +11,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// The response decides what happens to a letter that should wait in the broker. If the letter is
-// confirmed, it waits in the broker and the attempt is used. If it is rejected, it waits in the
-// store as before. If it is in doubt, it is sent again.
+// TestWhatAnAnswerDoesToALetterThatWaits checks what the response does to a letter that should wait
+// in the broker. A confirmed letter must wait there, and its attempt is used. A rejected letter
+// must wait in the store as before. A letter in doubt must be sent again.
 func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
 	t.Parallel()
 	const wait = 10 * time.Minute
 	for _, c := range []struct {
 		name   string
-		doubt  bool // an earlier copy is in doubt
-		hold   bool // letters in doubt are held
+		doubt  bool // true if an earlier copy is in doubt
+		hold   bool // true if letters in doubt are held
 		answer deadletter.OutcomeKind
 		detail string
 		end    end
-		in     string // the queue in the broker in which the letter waits
+		in     string // the queue of the broker in which the letter waits
 	}{
 		{"confirmed", false, false, deadletter.OutcomeConfirmed, "", end{deadletter.StateScheduled, wait, 1, 0}, "dlo.wait.600000"},
 		{"returned", false, false, deadletter.OutcomeReturned, "wait queue dlo.wait.600000 does not exist (the broker returned it: 312 NO_ROUTE)", end{deadletter.StateScheduled, wait, 0, 0}, ""},
@@ -80,18 +80,19 @@ func waiting(t *testing.T, w rules.Waiter, wait time.Duration) *desk {
 	return d
 }
 
-// A late letter waits for the rest of its time. In a queue in which all letters wait equally long,
-// it waits for the full time. It does not wait in the broker if it is too late for such a queue, if
-// its time has come, or if the broker cannot make it wait.
+// TestALetterThatDoesNotWaitInTheBroker checks letters that are claimed late. A late letter must
+// wait for the rest of its time, or for the full time in a queue in which all letters wait equally
+// long. It must not wait in the broker if it is too late for such a queue, if it is due, or if the
+// broker has no place for it.
 func TestALetterThatDoesNotWaitInTheBroker(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		waiter rules.Waiter
-		passes time.Duration // time that passes before the dispatcher checks
+		passes time.Duration // time that passes before the dispatcher looks for letters
 		takes  bool
 		course string
-		late   time.Duration // how much later than its due time the letter is due then
+		late   time.Duration // how much later than planned the letter is due then
 	}{
 		{"in time", rules.WaiterQueue, 0, true, "send 1 to dlo.wait.600000, 1 confirmed, waits", 0},
 		{"a little later", rules.WaiterQueue, 59 * time.Second, true, "send 1 to dlo.wait.600000, 1 confirmed, waits", 59 * time.Second},

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// watch runs one check repeatedly, for example of requeued letters, breakers or the clock. The
-// checks do not wait for each other.
+// watch runs the function look once a second until ctx is done. Each check, for example of requeued
+// letters, breakers or the clock, has its own goroutine, so checks do not wait for each other.
 func (d *Dispatcher) watch(ctx context.Context, look func(context.Context) error) {
 	for {
 		if err := look(ctx); err != nil && !errors.Is(err, context.Canceled) {
@@ -25,13 +25,13 @@ func (d *Dispatcher) watch(ctx context.Context, look func(context.Context) error
 
 const (
 	settleChunk = 1000
-	watchMore   = 30 * time.Second // extra watch time if the queue is known not to be drained
+	watchMore   = 30 * time.Second // further watch time if it is known that nobody consumes the queue
 )
 
-// EndWatches ends the watch over requeued letters when their watch window is over. It settles the
-// letters, unless their queue is known to have no consumers, or to be deeper than when they were
-// sent. If the fate of letters in a queue can no longer be observed, the letters are held with the
-// reason.
+// EndWatches ends the watch over requeued letters whose watch window is over. It settles these
+// letters, unless it is known that their queue has no consumers, or that the queue is deeper than
+// when they were sent. If dlo can no longer observe the fate of letters in a queue, it holds them
+// with the reason.
 func (d *Dispatcher) EndWatches(ctx context.Context) error {
 	now := d.o.Now()
 	origins, err := d.store.Watched(ctx, d.o.Broker, now)
@@ -49,7 +49,7 @@ func (d *Dispatcher) EndWatches(ctx context.Context) error {
 
 func (d *Dispatcher) settle(ctx context.Context, o deadletter.Origin, now time.Time) error {
 	facts := d.broker.Facts(ctx, o.Queue)
-	if facts.Known && !facts.Exists && !d.broker.Status().Connected { // the broker may be starting and not show its queues yet
+	if facts.Known && !facts.Exists && !d.broker.Status().Connected { // the broker may be starting and may not show its queues yet
 		return d.store.WatchOn(ctx, o, now, now.Add(lookAgain))
 	}
 	u, again := d.sights.look(o.Queue, facts, now)

@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// watch makes the dispatcher check its requeued letters once a second for the duration d.
+// watch lets the given time pass in steps of a second. In each step, the dispatcher checks its
+// requeued letters.
 func (s *station) watch(d time.Duration) {
 	s.t.Helper()
 	for end := s.at.Add(d); s.at.Before(end); s.at = s.at.Add(time.Second) {
@@ -19,7 +20,7 @@ func (s *station) watch(d time.Duration) {
 	}
 }
 
-// requeued sends a letter, lets its watch window pass, and returns the letter's id.
+// requeued sends a letter, lets its watch window pass, and returns the id of the letter.
 func (s *station) requeued() deadletter.ID {
 	s.t.Helper()
 	s.wait(1, 0, time.Second)
@@ -42,8 +43,8 @@ var (
 	consumed = deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1}
 )
 
-// TestTheEndOfAWatch checks the fate of a letter that did not come back. The fate depends on the
-// results of two looks at the letter's queue.
+// TestTheEndOfAWatch checks the fate of letters that did not come back. It depends on the results
+// of two looks at their queue.
 func TestTheEndOfAWatch(t *testing.T) {
 	t.Parallel()
 	exists := func(change func(f *deadletter.QueueFacts)) deadletter.QueueFacts {
@@ -57,7 +58,7 @@ func TestTheEndOfAWatch(t *testing.T) {
 		name        string
 		first, then deadletter.QueueFacts
 		want        deadletter.State
-		why         string // reason why the letter is held
+		why         string // reason for which the letter is held
 		unverified  bool
 	}{
 		{name: "its queue is consumed", first: consumed, then: consumed, want: deadletter.StateSettled},
@@ -110,8 +111,8 @@ func TestTheEndOfAWatch(t *testing.T) {
 	}
 }
 
-// TestABrokerThatIsAwayShowsNoQueue checks that letters are not held while a starting broker does
-// not show their queue yet.
+// TestABrokerThatIsAwayShowsNoQueue checks a starting broker that does not show the queue of a
+// letter yet. The letter must not be held.
 func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -128,14 +129,14 @@ func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 	}
 }
 
-// TestALookIsOfWhatWasInTheQueueThen checks that a look says nothing about letters that are sent
-// after the look.
+// TestALookIsOfWhatWasInTheQueueThen checks that a look at a queue has no effect on letters that
+// are sent to the queue after that.
 func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
 	first := s.requeued()
 	s.broker.shows(gone, false)
-	s.watch(time.Second) // one look
+	s.watch(time.Second) // one look at the queue
 	second := s.requeued()
 	if err := s.d.EndWatches(t.Context()); err != nil {
 		t.Fatal(err)
@@ -149,10 +150,10 @@ func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 	}
 }
 
-const lookAgain = 10 * time.Second // time between two looks that count
+const lookAgain = 10 * time.Second // shortest time between two looks that confirm each other
 
-// TestAQueueThatIsGoneIsTold checks that all letters of a deleted queue are held, that people are
-// notified of their group, and that each letter can be sent again.
+// TestAQueueThatIsGoneIsTold checks the letters of a deleted queue. All of them must be held,
+// people must get a notice about their group, and each letter can be sent again.
 func TestAQueueThatIsGoneIsTold(t *testing.T) {
 	t.Parallel()
 	const letters = 1100 // more letters than one transaction handles

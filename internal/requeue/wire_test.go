@@ -10,16 +10,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// wire is a broker to which rabbitmq.Link would publish. It records which messages arrived,
-// whatever it responded.
+// wire is a broker in memory, in place of rabbitmq.Link. It records which messages arrived,
+// whatever its responses were.
 type wire struct {
 	answer  func(p *deadletter.Publishing) answer
-	latency func() time.Duration // time until the responses
-	ready   func() time.Duration // time until the broker reports that it is ready
-	takes   bool                 // letters can wait in the broker
+	latency func() time.Duration // returns the time until the responses
+	ready   func() time.Duration // returns the time until the broker reports that it is ready
+	takes   bool                 // true if letters can wait in the broker
 
 	mu      sync.Mutex
-	changed chan struct{} // closed by the next change
+	changed chan struct{} // closed when the connection changes
 	down    bool
 	calls   int // number of calls of Publish
 	session int64
@@ -27,18 +27,18 @@ type wire struct {
 	sent    map[deadletter.Token]*sent
 }
 
-// answer is a broker's response to a message. If there is no response, the field arrives is true if
-// the message arrived anyway.
+// answer is the response of a broker to a message. If there is no response, the field arrives says
+// whether the message arrived anyway.
 type answer struct {
 	kind    deadletter.OutcomeKind
 	arrives bool
 }
 
-// sent records the copies of an attempt.
+// sent records the copies of one attempt.
 type sent struct {
 	arrived   int
 	confirmed bool
-	doubted   bool // a copy may have arrived
+	doubted   bool // true if a copy may have arrived
 }
 
 var details = map[deadletter.OutcomeKind]string{
@@ -50,7 +50,7 @@ var details = map[deadletter.OutcomeKind]string{
 }
 
 func newWire() *wire {
-	var asked atomic.Int64 // Workers never continue at the same moment, so that each test takes a single course.
+	var asked atomic.Int64 // Workers never continue at the same moment, so that each test always runs in the same order.
 	return &wire{
 		answer:  func(*deadletter.Publishing) answer { return answer{kind: deadletter.OutcomeConfirmed} },
 		latency: func() time.Duration { return 0 },
@@ -77,7 +77,8 @@ func (w *wire) state() (down bool, changed <-chan struct{}) {
 	return w.down, w.changed
 }
 
-// Session returns 1 for the first connection.
+// Session returns the number of the connection, beginning with 1. It returns 0 while the broker is
+// unavailable.
 func (w *wire) Session() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,7 +140,7 @@ func (w *wire) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 		}
 	}
 	if !down && !w.answered(ctx, changed) {
-		time.Sleep(time.Duration(call) * time.Microsecond) // Two calls that lose their responses end one after the other.
+		time.Sleep(time.Duration(call) * time.Microsecond) // Two calls that lose their responses must not end at the same moment.
 		for i, a := range answers {
 			if a.kind != deadletter.OutcomeUnsent {
 				answers[i] = answer{deadletter.OutcomeInDoubt, a.arrives || a.kind == deadletter.OutcomeConfirmed}
