@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A session fetches nothing until a marker is created and recorded. If the old marker is gone, the
-// broker was restarted. A new marker is then created immediately, and the old one is deleted.
+// TestASessionBegins checks that a session fetches no letter before a marker is created and
+// recorded. A missing marker means that the broker was restarted. The session must then create a
+// new marker immediately and delete the old one.
 func TestASessionBegins(t *testing.T) {
 	t.Parallel()
 	const rest = "fetch 1, commit 1, ack 1, fence, settle"
@@ -62,8 +63,8 @@ func TestASessionBegins(t *testing.T) {
 	}
 }
 
-// The aftermath of a restart does not end with the process that detected the restart. The next
-// process also compares the letters that come back.
+// TestTheAftermathOutlivesTheProcess checks that the aftermath of a restart does not end with the
+// process that noticed the restart. The next process must also compare the letters that come back.
 func TestTheAftermathOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,15 +83,16 @@ func TestTheAftermathOutlivesTheProcess(t *testing.T) {
 	})
 }
 
-// A quorum queue puts returned letters behind letters that were returned earlier. The first window
-// of a session therefore takes as many letters as any window of the last session could have had.
-// The letters of an open window come first.
+// TestTheFirstWindowTakesAllThatCameBack checks the first window of a session. A quorum queue puts
+// returned letters behind letters that were returned earlier. The first window must therefore take
+// as many letters as any window of the last session may have had. The letters of an open window
+// come first.
 func TestTheFirstWindowTakesAllThatCameBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, quorum, accidents())
 		o.during(func() {
-			o.q.publish("m 1", "m 2", "m 3", "m 4") // as many as the first window can have
+			o.q.publish("m 1", "m 2", "m 3", "m 4") // as many letters as the first window can have
 			time.Sleep(time.Second)
 			o.course()
 			o.destine(accidents("ingest: fetched", "ingest: committed"))

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// In the aftermath of a restart, the broker gives back acknowledged letters. A letter with a
-// message id is merged into its row. A letter without a message id becomes a row of its own and is
-// held.
+// TestARestartBringsLettersBack checks letters that were acknowledged and that a broker restart
+// brings back. A letter with a message id must be merged into its row. A letter without a message
+// id must get a row of its own and be held.
 func TestARestartBringsLettersBack(t *testing.T) {
 	t.Parallel()
 	for _, b := range brokers {
@@ -31,8 +31,8 @@ func TestARestartBringsLettersBack(t *testing.T) {
 	}
 }
 
-// The aftermath ends once the inbox has been empty for five seconds, and not before. However many
-// windows there are, each window restarts the five seconds.
+// TestTheAftermathEndsInAnEmptyInbox checks that the aftermath of a restart ends once the inbox has
+// been empty for five seconds, and not before. With each window, the five seconds must begin again.
 func TestTheAftermathEndsInAnEmptyInbox(t *testing.T) {
 	t.Parallel()
 	for windows := range 4 {
@@ -60,7 +60,8 @@ func TestTheAftermathEndsInAnEmptyInbox(t *testing.T) {
 	}
 }
 
-// Once the aftermath is over, a letter that equals a stored one is a separate letter again.
+// TestAfterTheAftermathNothingIsCompared checks letters that arrive after the aftermath of a
+// restart. A letter that equals a stored one must be stored as a separate letter.
 func TestAfterTheAftermathNothingIsCompared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -83,8 +84,8 @@ func TestAfterTheAftermathNothingIsCompared(t *testing.T) {
 	})
 }
 
-// The aftermath is over when the store has recorded its end. If the store fails, the next session
-// waits again.
+// TestCalmIsNotRecorded checks that the aftermath of a restart ends only when the store has
+// recorded its end. If the store fails, the next session must wait again.
 func TestCalmIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -104,8 +105,8 @@ func TestCalmIsNotRecorded(t *testing.T) {
 	})
 }
 
-// A restart during the aftermath of another restart may bring back letters that already came back.
-// They are still the same letters.
+// TestARestartInTheAftermathOfAnother checks a restart during the aftermath of another restart. It
+// may bring back letters that already came back, and dlo must recognise them again.
 func TestARestartInTheAftermathOfAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

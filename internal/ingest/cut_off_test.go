@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A window that is interrupted at any point of the protocol is stored once. The next session finds
-// out whether the window came back whole or other letters came instead.
+// TestAWindowIsCutOff interrupts a window at each point of the protocol. Each letter must be stored
+// once. The next session must find out whether the window came back whole or other letters came
+// instead.
 func TestAWindowIsCutOff(t *testing.T) {
 	t.Parallel()
 	const (

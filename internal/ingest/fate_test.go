@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// fate reports whether the accident with the given name happens now.
+// fate is a function that reports whether the accident with the given name happens now.
 type fate func(point string) bool
 
-// accidents makes each accident happen once, at its first opportunity. An accident listed twice
-// happens twice.
+// accidents returns a fate in which each named accident happens once, at its first opportunity. An
+// accident that is listed twice happens twice.
 func accidents(points ...string) fate {
 	left := slices.Clone(points)
 	return func(point string) bool {
@@ -23,8 +23,8 @@ func accidents(points ...string) fate {
 	}
 }
 
-// inTurn makes accidents happen one after the other, each at its first opportunity after the
-// previous one.
+// inTurn returns a fate in which the named accidents happen one after the other. Each happens at
+// its first opportunity after the one before it.
 func inTurn(points ...string) fate {
 	return func(point string) bool {
 		if len(points) == 0 || point != points[0] {
@@ -35,8 +35,9 @@ func inTurn(points ...string) fate {
 	}
 }
 
-// luck makes at most the given number of accidents happen, at random points. Accidents of a cluster
-// never happen. A third of the queues sometimes have large bodies, which do not count as accidents.
+// luck returns a fate in which accidents happen at random points, at most the given number of them.
+// Accidents of a cluster never happen. A third of the queues sometimes have large bodies, which do
+// not count as accidents.
 func luck(random *rand.Rand, most int) fate {
 	large := random.IntN(3) == 0
 	return func(point string) bool {

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// After a window of a hundred letters, ingest is busy for a tenth of a second, because more letters
-// are waiting.
+// TestIngestIsBusyInAFlood checks Busy. After a window of a hundred letters, ingest must be busy
+// for a tenth of a second, because more letters are waiting.
 func TestIngestIsBusyInAFlood(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

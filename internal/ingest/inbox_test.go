@@ -9,31 +9,31 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// inbox is a queue as one dlo process reads it. It acts like rabbitmq.Inbox.
+// inbox is a queue as one dlo process sees it. It behaves like rabbitmq.Inbox.
 type inbox struct {
 	*queue
-	once     bool  // the queue is drained only once
-	refused  error // why the queue refuses to be drained
-	surplus  int   // letters that a window gets beyond its limit
-	first    int   // letters of the first window, if the session sets no other number
-	limit    int   // maximum letters per window
-	most     int   // letters still wanted; 0 = no limit
+	once     bool  // true if the queue is drained only once
+	refused  error // the error with which the queue refuses to be drained
+	surplus  int   // number of letters that a window gets beyond its limit
+	first    int   // number of letters in the first window, if the session sets no larger number
+	limit    int   // maximum number of letters in a window
+	most     int   // number of letters that are still wanted; 0 = no limit
 	prefetch int
 	applied  int    // prefetch of the newest window
-	ack      uint64 // the tag up to which an ack is in flight
+	ack      uint64 // the ack on its way covers all letters up to this tag; 0 = no ack is on its way
 }
 
 var errGone = errors.New("the connection is gone")
 
-// lives returns true while the session is alive.
+// lives reports whether the session is still open.
 func (i *inbox) lives() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.session == i
 }
 
-// struck reports whether an accident ends the session at a point. The accident closes the
-// connection or restarts the broker.
+// struck reports whether an accident ended the session at a point. The accident cuts the
+// connection, restarts the broker, or kills the cluster node of the session.
 func (i *inbox) struck(point string) bool {
 	switch {
 	case i.fate("cut " + point):
@@ -77,9 +77,8 @@ func (i *inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
 func (i *inbox) Limit(n int) { i.most = n }
 
-// next returns the next letter. It waits for at most the duration patience, or forever if patience
-// is
-// 0. It returns nil if no letter came in that time.
+// next returns the next letter. If patience is above 0, it waits at most that long, and returns nil
+// if no letter came. If patience is 0, it waits until a letter comes.
 func (i *inbox) next(ctx context.Context, patience time.Duration) (*deadletter.Arrival, error) {
 	var late <-chan time.Time
 	if patience > 0 {
@@ -102,8 +101,8 @@ func (i *inbox) next(ctx context.Context, patience time.Duration) (*deadletter.A
 	}
 }
 
-// try returns the next letter. If there is none, it returns a channel that is closed on the next
-// change.
+// try returns the next letter. If there is none, it returns a channel that is closed at the next
+// change of the queue.
 func (i *inbox) try() (*deadletter.Arrival, <-chan struct{}, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -160,8 +159,8 @@ func (i *inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 }
 
 const (
-	partQuiet  = 30 * time.Second // while part of the window is open
-	emptyQuiet = 5 * time.Second  // for a queue that is drained once
+	partQuiet  = 30 * time.Second // how long Resume waits for the next letter once a part of the window has come
+	emptyQuiet = 5 * time.Second  // how long a drain waits for a letter before the queue counts as empty
 )
 
 func (i *inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) ([]deadletter.Arrival, bool, error) {
@@ -228,11 +227,11 @@ func (i *inbox) Ack(w []deadletter.Arrival) error {
 	return nil
 }
 
-// covered returns the number of letters in the window that the ack covers. The tags of the letters
+// covered returns how many letters of the window the ack on its way covers. The tags of the letters
 // have no gaps.
 func (i *inbox) covered() int { return len(i.held) - int(i.tag-i.ack) }
 
-// arrive delivers the ack in flight.
+// arrive lets the ack on its way arrive at the broker.
 func (i *inbox) arrive() {
 	if i.ack > 0 {
 		n := i.covered()
@@ -287,7 +286,7 @@ func (i *inbox) Held() (bool, error) {
 
 func (i *inbox) Missing(letters int) { i.note("%d missing", letters) }
 
-// Close ends the session. An ack in flight either arrives or is lost with the connection.
+// Close ends the session. An ack on its way either arrives or is lost with the connection.
 func (i *inbox) Close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

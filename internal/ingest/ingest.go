@@ -1,5 +1,5 @@
-// Package ingest stores incoming letters, and stores each letter in exactly one row. A window is
-// stored in one commit and acknowledged in one ack. A second commit settles the window. The package
+// Package ingest stores incoming letters. Each letter gets exactly one row. One commit stores a
+// window of letters, and one ack acknowledges it. A second commit settles the window. The package
 // decodes nothing. docs/reliability.md describes the protocol and its proof.
 package ingest
 
@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Store is the part of the store that ingest needs.
+// Store contains the methods of the store that ingest uses.
 type Store interface {
 	BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error)
 	Restarted(ctx context.Context, broker, vhost, inbox, marker string) error
@@ -22,16 +22,16 @@ type Store interface {
 	Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) // records the look before the session gets a letter
 	Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error)
 	RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error)
-	AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error // valid until Receive
+	AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error // records how many letters the broker would delete if the session were lost; valid until Receive
 	SettleWindow(ctx context.Context, window int64) error
-	Ping(ctx context.Context) error // writes a row; nil means that the store works
+	Ping(ctx context.Context) error // writes a row; a nil error means that the store works
 }
 
-// Inbox is a dead-letter queue. It delivers windows of unacknowledged letters. While a window is
-// open, it delivers nothing more. Any error ends its session; Open begins another session.
+// Inbox is a dead-letter queue. It delivers windows of unacknowledged letters, and nothing else
+// while a window is open. Any error ends its session. Open begins another session.
 type Inbox interface {
 	Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error)
-	Prefetch() int // maximum number of unacknowledged letters, in the newest window or the next
+	Prefetch() int // maximum number of unacknowledged letters, in the newest window or in the next one
 	Next(ctx context.Context) ([]deadletter.Arrival, error)
 	Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error)
 	Ack(w []deadletter.Arrival) error
@@ -39,22 +39,22 @@ type Inbox interface {
 	MakeMarker(marker string) error
 	DeleteMarker(marker string) error
 	Missing(letters int) // reports letters that the broker deleted before they were stored
-	Held() (bool, error) // whether the broker may still give back letters of an earlier session; called while this session holds no letters
+	Held() (bool, error) // reports whether the broker may still give back letters of an earlier session; called while this session holds no letters
 	Close()
 }
 
 // Options are the settings of an Ingester.
 type Options struct {
 	Broker, VHost, Inbox string
-	Origin               string   // origin of letters whose headers do not name one; "" = unknown
-	Same                 []string // other names of this broker and vhost in the configuration
+	Origin               string   // origin of letters whose headers name no origin; "" = unknown
+	Same                 []string // other names that the configuration gives to this broker and vhost
 	Uncertain            deadletter.Uncertain
 	Horizon              time.Duration
 	HorizonRows          int
-	Room                 func() error // why no letter may be stored now (the disk is nearly full); nil = there is room
-	Stored               func()       // called after each commit; wakes the classifier
+	Room                 func() error // returns why no letter may be stored now, for example because the disk is nearly full; nil = there is room
+	Stored               func()       // called after each commit, to wake the classifier
 	CameBack             func(letters []deadletter.ID)
-	Crash                func(point string) // called at the named points; nil in production
+	Crash                func(point string) // called at the named crash points; nil in production
 	Now                  func() time.Time
 	Log                  *slog.Logger
 	Metrics              *Metrics
@@ -67,18 +67,18 @@ type Ingester struct {
 	o     Options
 	log   *slog.Logger
 
-	flood atomic.Int64 // when the last large window was stored, Unix milliseconds
+	flood atomic.Int64 // Unix milliseconds at which the last large window was stored
 
 	say func(text string) // called with the reason why letters cannot be stored
 
 	session deadletter.InboxSession
 	facts   deadletter.SessionFacts
-	number  int64 // number of the session's next window
-	fetched int   // letters fetched in the session
-	earlier int   // letters that earlier sessions may have given back; 0 = none, or unknown
+	number  int64 // number of the next window in the session
+	fetched int   // number of letters fetched in the session
+	earlier int   // number of letters that earlier sessions may have given back; 0 = none, or unknown
 }
 
-// New returns an Ingester. Its Run drains the inbox.
+// New returns an Ingester. Call Run to drain the inbox.
 func New(store Store, inbox Inbox, o Options) *Ingester {
 	if o.Crash == nil {
 		o.Crash = func(string) {}
@@ -95,8 +95,8 @@ func New(store Store, inbox Inbox, o Options) *Ingester {
 	return &Ingester{store: store, inbox: inbox, o: o, log: o.Log.With("broker", o.Broker, "inbox", o.Inbox), say: func(string) {}}
 }
 
-// Run drains until ctx ends. It then finishes the open window (commit, ack, fence, settle) and
-// returns.
+// Run drains the inbox until ctx is done. Before it returns, it finishes the open window: commit,
+// ack, fence and settle.
 func (i *Ingester) Run(ctx context.Context) error {
 	defer i.inbox.Close()
 	for ctx.Err() == nil && i.storeBack(ctx) == nil {
@@ -107,11 +107,11 @@ func (i *Ingester) Run(ctx context.Context) error {
 	return nil
 }
 
-// probe is the interval between checks of a failed store.
+// probe is the time between two checks of a store that failed.
 const probe = time.Second
 
-// storeBack waits until the store works and has room. Until then nothing is fetched, and the
-// letters stay in the broker.
+// storeBack waits until the store works and has room. Until then, dlo fetches no letters, and they
+// stay in the broker.
 func (i *Ingester) storeBack(ctx context.Context) error {
 	for {
 		err := i.o.Room()
@@ -132,8 +132,8 @@ func (i *Ingester) storeBack(ctx context.Context) error {
 	}
 }
 
-// drain runs one session. It first decides what happens to the window that the last session left
-// open. After that, it takes one window after another.
+// drain runs one session. It first decides what happened to the window that the last session left
+// open. After that, it stores one window after another.
 func (i *Ingester) drain(ctx context.Context) error {
 	if err := i.begin(ctx); err != nil {
 		return err
@@ -155,15 +155,15 @@ func (i *Ingester) drain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// A fetched window is finished even if the program is stopping, because until the ack its
-		// letters belong to the broker.
+		// A fetched window is finished even if the program is stopping. Until the ack, the letters of the
+		// window belong to the broker.
 		if err := i.keep(context.WithoutCancel(ctx), i.window(arrivals, 0), i.receive); err != nil {
 			return err
 		}
 	}
 }
 
-// begin opens a session and checks whether the broker was restarted since the last one.
+// begin opens a session. It checks whether the broker was restarted since the last session.
 func (i *Ingester) begin(ctx context.Context) error {
 	session, err := i.store.BeginSession(ctx, i.o.Broker, i.o.VHost, i.o.Inbox)
 	if err != nil {
@@ -190,7 +190,7 @@ func (i *Ingester) begin(ctx context.Context) error {
 	case session.Marker == "":
 		return i.mark(ctx, i.store.Calm)
 	case i.facts.Marker == deadletter.MarkerThere && session.Restarted:
-		return nil // the restart is already known: the horizon does not move
+		return nil // the restart is already known, so the horizon does not move
 	case reason != "":
 		i.log.Warn(reason + "; redelivered letters are compared with stored ones")
 		if err := i.mark(ctx, i.store.Restarted); err != nil {
@@ -202,7 +202,8 @@ func (i *Ingester) begin(ctx context.Context) error {
 	return nil
 }
 
-// mark creates a marker and records it. From then on, the loss of the marker indicates a restart.
+// mark creates a marker in the broker and records it in the store. From then on, a missing marker
+// shows that the broker was restarted.
 func (i *Ingester) mark(ctx context.Context, remember func(ctx context.Context, broker, vhost, inbox, marker string) error) error {
 	marker := deadletter.MarkerPrefix(i.o.Inbox) + string(deadletter.NewToken())
 	if err := i.inbox.MakeMarker(marker); err != nil {
@@ -212,7 +213,8 @@ func (i *Ingester) mark(ctx context.Context, remember func(ctx context.Context, 
 	return remember(ctx, i.o.Broker, i.o.VHost, i.o.Inbox, marker)
 }
 
-// resume decides what happened to the window that the last session left open.
+// resume decides what happened to the window that the last session left open, and then stores the
+// letters that arrived.
 func (i *Ingester) resume(ctx context.Context) error {
 	open, err := i.store.Look(ctx, i.o.Broker, i.o.VHost, i.o.Inbox)
 	if err != nil || open == nil {
@@ -237,8 +239,8 @@ func (i *Ingester) resume(ctx context.Context) error {
 	return i.keep(ctx, w, i.receive)
 }
 
-// receive stores a window of new letters. It first counts the letters that the broker deletes if
-// this session is lost. The next session then knows how many letters are missing.
+// receive stores a window of new letters. Before that, it records how many of them the broker would
+// delete if this session were lost. The next session can then say how many letters are missing.
 func (i *Ingester) receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	atStake := 0
 	for n := range w.Arrivals {
@@ -255,8 +257,8 @@ func (i *Ingester) receive(ctx context.Context, w deadletter.Window) (deadletter
 	return i.store.Receive(ctx, w)
 }
 
-// window creates a window from the first letters of arrivals. The parameter wanted is their number;
-// 0 = all letters.
+// window returns a window with the first letters of arrivals. The parameter wanted is the number of
+// letters that the window may have. If it is 0, the window has all of them.
 func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.Window {
 	more := wanted > 0 && len(arrivals) > wanted
 	if more {
@@ -272,30 +274,32 @@ func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.
 	return w
 }
 
-// givesBack reports whether letters behind a window may come back flagged as redelivered, although
-// none of them is in the window. There are two cases. If more letters were fetched than the window
-// has, the others go back to the queue. If the last letter of the window was flagged, the letters
-// behind it may be flagged too, because returned letters come first. In the second case, these
-// letters stay in the queue if the drain ends with this window. Otherwise, and in an inbox, they
-// matter only on brokers that flag nothing but returned letters, once the session has taken more
-// letters than the earlier sessions had unacknowledged.
+// givesBack reports whether letters behind a window may come back with the flag redelivered,
+// although none of them is in the window. There are two cases.
+//
+// If more letters were fetched than the window has, the others go back to the queue. If the last
+// letter of the window has the flag, the letters behind it may have the flag too, because returned
+// letters come first. In the second case, these letters stay in the queue if the drain ends with
+// this window. Otherwise, and in an inbox, they matter only under two conditions. The broker must
+// flag nothing but returned letters, and the session must have taken more letters than the earlier
+// sessions had unacknowledged.
 func (i *Ingester) givesBack(w []deadletter.Arrival, more, last bool) bool {
 	flagged := len(w) > 0 && w[len(w)-1].Redelivered
 	return more || flagged && (last || !i.facts.RedeliveredLeaks && i.fetched > i.earlier)
 }
 
 const (
-	large     = 100                    // letters; a window of this size means that more letters wait in the broker
-	floodOver = 100 * time.Millisecond // time after the last large window
+	large     = 100                    // letters in a window; a window of this size means that more letters wait in the broker
+	floodOver = 100 * time.Millisecond // time after the last large window during which Busy returns true
 )
 
-// Busy reports whether letters wait in the broker to be stored. Work that can be done later should
-// leave the processor to ingest during that time.
+// Busy reports whether letters are waiting in the broker to be stored. During that time, work that
+// can wait should leave the processor to ingest.
 func (i *Ingester) Busy() bool {
 	return i.o.Now().UnixMilli()-i.flood.Load() < floodOver.Milliseconds()
 }
 
-// keep commits a window, acknowledges it, fences it and settles it.
+// keep finishes a window: it commits, acknowledges, fences and settles the window.
 func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(context.Context, deadletter.Window) (deadletter.Receipt, error)) error {
 	settled := false
 	if i.o.Metrics != nil {
@@ -337,13 +341,13 @@ func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(co
 	return nil
 }
 
-// calmAfter is how long an inbox must be empty after a broker restart before its acks are trusted
-// again. Letters whose acks were undone are redelivered first. After two seconds of quiet, a kill
-// undid no ack (docs/reliability.md).
+// calmAfter is how long an inbox must be empty after a broker restart before dlo trusts its acks
+// again. Letters whose acks the restart undid are redelivered first. A kill undid no ack that was
+// followed by two seconds of quiet (docs/reliability.md).
 const calmAfter = 5 * time.Second
 
-// calm takes one more window in the aftermath of a restart. If the inbox is empty, it ends the
-// aftermath.
+// calm stores one more window after a restart of the broker. If the inbox stays empty for
+// calmAfter, it ends the aftermath of the restart.
 func (i *Ingester) calm(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, calmAfter)
 	defer cancel()

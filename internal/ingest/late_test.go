@@ -7,11 +7,13 @@ import (
 	"time"
 )
 
-// If the cluster node of a session dies, a quorum queue keeps the session's window, and the next
-// session gets the letters behind that window. The marker may still exist, because it is on another
-// node. The window comes back late. Its letters with a message id are merged into their rows. Its
-// letters without a message id are held as separate rows. The aftermath lasts until the window
-// comes back. Until then, an empty inbox proves nothing.
+// TestAWindowComesBackLate kills the cluster node of a session. A quorum queue then keeps the
+// window of that session, and the next session gets the letters behind it. The marker may still
+// exist, because it is on another node.
+//
+// When the window comes back late, its letters with a message id must be merged into their rows.
+// Its letters without a message id must be held as separate rows. The aftermath must last until the
+// window has come back, because until then an empty inbox proves nothing.
 func TestAWindowComesBackLate(t *testing.T) {
 	t.Parallel()
 	for _, kept := range []string{"keep before the ack", "keep before the fence"} {

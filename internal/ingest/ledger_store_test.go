@@ -11,9 +11,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// The schedules run on a store in memory, because a thousand of them take too long on the real
-// store. This test runs some of them on both stores and compares the outcomes. It shows that the
-// ledger decides as the real store does.
+// TestTheLedgerDecidesAsTheStore runs some random schedules on the store in memory and on the real
+// store, and compares the outcomes. It shows that the store in memory decides as the real store
+// does. The other schedules use only the store in memory, because a thousand of them take too long
+// on the real store.
 func TestTheLedgerDecidesAsTheStore(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "dlo.db"), store.Options{})
@@ -26,7 +27,7 @@ func TestTheLedgerDecidesAsTheStore(t *testing.T) {
 			var memory, real string
 			synctest.Test(t, func(t *testing.T) { memory = schedule(t, seed, nil) })
 			synctest.Test(t, func(t *testing.T) {
-				time.Sleep(time.Duration(i) * time.Hour) // A store's clock does not go back.
+				time.Sleep(time.Duration(i) * time.Hour) // The clock of a store must not go back.
 				real = schedule(t, seed, func(o *office) { o.store, o.name = s, fmt.Sprint("dlo.letters.", seed) })
 			})
 			if memory != real {

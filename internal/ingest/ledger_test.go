@@ -9,22 +9,22 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ledger is a store of one inbox in memory. It decides as internal/store does for deliveries within
-// the horizon and with ingest.uncertain = hold. TestTheLedgerDecidesAsTheStore checks this.
+// ledger is a store of one inbox in memory. It decides as internal/store does, for deliveries
+// within the horizon and with ingest.uncertain = hold. TestTheLedgerDecidesAsTheStore checks this.
 type ledger struct {
 	session     deadletter.InboxSession
-	restartedAt int64 // Unix milliseconds
+	restartedAt int64 // Unix milliseconds of the last restart
 	rows        []row
-	pages       []*page // the journal
+	pages       []*page // the journal of windows
 }
 
-// row is a letter.
+// row is a stored letter.
 type row struct {
-	at   int64 // Unix milliseconds
-	twin int   // row that this row may be a copy of; -1 = none
+	at   int64 // Unix milliseconds at which it was stored
+	twin int   // number of the row of which this row may be a copy; -1 = none
 }
 
-// page is a window of the journal.
+// page is a window in the journal.
 type page struct {
 	session int64
 	at      int64
@@ -79,8 +79,8 @@ func (l *ledger) Receive(_ context.Context, w deadletter.Window) (deadletter.Rec
 	return l.receive(w, nil), nil
 }
 
-// receive creates a row for each letter that is not merged. The row is a suspect if the letter has
-// a twin.
+// receive creates a row for each letter that it does not merge. If the letter has a twin, the row
+// is a suspect.
 func (l *ledger) receive(w deadletter.Window, twins []int) deadletter.Receipt {
 	var r deadletter.Receipt
 	undone := map[deadletter.Fingerprint][]int{}
@@ -170,7 +170,7 @@ func (l *ledger) RejoinWindow(_ context.Context, open deadletter.OpenWindow, w d
 	return deadletter.Receipt{Window: open.ID, Merged: len(entries)}, nil
 }
 
-// seen returns the number of deliveries with a fingerprint.
+// seen returns how many deliveries had the given fingerprint.
 func (l *ledger) seen(f deadletter.Fingerprint) int {
 	n := 0
 	for _, p := range l.pages {
@@ -183,8 +183,8 @@ func (l *ledger) seen(f deadletter.Fingerprint) int {
 	return n
 }
 
-// undone returns the rows that a broker restart may have brought back, oldest first. Each row comes
-// back at most once in the aftermath of a restart.
+// undone returns the rows of letters that a broker restart may have brought back, by fingerprint
+// and oldest first. In the aftermath of a restart, each row comes back at most once.
 func (l *ledger) undone(session int64) map[deadletter.Fingerprint][]int {
 	spent, merged := map[int]bool{}, map[int]bool{}
 	found := map[deadletter.Fingerprint][]int{}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The broker deletes letters that have used up their deliveries. Letters that the broker deleted
-// before they were stored are counted and reported once.
+// TestWhatADeliveryLimitDeletesIsCounted uses a broker that deletes letters after too many
+// deliveries. Letters that it deletes before they are stored must be counted and reported once.
 func TestWhatADeliveryLimitDeletesIsCounted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

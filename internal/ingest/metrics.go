@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts incoming letters and measures the duration of windows.
+// Metrics counts incoming letters and measures how long windows are open.
 type Metrics struct {
 	received *prometheus.CounterVec
 	inboxes  deadletter.Labels
@@ -18,10 +18,11 @@ type Metrics struct {
 	windows map[*Ingester]span // the open window of each inbox, or its newest window if none is open
 }
 
-// span is the time during which a window is open. ended is zero until the window closes.
+// span is the time during which a window is open. The field ended is zero until the window is
+// closed.
 type span struct{ began, ended time.Time }
 
-// NewMetrics registers the collectors of ingest. now may be nil.
+// NewMetrics registers the metrics of this package. If the parameter now is nil, it uses time.Now.
 func NewMetrics(r prometheus.Registerer, now func() time.Time) *Metrics {
 	if now == nil {
 		now = time.Now
@@ -37,10 +38,12 @@ func NewMetrics(r prometheus.Registerer, now func() time.Time) *Metrics {
 	return m
 }
 
-// remembered is how long a finished window still counts. It is longer than most scrape intervals.
+// remembered is how long a finished window still counts for the lag. It is longer than most scrape
+// intervals.
 const remembered = time.Minute
 
-// lag returns the lag in seconds.
+// lag returns the longest time, in seconds, for which a window was open lately. It looks at each
+// open window, and at windows that ended within the last minute.
 func (m *Metrics) lag() float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,14 +61,14 @@ func (m *Metrics) lag() float64 {
 	return longest.Seconds()
 }
 
-// begin records that an inbox has an open window.
+// begin records that an inbox has opened a window.
 func (m *Metrics) begin(i *Ingester) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.windows[i] = span{began: m.now()}
 }
 
-// end records that the window was settled, or that it was given back to the broker.
+// end records that the window of an inbox was settled, or that it was given back to the broker.
 func (m *Metrics) end(i *Ingester, settled bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,7 +79,7 @@ func (m *Metrics) end(i *Ingester, settled bool) {
 	m.windows[i] = span{m.windows[i].began, m.now()}
 }
 
-// took counts the letters of a window by verdict.
+// took counts the letters of a window by their verdicts.
 func (m *Metrics) took(broker, inbox string, r deadletter.Receipt) {
 	inbox = m.inboxes.Of(inbox)
 	for verdict, n := range map[string]int{"new": len(r.New), "came_back": r.CameBack, "copy": r.Copies, "merged": r.Merged} {

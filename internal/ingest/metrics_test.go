@@ -7,8 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The lag is the lag of the slowest inbox. For an inbox with an open window, it is the time for
-// which the window has been open. Otherwise the newest window counts, for a minute.
+// TestTheLagOfIngest checks that the lag is that of the slowest inbox. For an inbox with an open
+// window, the lag is the time for which the window has been open. Otherwise the newest window of
+// the inbox counts, for a minute.
 func TestTheLagOfIngest(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1763625600, 0)

@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// office is one inbox with its queue, its store, and the dlo processes that drain it one after the
-// other. It records what the processes do and checks that they keep the window protocol
+// office is one inbox with its queue and its store. The dlo processes that drain it run one after
+// the other. office records what the processes do, and checks that they keep the window protocol
 // (witness_test.go).
 type office struct {
 	t       *testing.T
@@ -25,21 +25,22 @@ type office struct {
 	name    string // name of the inbox
 	began   time.Time
 	options ingest.Options
-	stop    func() // tells the running process to stop
-	refused error  // why the queue refuses to be drained once
-	surplus int    // letters beyond the wanted number that a window of a drain has
+	stop    func() // stops the running process cleanly
+	refused error  // the error with which the queue refuses to be drained once
+	surplus int    // number of letters that a window of a drain has beyond the wanted number
 
 	mu   sync.Mutex
 	fate fate
 	log  []string
 
-	open     map[int64][]int // windows that are not settled, with their letters' numbers
-	times    map[int]int     // how often each letter was stored
+	open     map[int64][]int // number of a window that is not settled -> the numbers of its letters
+	times    map[int]int     // number of a letter -> how often it was stored
 	rows     int
-	suspects int // suspect rows
+	suspects int // number of rows that are suspects
 }
 
-// newOffice returns an office with a store in memory.
+// newOffice returns an office with a store in memory, for the given kind of broker and the given
+// accidents.
 func newOffice(t *testing.T, b broker, f fate) *office {
 	o := &office{t: t, store: &ledger{}, name: "dlo.letters", fate: f, began: time.Now(), open: map[int64][]int{}, times: map[int]int{}}
 	o.q = &queue{
@@ -53,7 +54,7 @@ func newOffice(t *testing.T, b broker, f fate) *office {
 	return o
 }
 
-// destine replaces the fate. It may be called while dlo runs.
+// destine sets another fate. It may be called while dlo runs.
 func (o *office) destine(f fate) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -73,7 +74,7 @@ func (o *office) note(format string, args ...any) {
 	o.log = append(o.log, fmt.Sprintf(format, args...))
 }
 
-// course returns the log of everything since the last call.
+// course returns what the log has recorded since the last call.
 func (o *office) course() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,7 +83,7 @@ func (o *office) course() string {
 	return text
 }
 
-// span formats numbers as "1-3 5".
+// span returns numbers as text, for example "1-3 5".
 func span(numbers []int) string {
 	var parts []string
 	for i := 0; i < len(numbers); {
@@ -121,14 +122,14 @@ func (o *office) room() error {
 	return nil
 }
 
-// process returns the options and the inbox of a new process.
+// process returns the options and the inbox for a new process.
 func (o *office) process() (ingest.Options, *inbox) {
 	options := o.options
 	options.Inbox = o.name
 	return options, &inbox{queue: o.q, first: 4, limit: 16}
 }
 
-// survive runs a process and reports whether the process reached its end.
+// survive runs a process. It returns false if an accident killed the process, and true otherwise.
 func survive(run func()) (survived bool) {
 	defer func() {
 		if r := recover(); r != nil && r != errCrash {
@@ -139,7 +140,7 @@ func survive(run func()) (survived bool) {
 	return true
 }
 
-// drain drains the inbox until ctx ends. Whenever a process dies, the next one starts.
+// drain drains the inbox until ctx is done. If a process is killed, drain starts the next one.
 func (o *office) drain(ctx context.Context) {
 	for !survive(func() {
 		options, inbox := o.process()
@@ -148,7 +149,8 @@ func (o *office) drain(ctx context.Context) {
 	}
 }
 
-// once runs a process that drains the queue once, using Run or Resolve.
+// once starts a process that drains the queue once. The function run is Run or Resolve of
+// ingest.Once.
 func (o *office) once(ctx context.Context, count int, run func(*ingest.Once, context.Context) error) (taken int, err error) {
 	options, inbox := o.process()
 	inbox.once, inbox.refused, inbox.surplus = true, o.refused, o.surplus
@@ -159,7 +161,7 @@ func (o *office) once(ctx context.Context, count int, run func(*ingest.Once, con
 	return once.Taken(), err
 }
 
-// during drains the inbox while fn runs, and then stops.
+// during drains the inbox while the function fn runs, and then stops dlo.
 func (o *office) during(fn func()) {
 	var ctx context.Context
 	ctx, o.stop = context.WithCancel(o.t.Context())

@@ -9,45 +9,47 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Bounded is an Inbox that can be drained once. When the queue is empty, Next and Resume return no
-// letters. Open gives up on a queue that cannot be drained.
+// Bounded is an Inbox that can be drained once. If the queue is empty, Next and Resume return no
+// letters. If the queue cannot be drained, Open returns an error.
 type Bounded interface {
 	Inbox
-	Limit(n int) // the next windows have at most n letters
+	Limit(n int) // limits the next windows to n letters
 }
 
-// Once drains a queue once, up to a count or until the queue is empty. It uses the same protocol as
-// an inbox: window, commit, ack, fence, settle. Fetched letters that exceed the count go back to
-// the queue.
+// Once drains a queue once, up to a given number of letters or until the queue is empty. It uses
+// the same protocol as an inbox: window, commit, ack, fence and settle. Fetched letters beyond the
+// number go back to the queue.
 type Once struct {
 	*Ingester
 	queue Bounded
-	count int // 0 = until the queue is empty
+	count int // number of letters to take; 0 = until the queue is empty
 	taken atomic.Int64
 }
 
-// NewOnce returns a Once that takes the given number of letters. If count is 0, it takes letters
-// until the queue is empty. The Once calls the function say with the reason why it makes no
-// progress, or with "" if it makes progress. The caller must call either Run or Resolve, and only
-// once. Run drains the queue. Resolve only closes the window that an earlier Once left open.
+// NewOnce returns a Once that takes count letters. If count is 0, it takes letters until the queue
+// is empty. The Once calls the function say with the reason why it makes no progress, or with ""
+// when it makes progress.
+//
+// The caller must call either Run or Resolve, and only once. Run drains the queue. Resolve only
+// closes the window that an earlier Once left open.
 func NewOnce(store Store, queue Bounded, o Options, count int, say func(text string)) *Once {
 	once := &Once{Ingester: New(store, queue, o), queue: queue, count: count}
 	once.say = say
 	return once
 }
 
-// Taken returns the number of letters stored so far. A letter that a broker restart brought back
+// Taken returns how many letters were stored so far. A letter that a broker restart brought back
 // does not count again.
 func (o *Once) Taken() int { return int(o.taken.Load()) }
 
-// Run takes letters until it has the wanted number, the queue is empty, or ctx ends. It always
-// finishes the letters that are already fetched. The error gives the reason why the queue cannot be
-// drained.
+// Run takes letters until it has the wanted number, the queue is empty, or ctx is done. It always
+// finishes the letters that are already fetched. If the queue cannot be drained, the error contains
+// the reason.
 func (o *Once) Run(ctx context.Context) error { return o.work(ctx, o.take) }
 
-// Resolve decides what happened to a window that an earlier process left open in the queue. If
-// letters of the window come back and are already stored, it acknowledges them. It takes no other
-// letters.
+// Resolve decides what happened to the window that an earlier process left open in the queue. If
+// letters of the window come back, they are already stored, and Resolve acknowledges them. It takes
+// no other letters.
 func (o *Once) Resolve(ctx context.Context) error {
 	err := o.work(ctx, func(context.Context) (bool, error) { return true, nil })
 	if !errors.Is(err, deadletter.ErrNotFound) {
@@ -57,12 +59,11 @@ func (o *Once) Resolve(ctx context.Context) error {
 	if err != nil || open == nil {
 		return err
 	}
-	return o.store.SettleWindow(ctx, open.ID) // the queue and its contents are gone
+	return o.store.SettleWindow(ctx, open.ID) // the queue is gone with its content
 }
 
-// work runs sessions. Each session first decides what happened to the open window, and then calls
-// the function that the caller passed as the parameter named then. When that function reports that
-// it is done, work ends.
+// work runs one session after another. Each session first decides what happened to the open window.
+// It then calls the function then. When this function reports that it is done, work ends.
 func (o *Once) work(ctx context.Context, then func(ctx context.Context) (done bool, err error)) error {
 	defer o.inbox.Close()
 	for ctx.Err() == nil && o.storeBack(ctx) == nil {
@@ -95,7 +96,7 @@ func (o *Once) begun(ctx context.Context, then func(ctx context.Context) (bool, 
 
 // decide closes the window that the last session left open. Unlike an inbox, it stores no other
 // letters. If other letters arrived instead of the window, they go back to the queue. A later
-// window takes them, when it is known how many letters are wanted.
+// window takes them, once it is known how many letters are wanted.
 func (o *Once) decide(ctx context.Context) error {
 	open, err := o.store.Look(ctx, o.o.Broker, o.o.VHost, o.o.Inbox)
 	if err != nil || open == nil {
@@ -107,12 +108,12 @@ func (o *Once) decide(ctx context.Context) error {
 	}
 	o.o.Crash("ingest: decided")
 	o.log.Info("open window decided", "letters", len(open.Fingerprints), "came_back", whole)
-	stopping := ctx // ends the drain; the fetched letters are still decided
+	stopping := ctx // if this context is done, the drain ends, but the fetched letters are still decided
 	ctx = context.WithoutCancel(ctx)
 	if whole {
 		return o.keep(ctx, o.window(arrivals, 0), func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 			receipt, err := o.store.RejoinWindow(ctx, *open, w)
-			o.taken.Add(int64(len(receipt.New))) // new rows, for twins of the window's letters
+			o.taken.Add(int64(len(receipt.New))) // new rows for twins of the letters in the window
 			return receipt, err
 		})
 	}
@@ -123,9 +124,9 @@ func (o *Once) decide(ctx context.Context) error {
 	return o.begin(stopping)
 }
 
-// take fetches one window after another.
+// take stores one window after another. It reports whether the drain is done.
 func (o *Once) take(ctx context.Context) (done bool, err error) {
-	var empty time.Time // when the queue became empty
+	var empty time.Time // time at which the queue became empty
 	for ctx.Err() == nil {
 		if err := o.o.Room(); err != nil {
 			return false, err
@@ -156,7 +157,7 @@ func (o *Once) take(ctx context.Context) (done bool, err error) {
 		}
 		w := o.window(arrivals, rest)
 		if err := o.keep(context.WithoutCancel(ctx), w, o.receive); err != nil || len(w.Arrivals) < len(arrivals) {
-			return false, err // surplus letters go back when the session ends
+			return false, err // letters beyond the wanted number go back when the session ends
 		}
 	}
 	return true, nil

@@ -12,8 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// A queue may refuse to be drained. The drain then ends with the reason, and nothing is taken.
-// Every other error is reported, and the drain tries again.
+// TestAQueueThatCannotBeDrained uses a queue that refuses to be drained. The drain must end with
+// the reason and must take no letter. After any other error, the drain must report the error and
+// try again.
 func TestAQueueThatCannotBeDrained(t *testing.T) {
 	t.Parallel()
 	for _, why := range []error{deadletter.ErrNotFound, deadletter.ErrInvalid, deadletter.ErrConflict} {
@@ -31,7 +32,8 @@ func TestAQueueThatCannotBeDrained(t *testing.T) {
 	}
 }
 
-// However often a drain is interrupted, the count is exact and the problems are reported.
+// TestADrainIsInterrupted interrupts a drain at each point. The count must stay exact, and the
+// problem must be reported.
 func TestADrainIsInterrupted(t *testing.T) {
 	t.Parallel()
 	const all = "connect, fetch 1-3, commit 1-3, ack 1-3, fence, settle"
@@ -62,14 +64,15 @@ func TestADrainIsInterrupted(t *testing.T) {
 	}
 }
 
-// A drain that is stopped finishes its open window and takes no other window.
+// TestADrainIsStopped stops a drain at each point. The drain must finish its open window and take
+// no other window.
 func TestADrainIsStopped(t *testing.T) {
 	t.Parallel()
 	const taken = "connect, mark, calm, fetch 1-4, commit 1-4, ack 1-4, fence, settle"
 	for _, c := range []struct {
 		name   string
-		before string // how the drain before this one died
-		stop   string // the point at which the drain is stopped
+		before string // the point at which the drain before this one was killed; "" = there was none
+		stop   string // the point at which this drain is stopped
 		course string
 		taken  int
 	}{
@@ -107,7 +110,8 @@ func TestADrainIsStopped(t *testing.T) {
 	}
 }
 
-// While there is no room, a drain waits and reports the reason. Then it continues automatically.
+// TestADrainWithoutRoom checks a drain without room in the store. It must wait and report the
+// reason, and must continue automatically once there is room.
 func TestADrainWithoutRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -125,9 +129,9 @@ func TestADrainWithoutRoom(t *testing.T) {
 	})
 }
 
-// In the aftermath of a restart, a drain does not end before the queue has been empty for five
-// seconds and the end of the aftermath is recorded. Letters that come a second time are not counted
-// again.
+// TestADrainInTheAftermathOfARestart checks a drain after a broker restart. The drain must not end
+// before the queue has been empty for five seconds and the store has recorded the end of the
+// aftermath. Letters that come back must not be counted again.
 func TestADrainInTheAftermathOfARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

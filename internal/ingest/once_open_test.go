@@ -10,17 +10,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// A drain that dies leaves a window open. The next drain begins with this window. If dlo is started
-// without a drain, it only closes the window, and other letters go back to the queue. If the queue
-// is empty, the window cannot come back.
+// TestADrainLeavesAWindowOpen kills a drain, which leaves a window open. The next drain must begin
+// with this window. If dlo starts without a drain, it must only close the window, and other letters
+// must go back to the queue. If the queue is empty, the window cannot come back.
 func TestADrainLeavesAWindowOpen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		letters int
 		dies    string
-		closes  string // how Resolve ends
-		goesOn  string // what a drain does after that
+		closes  string // the log of a process that calls Resolve
+		goesOn  string // the log of the next drain, after that
 		taken   int
 	}{
 		{"and it comes back", 3, "ingest: committed", "connect, find 1-2, 1-2 came back, claim 1-2, ack 1-2, fence, settle", ", fetch 3, commit 3, ack 3, fence, settle", 1},
@@ -53,8 +53,8 @@ func TestADrainLeavesAWindowOpen(t *testing.T) {
 	}
 }
 
-// The window of a deleted queue cannot come back. If access to the queue is only refused, the
-// window may still come back.
+// TestAnOpenWindowOfAQueueThatIsGone checks the open window of a queue that was deleted. It cannot
+// come back. If the queue only refuses access, the window may still come back.
 func TestAnOpenWindowOfAQueueThatIsGone(t *testing.T) {
 	t.Parallel()
 	for why, open := range map[error]int{deadletter.ErrNotFound: 0, deadletter.ErrConflict: 1} {

@@ -12,8 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// Whatever happens to drains, none takes more letters than requested, and every counted letter is
-// stored. In the end, each letter is either stored or still in the queue.
+// TestDrainsKeepTheirCount causes random accidents to drains. No drain may take more letters than
+// requested, and every counted letter must be stored. In the end, each letter must be in the store
+// or still in the queue.
 func TestDrainsKeepTheirCount(t *testing.T) {
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t, 300) {
@@ -24,9 +25,9 @@ func TestDrainsKeepTheirCount(t *testing.T) {
 	}
 }
 
-// drains runs one drain after the other. Sometimes it only closes the window that the previous
-// drain left open. On a quorum queue, no drain has a count. A count limits the first window, which
-// may then be too small for all letters that came back.
+// drains runs one drain after another. Instead of a drain, it sometimes only closes the window that
+// the drain before left open. On a quorum queue, the drains have no count. A count would limit the
+// first window, which might then be too small for all letters that came back.
 func drains(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	b := brokers[random.IntN(len(brokers))]

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// bodies returns n letter bodies.
+// bodies returns n different bodies that are also message ids.
 func bodies(n int) []string {
 	list := make([]string, n)
 	for i := range list {
@@ -17,8 +17,8 @@ func bodies(n int) []string {
 	return list
 }
 
-// A drain takes as many letters as requested, or all letters if there are fewer, and leaves the
-// rest.
+// TestADrainTakesWhatWasAskedFor checks that a drain takes as many letters as requested and leaves
+// the rest. If there are fewer letters, it must take all of them.
 func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -13,12 +13,12 @@ import (
 // broker is a kind of RabbitMQ broker. The tests of internal/rabbitmq have measured its behaviour.
 type broker struct {
 	name   string
-	quorum bool // Returned messages are counted and are delivered after earlier returned ones.
-	leaks  bool // A first delivery may be flagged redelivered.
-	tells  bool // A delivery's count distinguishes a return from a first delivery.
-	counts bool // The count does so even for a letter that came without a count.
+	quorum bool // Returned messages have a count and are delivered after messages that were returned earlier.
+	leaks  bool // A message that is delivered for the first time may have the flag redelivered.
+	tells  bool // The count of a delivery distinguishes a returned message from a first delivery.
+	counts bool // The count does this even for a message that came without a count.
 
-	deletes int // delivery limit: messages returned more often are deleted; 0 = no limit
+	deletes int // delivery limit; messages that are returned more often are deleted; 0 = no limit
 }
 
 var (
@@ -31,43 +31,43 @@ var (
 	brokers = []broker{classic, quorum, leaking, halfway, counting}
 )
 
-// message is a dead-lettered message. Its number is its true identity. Only the tests know the
+// message is a dead-lettered message. Its number identifies it, and only the tests know this
 // number.
 type message struct {
 	number  int
 	arrival deadletter.Arrival
-	returns int  // number of returns to the queue; more than 0 flags it as redelivered
-	leaked  bool // the message was returned before it died
-	undone  bool // the message was acknowledged, and a broker restart brought it back
+	returns int  // how often it was returned to the queue; with more than 0, it has the flag redelivered
+	leaked  bool // true if the message was returned before it died
+	undone  bool // true if the message was acknowledged and a broker restart brought it back
 }
 
-// queue is a dead-letter queue and its broker.
+// queue is a dead-letter queue, together with its broker.
 type queue struct {
 	broker
 	t       *testing.T
 	fate    fate
 	note    func(format string, args ...any)
-	safe    func(number int) bool // reports whether a message may be acknowledged
-	forgets func(acks int) int    // how many of the newest acks a restart undoes
-	tags    map[uint64]int        // message number by delivery tag
+	safe    func(number int) bool // reports whether the message with this number may be acknowledged
+	forgets func(acks int) int    // returns how many of the newest acks a restart undoes
+	tags    map[uint64]int        // delivery tag -> number of the message
 	tag     uint64                // tag of the newest delivery
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed by the next change
-	returned []*message    // returned messages of a quorum queue, delivered before the ready ones
+	changed  chan struct{} // closed at the next change
+	returned []*message    // returned messages of a quorum queue, which are delivered before the ready ones
 	ready    []*message
-	held     []*message // the session's window
+	held     []*message // the window of the current session
 	kept     []*message // the window of a session whose cluster node died
-	acked    []*message // oldest first
-	session  *inbox     // nil = none
+	acked    []*message // acknowledged messages, oldest first
+	session  *inbox     // the current session; nil = none
 	markers  map[string]bool
 	number   int // number of the newest message
 	restarts int
 	up       time.Time // when the broker is back after a restart
 }
 
-// publish puts messages with these bodies into the queue, all at once. A body that begins with "m"
-// is also the message id. A message whose body begins with "r" was redelivered before it died.
+// publish puts one message with each body into the queue, all at once. If a body begins with "m",
+// it is also the message id. If a body begins with "r", the message was redelivered before it died.
 func (q *queue) publish(bodies ...string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,13 +91,13 @@ func (q *queue) publish(bodies ...string) {
 	q.change()
 }
 
-// change wakes everything that waits for a change.
+// change wakes everything that waits for a change of the queue.
 func (q *queue) change() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
 
-// take moves the next message into the session's window. It returns nil if there is no message.
+// take moves the next message into the window of the session. If there is none, it returns nil.
 func (q *queue) take() *message {
 	from := &q.returned
 	if len(*from) == 0 {
@@ -120,7 +120,7 @@ func (q *queue) deliver(m *message) deadletter.Arrival {
 	a.Tag, a.Redelivered = q.tag, m.returns > 0
 	if q.quorum && m.returns > 0 {
 		count := int64(m.returns)
-		if m.leaked && !q.tells { // the count is 1 before and after the first return of the message (4.0.5)
+		if m.leaked && !q.tells { // on 4.0.5, the count is 1 before and after the first return of such a message
 			count = max(1, count-1)
 		}
 		a.Properties.Headers = deadletter.Table{"x-delivery-count": count}
@@ -128,7 +128,7 @@ func (q *queue) deliver(m *message) deadletter.Arrival {
 	return a
 }
 
-// end ends the session. Its window goes back whole and in order.
+// end ends the session. The whole window goes back to the queue in order.
 func (q *queue) end() {
 	for _, m := range q.held {
 		m.returns++
@@ -145,8 +145,8 @@ func (q *queue) end() {
 	q.change()
 }
 
-// keep ends the session in the same way as the death of its cluster node: a quorum queue keeps the
-// session's window.
+// keep ends the session as the death of its cluster node would. A quorum queue then keeps the
+// window of the session.
 func (q *queue) keep() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -155,7 +155,7 @@ func (q *queue) keep() {
 	q.end()
 }
 
-// release gives back the kept messages.
+// release gives the kept messages back to the queue.
 func (q *queue) release() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -163,8 +163,8 @@ func (q *queue) release() {
 	q.end()
 }
 
-// restart ends the session and removes every marker. It brings back the newest acknowledged
-// messages and restores the original order.
+// restart ends the session, as a restart of the broker would. It removes every marker, brings back
+// the newest acknowledged messages, and restores the original order.
 func (q *queue) restart() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -181,8 +181,8 @@ func (q *queue) restart() {
 	q.up = time.Now().Add(3 * time.Second)
 }
 
-// has reports whether a message is still in the queue. A message that a restart brought back does
-// not count.
+// has reports whether a message is still in the queue. It ignores a message that a restart brought
+// back.
 func (q *queue) has(number int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -190,21 +190,21 @@ func (q *queue) has(number int) bool {
 	return slices.ContainsFunc(left, func(m *message) bool { return m.number == number && !m.undone })
 }
 
-// free reports whether no session holds the queue.
+// free reports whether the queue has no session.
 func (q *queue) free() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.session == nil
 }
 
-// left returns the number of messages in the queue.
+// left returns how many messages are in the queue.
 func (q *queue) left() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.returned) + len(q.ready) + len(q.held) + len(q.kept)
 }
 
-// numbers returns the numbers of delivered messages.
+// numbers returns the numbers of the messages in a window.
 func (q *queue) numbers(w []deadletter.Arrival) []int {
 	list := make([]int, len(w))
 	for i := range w {

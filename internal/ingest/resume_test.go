@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// A window is claimed in whatever order its letters come back. The order may change, because
-// letters fetched one by one may be returned ahead of consumed ones.
+// TestAWindowComesBackInAnotherOrder checks that a window is recognised in whatever order its
+// letters come back. The order may change, because letters that are fetched one by one may be
+// returned before consumed ones.
 func TestAWindowComesBackInAnotherOrder(t *testing.T) {
 	t.Parallel()
 	for _, b := range []broker{quorum, counting} {
@@ -36,8 +37,9 @@ func TestAWindowComesBackInAnotherOrder(t *testing.T) {
 	}
 }
 
-// While no letter comes, nothing shows whether the window was acknowledged. It stays open until a
-// letter decides, whichever process gets that letter.
+// TestAnOpenWindowWaitsForALetter checks an open window while no letter comes. Nothing then shows
+// whether the window was acknowledged. It must stay open until a letter comes, whichever process
+// receives that letter.
 func TestAnOpenWindowWaitsForALetter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,8 +62,9 @@ func TestAnOpenWindowWaitsForALetter(t *testing.T) {
 	})
 }
 
-// Letters that equal an open window, but come for the first time, are not the window. If the broker
-// reports that they were delivered before, they become rows of their own and are held.
+// TestTwinsOfAnOpenWindow checks letters that equal the letters of an open window and come for the
+// first time. They are not the window. If the broker says that they were delivered before, they
+// must get rows of their own and be held.
 func TestTwinsOfAnOpenWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -92,10 +95,10 @@ func TestTwinsOfAnOpenWindow(t *testing.T) {
 	}
 }
 
-// A session may receive letters that equal an open window, and fail to store them. They come back
-// to the next session just like the window itself. As they cannot be told apart from the window,
-// they become rows of their own and are held. The window itself is also held if it comes back after
-// a session that may have received twins of it.
+// TestTwinsThatAnEarlierSessionGot checks a session that received letters equal to an open window
+// and did not store them. They come back to the next session as the window itself would. Nobody can
+// tell them apart from the window, so they must get rows of their own and be held. The window
+// itself must also be held if it comes back after such a session.
 func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -144,14 +147,14 @@ func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	}
 }
 
-// A window that does not take all returned letters leaves some of them behind, flagged as
-// redelivered. These letters may equal the window, but must not be taken for it. This happens in an
-// inbox that does not know how many letters were returned. It also happens in a drain that wants no
-// more letters, and in a drain that got more letters than it wants.
+// TestTwinsBehindAWindow checks a window that does not take all returned letters. The letters that
+// stay behind have the flag redelivered. They may equal the window, but must not be taken for it.
+// This happens in an inbox that does not know how many letters were returned. It also happens in a
+// drain that wants no more letters, or that got more letters than it wants.
 func TestTwinsBehindAWindow(t *testing.T) {
 	t.Parallel()
 	unknown := func(o *office) { o.during(func() { time.Sleep(time.Minute) }) }
-	smaller := func(o *office) { // ingest.letters is now smaller.
+	smaller := func(o *office) { // Each window now has fewer letters, because ingest.letters is smaller.
 		o.store.(*ledger).session = deadletter.InboxSession{Number: 1, Prefetch: 32}
 		unknown(o)
 	}
@@ -166,7 +169,7 @@ func TestTwinsBehindAWindow(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		had     int // number of letters that somebody received and gave back
+		had     int // number of letters that an earlier session received and gave back
 		surplus int
 		then    func(o *office)
 		course  string
@@ -196,9 +199,10 @@ func TestTwinsBehindAWindow(t *testing.T) {
 	}
 }
 
-// Large bodies make the next window smaller, but the number of letters given back is still the size
-// of the previous window. Twins that come in place of that window then do not all fit into the next
-// session's first window, unless that session knows the number.
+// TestTwinsOfALargerWindow checks windows that become smaller because of large bodies. A session
+// then gives back more letters than the next window has. Twins that come in place of the earlier
+// window do not all fit into the first window of the next session, unless that session knows their
+// number.
 func TestTwinsOfALargerWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -249,8 +253,8 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 	}
 }
 
-// On a broker that flags first deliveries, a flag says nothing about the letters behind a window if
-// the window took all letters.
+// TestAFlaggedWindowThatTookAll uses a broker that may flag first deliveries as redelivered. If a
+// window took all letters, its flag must say nothing about letters behind it.
 func TestAFlaggedWindowThatTookAll(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(o *office){
@@ -278,8 +282,8 @@ func TestAFlaggedWindowThatTookAll(t *testing.T) {
 	}
 }
 
-// A window that took every letter that the previous session may have received leaves none of them
-// behind.
+// TestAWindowThatComesBackTwice checks a window that took every letter that the session before may
+// have received. No such letter can be behind it.
 func TestAWindowThatComesBackTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// If there is no room or the store is unavailable, dlo checks again once a second. Until then, it
-// fetches nothing and no session holds the queue, so the letters stay in the broker.
+// TestNothingIsFetchedWithoutRoom checks that dlo tries again once a second if the store has no
+// room or is unavailable. Until then, no letter may be fetched and no session may hold the queue,
+// so that the letters stay in the broker.
 func TestNothingIsFetchedWithoutRoom(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		broken []string // parts that fail for a while
-		window string   // what happens to the first window
+		broken []string // accidents that happen for a while
+		window string   // log of what happens to the first window
 		looks  string
 		later  string
 	}{

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// Accidents happen to dlo, its store, its connection and its broker, in any order. Whatever
-// happens, each letter is stored once, and the witness (witness_test.go) sees no violation of the
-// window protocol.
+// TestNoLetterIsLostOrStoredTwice causes random accidents to dlo, its store, its connection and its
+// broker. Each letter must be stored once. The witness (witness_test.go) checks the window
+// protocol.
 func TestNoLetterIsLostOrStoredTwice(t *testing.T) {
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t, 1000) {
@@ -23,7 +23,8 @@ func TestNoLetterIsLostOrStoredTwice(t *testing.T) {
 	}
 }
 
-// schedule publishes bursts of letters to an inbox on any broker while accidents happen.
+// schedule publishes bursts of letters to an inbox while accidents happen. The kind of broker is
+// random. It returns what happened.
 func schedule(t *testing.T, seed uint64, change func(*office)) string {
 	random := rand.New(rand.NewPCG(seed, 0))
 	b := brokers[random.IntN(len(brokers))]
@@ -32,7 +33,7 @@ func schedule(t *testing.T, seed uint64, change func(*office)) string {
 	if change != nil {
 		change(o)
 	}
-	coming := rand.New(rand.NewPCG(seed, 1)) // Letters arrive whatever dlo does.
+	coming := rand.New(rand.NewPCG(seed, 1)) // a separate source, so that the same letters arrive whatever dlo does
 	for range 1 + coming.IntN(5) {
 		bodies := bodiesOf(coming)
 		time.AfterFunc(time.Duration(coming.Int64N(int64(20*time.Second))), func() { o.q.publish(bodies...) })
@@ -52,7 +53,7 @@ func schedule(t *testing.T, seed uint64, change func(*office)) string {
 	return course
 }
 
-// bodiesOf generates the bodies of a burst at random. A third of them are twins.
+// bodiesOf returns the bodies of a random burst. A third of them are twins.
 func bodiesOf(random *rand.Rand) []string {
 	bodies := make([]string, 1+random.IntN(12))
 	for i := range bodies {

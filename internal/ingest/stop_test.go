@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Fetched letters are finished even if dlo is stopping: they are committed, acknowledged, fenced
-// and settled. All other letters stay in the queue.
+// TestAStopFinishesTheWindow checks that a stopping dlo finishes the letters that it has fetched:
+// it commits, acknowledges, fences and settles them. All other letters must stay in the queue.
 func TestAStopFinishesTheWindow(t *testing.T) {
 	t.Parallel()
 	const (
@@ -18,7 +18,7 @@ func TestAStopFinishesTheWindow(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		accident string // accident before the stop
-		stop     string // the point at which dlo is stopped
+		stop     string // point at which dlo is stopped
 		course   string
 	}{
 		{"fetched", "", "cut after the fetch", begin + finished},
@@ -52,7 +52,8 @@ func TestAStopFinishesTheWindow(t *testing.T) {
 	}
 }
 
-// A process without an open window stops immediately, whatever it waits for.
+// TestAStopEndsEveryWait checks that a process without an open window stops immediately, whatever
+// it is waiting for.
 func TestAStopEndsEveryWait(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The classifier and the breakers are notified immediately after the commit. They are not notified
-// if the commit failed.
+// TestACommitIsTold checks that the classifier and the breakers are notified immediately after a
+// commit. If the commit failed, they must not be notified.
 func TestACommitIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

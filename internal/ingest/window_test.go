@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// spy is a store that records the windows it receives and reports that some letters came back.
+// spy is a store that records the windows that it receives. It reports for each that some letters
+// came back.
 type spy struct {
 	ingest.Store
 	windows  []deadletter.Window
@@ -25,8 +26,9 @@ func (s *spy) Receive(ctx context.Context, w deadletter.Window) (deadletter.Rece
 	return r, err
 }
 
-// A window passes everything to the store that is needed to judge its letters: their source, the
-// configured treatment of doubtful letters, and the points on which the broker cannot be trusted.
+// TestWhatAWindowTells checks that a window contains everything that the store needs to judge its
+// letters. This is the source of the letters, the configured treatment of letters in doubt, and how
+// far the broker can be trusted.
 func TestWhatAWindowTells(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

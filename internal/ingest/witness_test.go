@@ -8,15 +8,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// office implements the Store of ingest. It passes every call on to its own store, and knows the
-// true identity of the letters.
+// office implements the Store of ingest. It passes every call on to its own store and checks it. It
+// can do so because it knows the number of each letter.
 
 var errStore = errors.New("the store is away")
 
-// fails returns an error if the store fails at this point.
+// fails returns an error if the context is done, or if an accident makes the store fail at this
+// point.
 func (o *office) fails(ctx context.Context, what string) error {
 	if ctx.Err() != nil {
-		return ctx.Err() // The caller no longer waits for the store.
+		return ctx.Err() // The context is done, so the caller no longer waits for the store.
 	}
 	if o.strikes("fail to " + what) {
 		o.note("fail to %s", what)
@@ -57,8 +58,8 @@ func (o *office) Calm(ctx context.Context, broker, vhost, inbox, marker string) 
 	return o.store.Calm(ctx, broker, vhost, inbox, marker)
 }
 
-// made checks that a marker is created before the store records it. Otherwise the next session
-// would see a restart that did not happen.
+// made checks that a marker exists before the store records it. Otherwise the next session would
+// see a restart that did not happen.
 func (o *office) made(marker string) {
 	o.q.mu.Lock()
 	defer o.q.mu.Unlock()
@@ -86,8 +87,9 @@ func (o *office) Look(ctx context.Context, broker, vhost, inbox string) (*deadle
 	return open, err
 }
 
-// Receive checks that at most one window is open and that no letter is stored twice. After a broker
-// restart, a letter may come back and be stored again. check then counts its rows.
+// Receive stores a window. It checks that at most one window is open and that no letter is stored
+// twice. After a broker restart, a letter may come back and be stored again, and check then counts
+// its rows.
 func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	if err := o.fails(ctx, "commit"); err != nil {
 		return deadletter.Receipt{}, err
@@ -108,8 +110,8 @@ func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.R
 	return r, nil
 }
 
-// RejoinWindow checks that a claim takes a whole window, with the window's own letters and not with
-// letters that only look like them.
+// RejoinWindow claims an open window. It checks that the claim takes a whole window, with the
+// window's own letters and not with letters that only equal them.
 func (o *office) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	if err := o.fails(ctx, "claim"); err != nil {
 		return deadletter.Receipt{}, err
@@ -136,7 +138,7 @@ func (o *office) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w
 	return r, nil
 }
 
-// book records a committed window.
+// book records a committed window and its letters.
 func (o *office) book(what string, w deadletter.Window, r deadletter.Receipt) {
 	numbers := o.q.numbers(w.Arrivals)
 	if got := len(r.New) + r.Merged; got != len(numbers) {
@@ -154,7 +156,8 @@ func (o *office) book(what string, w deadletter.Window, r deadletter.Receipt) {
 	}
 }
 
-// SettleWindow checks that no letter of the window can come back, except after a broker restart.
+// SettleWindow settles a window. It checks that no letter of the window can come back, except after
+// a broker restart.
 func (o *office) SettleWindow(ctx context.Context, window int64) error {
 	if err := o.fails(ctx, "settle"); err != nil {
 		return err
@@ -169,12 +172,12 @@ func (o *office) SettleWindow(ctx context.Context, window int64) error {
 	return o.store.SettleWindow(ctx, window)
 }
 
-// safe reports whether a letter may be acknowledged.
+// safe reports whether a letter is in the store, so that it may be acknowledged.
 func (o *office) safe(number int) bool { return o.times[number] > 0 }
 
-// check checks that all letters are out of the queue and in the store, each with one row. A letter
-// may have more rows if the broker restarted or if its flag proves nothing. All but one of these
-// rows are suspects.
+// check fails the test unless all letters are in the store and none is in the queue. Each letter
+// must have one row. A letter may have more rows if the broker was restarted, or if its flag proves
+// nothing. All of these rows except one must be suspects.
 func (o *office) check() {
 	o.t.Helper()
 	letters := o.q.number

@@ -48,7 +48,7 @@ func judge(m *deadletter.Remembered, mark *deadletter.Progress) verdict {
 		return restored
 	case mark != nil && mark.Claims >= m.Marked:
 		return proven
-	case m.Unproved: // the note beside the store was written since
+	case m.Unproved: // people were asked earlier, and the note beside the store was written after that
 		return unproved
 	case mark == nil && m.Marked < 0:
 		return proven // nothing was recorded in the broker yet
