@@ -13,47 +13,49 @@ import (
 
 // Waiters reads letters that wait for a retry and records new decisions about them.
 type Waiters interface {
-	// Waiting returns the next waiting letters that match a query, complete and ordered by id. It
-	// returns only letters that were received before the serial until.
+	// Waiting returns the next waiting letters that match a query, complete with their bodies and
+	// ordered by id. It begins after the id in after, and returns only letters that were received
+	// before the serial in until.
 	Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error)
-	// RecordDecisions records decisions in one transaction and reports which decisions were
-	// recorded. It skips letters that have changed since they were read.
+	// RecordDecisions records decisions in one transaction. For each decision, the result says whether
+	// it was recorded. Letters that have changed since they were read are skipped.
 	RecordDecisions(ctx context.Context, by string, list []deadletter.NewDecision) ([]bool, error)
 	// Record appends an event to the audit log.
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
-// Decider applies the current rules.
+// Decider decides about letters with the current rules.
 type Decider interface {
 	DecideAgain(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.NewDecision, error)
 	Applied(recorded []deadletter.NewDecision)
 }
 
-// ApplyRequest requests that the current rules decide again about letters waiting for a retry.
+// ApplyRequest is a request to decide again, with the current rules, about letters that wait for a
+// retry.
 type ApplyRequest struct {
-	Query  query.Query // query among waiting letters; empty = all
+	Query  query.Query // selects some of the waiting letters; empty = all of them
 	DryRun bool
-	Reason string // for the audit; may be empty
+	Reason string // reason for the audit; may be empty
 }
 
-// Applied reports the changes that applying the rules made, or would make.
+// Applied says which changes the rules made, or which they would make in a dry run.
 type Applied struct {
-	Looked    int // waiting letters that were examined
+	Looked    int // number of waiting letters that were examined
 	Unchanged int
-	Left      map[string]int  // letters that were skipped, by reason
-	Changes   []AppliedChange // most letters first
-	Stopped   bool            // the caller disconnected or dlo is stopping: the remaining letters are unchanged
+	Left      map[string]int  // number of letters that were skipped, by reason
+	Changes   []AppliedChange // the changes, those with most letters first
+	Stopped   bool            // true if the caller disconnected or dlo is stopping; the remaining letters are then unchanged
 }
 
-// AppliedChange counts letters with the same change. From and To may be equal. In that case, the
-// delays or the severity of the rule have changed.
+// AppliedChange counts the letters with the same change. If From and To are equal, the delays or
+// the severity of the rule have changed.
 type AppliedChange struct {
 	From, To Decided
 	Letters  int
-	Examples []deadletter.ID // up to 3 letters, the oldest first
+	Examples []deadletter.ID // up to 3 of the letters, oldest first
 }
 
-// Decided is a rule's decision about a letter.
+// Decided is the decision of a rule about a letter.
 type Decided struct {
 	Rule    string
 	Outcome deadletter.RuleOutcome
@@ -61,10 +63,10 @@ type Decided struct {
 
 const appliedExamples = 3
 
-// Apply applies the current rules to letters that wait for a retry. It records the new decisions,
-// unless it is a dry run. It skips letters whose due time a person chose, and letters that an
-// operation released. Only one call runs at a time. If ctx ends, the result covers the letters
-// processed so far.
+// Apply decides again, with the current rules, about letters that wait for a retry. It records the
+// new decisions, except in a dry run. It skips letters whose due time a person chose, and letters
+// that an operation released. Only one call runs at a time. If ctx is done before the end, the
+// result is about the letters that were already processed.
 func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyRequest) (Applied, error) {
 	if len(r.Reason) > maxReason {
 		return Applied{}, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)
@@ -72,7 +74,7 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 	if d.decider == nil {
 		return Applied{}, deadletter.ErrNotFound
 	}
-	if !by.MayToAll(deadletter.VerbReschedule) { // a person with that right needs no survey of half a million letters
+	if !by.MayToAll(deadletter.VerbReschedule) { // this survey of up to half a million letters is not needed if the caller may act on all letters
 		shares, _, err := d.store.Survey(ctx, query.Selection{Query: &r.Query}, d.maxBody)
 		if err != nil {
 			return Applied{}, err
@@ -110,7 +112,7 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 	return a.Applied, err
 }
 
-// applying is a running call of Apply.
+// applying is the state of a running call of Apply.
 type applying struct {
 	Applied
 	by    deadletter.Principal
@@ -118,9 +120,9 @@ type applying struct {
 	kinds map[[2]Decided]*AppliedChange
 }
 
-// apply processes the letters in batches.
+// apply decides about all matching letters, in batches.
 func (d *Desk) apply(ctx context.Context, q query.Query, a *applying) error {
-	until := deadletter.SerialAt(d.now()) + 1<<12 // includes this millisecond
+	until := deadletter.SerialAt(d.now()) + 1<<12 // includes letters that were received in this millisecond
 	for after := deadletter.ID(""); ; {
 		letters, err := d.store.Waiting(ctx, q, after, until)
 		if err != nil || len(letters) == 0 {
@@ -128,7 +130,7 @@ func (d *Desk) apply(ctx context.Context, q query.Query, a *applying) error {
 		}
 		after = letters[len(letters)-1].ID
 		for i := range letters {
-			if err := deadletter.Allow(a.by, deadletter.VerbReschedule, letters[i].Place()); err != nil { // for a letter that arrived since the survey
+			if err := deadletter.Allow(a.by, deadletter.VerbReschedule, letters[i].Place()); err != nil { // a letter may have arrived after the survey
 				return err
 			}
 		}
@@ -142,7 +144,7 @@ func (d *Desk) apply(ctx context.Context, q query.Query, a *applying) error {
 	}
 }
 
-// record commits a batch and counts it.
+// record records the decisions of one batch and counts them.
 func (d *Desk) record(ctx context.Context, a *applying, decided []deadletter.NewDecision) error {
 	var changes []deadletter.NewDecision
 	left := map[string]int{}
@@ -198,8 +200,8 @@ func (a *applying) count(one deadletter.NewDecision) {
 	}
 }
 
-// act returns the audit entry. It contains the number of letters that were processed and the number
-// of decisions that changed.
+// act returns the entry for the audit log. It contains how many letters were processed and how many
+// decisions changed.
 func (a *applying) act(r *ApplyRequest, failed error) deadletter.Act {
 	act := deadletter.Act{Kind: deadletter.ActRulesApplied, Actor: a.by.Name, Detail: a.words(r, failed), Targets: []deadletter.Target{{Kind: deadletter.TargetRules}}, Asked: a.Looked}
 	for _, c := range a.Changes {
@@ -208,7 +210,7 @@ func (a *applying) act(r *ApplyRequest, failed error) deadletter.Act {
 	return act
 }
 
-// words returns a description of the call for the audit log.
+// words returns the text for the audit log that describes a call of Apply.
 func (a *applying) words(r *ApplyRequest, failed error) string {
 	n := map[deadletter.RuleOutcome]int{}
 	for _, c := range a.Changes {

@@ -18,12 +18,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ruled is an office whose letters are classified by replaceable rules.
+// ruled is an office whose letters are classified by rules. A test can replace the rules.
 type ruled struct {
 	*office
 	book       *rules.Book
 	classifier *classify.Classifier
-	waits      int // letters that arrive before they are classified
+	waits      int // number of calls of wait, which makes the bodies differ
 }
 
 func openRuled(t *testing.T, set *rules.Set) *ruled {
@@ -36,7 +36,7 @@ func openRuled(t *testing.T, set *rules.Set) *ruled {
 	return o
 }
 
-// wait stores letters that died in a queue. The letters are classified a little later.
+// wait stores n letters that died in the given queue. It classifies them a little later.
 func (o *ruled) wait(queue string, n int) []deadletter.ID {
 	o.t.Helper()
 	o.waits++
@@ -84,8 +84,8 @@ func set(list ...rules.Rule) *rules.Set {
 
 func queues(names ...string) rules.Match { return rules.Match{Queue: names} }
 
-// Letters wait according to the old rules. A dry run reports exactly the changes that the new rules
-// then make. A second run changes nothing.
+// TestNewRulesAreAppliedToLettersThatWait changes the rules while letters wait. A dry run must
+// report exactly the changes that the following run makes. Another run must change nothing.
 func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())
@@ -93,8 +93,8 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	if a := o.apply("", false); a.Looked != 350 || a.Unchanged != 350 || len(a.Changes) != 0 || len(a.Left) != 0 {
 		t.Fatalf("rules that have not changed: %+v", a)
 	}
-	// A person chose the due time of two letters, an operation released one letter, and one letter
-	// is due immediately.
+	// A person has chosen the due time of two letters. An operation has released one letter, and one
+	// letter is due immediately.
 	due := o.at.Add(90 * time.Minute)
 	o.start(operation.Request{Action: deadletter.VerbReschedule, Selection: query.Selection{IDs: sms[:2]}, DueAt: due})
 	o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: email[:1]}, Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0)}})
@@ -154,8 +154,9 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	}
 }
 
-// A delay that has already passed makes a letter due now, not in the past. For a letter that came
-// back, the delay counts from its return.
+// TestNewDueTimesCountFromTheDeath checks due times under new rules. If the new delay has already
+// passed, the letter must be due now and not in the past. For a letter that came back, the delay
+// must count from its return.
 func TestNewDueTimesCountFromTheDeath(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())
@@ -173,7 +174,8 @@ func TestNewDueTimesCountFromTheDeath(t *testing.T) {
 	}
 }
 
-// A query limits the selection to some of the waiting letters. It cannot add other letters.
+// TestApplyByQuery checks that a query selects some of the waiting letters. It must not add letters
+// that do not wait.
 func TestApplyByQuery(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())
@@ -194,7 +196,7 @@ func TestApplyByQuery(t *testing.T) {
 	}
 }
 
-// stopping ends the context after a number of batches.
+// stopping is a classifier that cancels the context after a number of batches.
 type stopping struct {
 	*classify.Classifier
 	cancel func()

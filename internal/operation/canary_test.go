@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/operation"
 )
 
-// A worker that is still broken costs only the canary. After the worker is fixed, the operation
-// continues with another canary.
+// TestTheCanaryStopsIt uses a worker that is still broken. Only the canary may be sent. After the
+// worker is repaired, the operation must continue with another canary.
 func TestTheCanaryStopsIt(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -33,8 +33,8 @@ func TestTheCanaryStopsIt(t *testing.T) {
 	o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 40-first, deadletter.ResultCameBack, first)
 }
 
-// The operation also stops in the middle if the worker breaks at that point. Letters that came back
-// before the canary was judged still count.
+// TestItStopsWhenTooManyComeBack breaks the worker in the middle of an operation. The operation
+// must stop. Letters that came back before the canary was judged must still count.
 func TestItStopsWhenTooManyComeBack(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -50,7 +50,8 @@ func TestItStopsWhenTooManyComeBack(t *testing.T) {
 	}
 }
 
-// A canary that waits for a deep queue remains the same canary.
+// TestACanaryWaitsForADeepQueue checks that a canary that waits for a deep queue is continued and
+// not started again.
 func TestACanaryWaitsForADeepQueue(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -67,8 +68,8 @@ func TestACanaryWaitsForADeepQueue(t *testing.T) {
 	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary)
 }
 
-// Letters that were sent before a person resumed an operation and come back afterwards do not count
-// against the new canary.
+// TestLateReturnsAreNotThoseOfTheCanary checks letters that were sent before a person resumed the
+// operation and that come back after that. They must not count against the new canary.
 func TestLateReturnsAreNotThoseOfTheCanary(t *testing.T) {
 	t.Parallel()
 	o := open(t)

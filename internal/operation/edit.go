@@ -9,18 +9,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Reviser stores a person's edit of one letter.
+// Reviser stores the edits of single letters.
 type Reviser interface {
-	// Revise makes r the newest revision. It returns ErrConflict if r is not based on the present
-	// newest revision, or if nobody can act on the letter.
+	// Revise stores r as the newest revision of its letter. It returns ErrConflict if r is based on an
+	// older revision, or if nobody can act on the letter.
 	Revise(ctx context.Context, r deadletter.Revision) (deadletter.Revision, error)
 }
 
-// Edit stores a person's edit of one letter. From then on, the revision is sent instead of the
-// original. If send is set, the letter is requeued immediately. If the key is repeated, Edit
-// returns the same revision and the same requeue. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound
-// or ErrConflict. An error that is returned together with a revision says why the edit was stored
-// but not sent.
+// Edit stores a person's edit of one letter. From then on, dlo sends the revision instead of the
+// original. If send is true, Edit also requeues the letter immediately. If the key is repeated,
+// Edit returns the same revision and the same requeue.
+//
+// Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict. If Edit returns an error
+// together with a revision, the edit was stored, and the error says why it was not sent.
 func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool) (deadletter.Revision, deadletter.OperationID, error) {
 	r.Letter, r.By, r.Reason = l.ID, by.Name, strings.TrimSpace(r.Reason)
 	if err := deadletter.Allow(by, deadletter.VerbEdit, l.Place()); err != nil {
@@ -51,12 +52,12 @@ func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.
 	return r, id, err
 }
 
-// maxEdited limits the new bodies in one transaction. Once their total size in bytes reaches it, no
-// further letters are edited.
+// maxEdited limits the size of the new bodies in one transaction, in bytes. Once their total size
+// reaches it, the transaction edits no other letters.
 const maxEdited = 16 << 20
 
-// take acts on the next n letters of an operation. Letters of an edit operation are edited first,
-// before the transaction that releases them.
+// take acts on the next n letters of an operation and returns how many it took. If the operation is
+// an edit, take first edits these letters. The transaction that releases them follows.
 func (d *Desk) take(ctx context.Context, op *deadletter.Operation, n int) (int, error) {
 	if op.Action != deadletter.VerbEdit {
 		return d.store.Advance(ctx, op.ID, n, d.targets.Allow)
@@ -69,7 +70,7 @@ func (d *Desk) take(ctx context.Context, op *deadletter.Operation, n int) (int, 
 	size := 0
 	for i := range letters {
 		if size >= maxEdited {
-			break // the other letters follow in the next call
+			break // the next call edits the other letters
 		}
 		if err := ctx.Err(); err != nil {
 			return 0, err

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// patched appends the patch to the letter's current body. Letters whose body ends with 3 cannot be
-// edited.
+// patched is the function Edit of the tests. It appends the patch to the current body of a letter.
+// It cannot edit letters whose body ends with 3.
 func patched(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	p, body := l.Current()
 	if !reveal {
@@ -24,8 +24,9 @@ func patched(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revisi
 	return deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Properties: p, Body: append(append([]byte{}, body...), patch...), Changes: "template"}, nil
 }
 
-// An edit is sent like a requeue, with a canary and a verdict. Each letter is edited only once,
-// even if the process ends in the middle or the edited letter comes back.
+// TestAnEditIsSent checks that an edit is sent like a requeue, with a canary and a verdict. Each
+// letter must be edited only once, even if the process ends in the middle or the edited letter
+// comes back.
 func TestAnEditIsSent(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -55,7 +56,7 @@ func TestAnEditIsSent(t *testing.T) {
 	if err != nil || len(skipped) != 3 || skipped[0].Reason != "line 1: there is nothing at /template" {
 		t.Errorf("%+v %v", skipped, err)
 	}
-	// When a letter that came back is requeued, it is sent as edited.
+	// A letter that came back is requeued. It must be sent as edited.
 	o.broken, o.sent = false, nil
 	o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms state:dead attempts:>=1"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0)}})
 	o.pass(time.Minute)
@@ -89,7 +90,8 @@ func TestAnEditThatCannotBegin(t *testing.T) {
 	}
 }
 
-// The right to reveal is the right of the person who started the edit.
+// TestAnEditHasTheRightsOfItsPerson checks that an edit may reveal masked values only if the person
+// who started it may do so.
 func TestAnEditHasTheRightsOfItsPerson(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -103,8 +105,8 @@ func TestAnEditHasTheRightsOfItsPerson(t *testing.T) {
 	}
 }
 
-// One letter is edited and sent. Repeating the request returns the same revision and the same
-// requeue, and the letter is sent as edited.
+// TestOneLetterIsEdited edits one letter and sends it. If the request is repeated, it must return
+// the same revision and the same requeue. The letter must be sent as edited.
 func TestOneLetterIsEdited(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -142,5 +144,5 @@ func TestOneLetterIsEdited(t *testing.T) {
 	}
 }
 
-// anyPlace allows an operation on all letters.
+// anyPlace allows an operation for letters of every origin.
 func anyPlace(deadletter.Origin) error { return nil }

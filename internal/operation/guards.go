@@ -7,18 +7,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Guards stores the guards that hold automatic retries back.
+// Guards stores the pauses and the breakers that hold back automatic retries.
 type Guards interface {
 	Guards(ctx context.Context) ([]deadletter.Guard, error)
-	// Pause fills in the known facts about the queue or the group. It returns ErrNotFound if the
-	// queue or group does not exist, and ErrConflict if it is already paused.
+	// Pause stores a pause and returns it with the known facts about its queue or group. It returns
+	// ErrNotFound if the queue or group does not exist, and ErrConflict if it is already paused.
 	Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard, error)
-	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // places of whole groups, whatever the scope
-	Resume(ctx context.Context, g deadletter.Guard) error                                       // returns ErrNotFound, or ErrConflict if nothing holds retries back
+	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // returns the places of whole groups, whatever the scope of the caller
+	Resume(ctx context.Context, g deadletter.Guard) error                                       // returns ErrNotFound if the queue or group does not exist, and ErrConflict if nothing holds its retries back
 }
 
-// PauseRetries pauses the automatic retries of a queue, or of the group that g names. People can
-// still requeue letters. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict.
+// PauseRetries pauses the automatic retries of a queue, or only of a group if g names one. People
+// can still requeue letters. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict.
 func (d *Desk) PauseRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) (deadletter.Guard, error) {
 	if err := d.guardable(ctx, by, g); err != nil {
 		return g, err
@@ -27,8 +27,8 @@ func (d *Desk) PauseRetries(ctx context.Context, by deadletter.Principal, g dead
 	return d.store.Pause(ctx, g)
 }
 
-// ResumeRetries resumes automatic retries, slowly at first if a breaker had tripped. It returns the
-// same errors as PauseRetries.
+// ResumeRetries resumes the automatic retries of a queue or group. If a breaker had tripped, their
+// rate rises slowly. ResumeRetries returns the same errors as PauseRetries.
 func (d *Desk) ResumeRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
 	if err := d.guardable(ctx, by, g); err != nil {
 		return err

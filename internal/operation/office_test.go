@@ -16,23 +16,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// office is a store and a desk with one clock. It has a minimal version of everything around them:
-// a dispatcher, a broker and its workers.
+// office is a store and a desk with one clock. It also plays the parts of the dispatcher, the
+// broker and the workers.
 type office struct {
 	t      *testing.T
 	at     time.Time
 	store  *store.Store
 	desk   *operation.Desk
-	depth  map[string]int // depth of each queue
+	depth  map[string]int // queue -> number of its messages
 	facts  *deadletter.QueueFacts
 	gone   map[string]bool
-	broken bool                       // the workers reject every letter
-	error  func(deadletter.ID) string // the error of which a letter died
-	away   string                     // why nothing can be sent
-	retry  bool                       // arriving letters are retried once, immediately
+	broken bool                       // if true, the workers reject every letter
+	error  func(deadletter.ID) string // returns the error of a letter that dies
+	away   string                     // reason why nothing can be sent; "" = letters can be sent
+	retry  bool                       // if true, arriving letters are retried once, immediately
 	window int64
-	sent   []deadletter.Due // in sending order
-	back   []deadletter.Due // letters that died again but are not stored yet
+	sent   []deadletter.Due // the letters that were sent, in order
+	back   []deadletter.Due // letters that died again and are not stored yet
 }
 
 func open(t *testing.T) *office {
@@ -47,7 +47,7 @@ func open(t *testing.T) *office {
 	return o
 }
 
-// restart creates a new desk, which knows only the stored data.
+// restart creates a new desk, which knows only what is in the store.
 func (o *office) restart() {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"sms", "email", "spare"}, []string{"dlo.letters"})
@@ -70,7 +70,7 @@ func (o *office) must(err error) {
 	}
 }
 
-// arrive stores letters that died in a queue and classifies them as dead.
+// arrive stores n letters that died in a queue, and classifies them as dead.
 func (o *office) arrive(queue string, n int) []deadletter.ID {
 	o.t.Helper()
 	o.at = o.at.Add(time.Second)
@@ -120,7 +120,7 @@ func (o *office) receive(arrivals ...deadletter.Arrival) []deadletter.ID {
 }
 
 // pass lets time pass in steps of at least 100 ms. In each step, the desk, the dispatcher, the
-// broker and its workers do their work.
+// broker and the workers do their work.
 func (o *office) pass(d time.Duration) {
 	o.t.Helper()
 	for end := o.at.Add(d); o.at.Before(end); {
@@ -138,7 +138,7 @@ func (o *office) pass(d time.Duration) {
 	}
 }
 
-// dispatch sends the due letters.
+// dispatch claims the due letters and sends them, in place of the dispatcher.
 func (o *office) dispatch() {
 	o.t.Helper()
 	due, err := o.store.ClaimDue(o.t.Context(), "main", o.at, 10_000, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10_000, false }})
@@ -159,7 +159,7 @@ func (o *office) dispatch() {
 	o.must(o.store.Mark(o.t.Context(), marks, deadletter.Noted{}))
 }
 
-// bringBack stores the letters that the workers rejected once more.
+// bringBack stores the letters that the workers have rejected again.
 func (o *office) bringBack() {
 	o.t.Helper()
 	var arrivals []deadletter.Arrival
@@ -208,7 +208,8 @@ func (o *office) operation(id deadletter.OperationID) deadletter.Operation {
 	return op
 }
 
-// stands fails the test if an operation does not have the given state, phase and counts.
+// stands fails the test unless an operation has the given state, phase and counts. The counts are
+// pairs of a result and a number.
 func (o *office) stands(id deadletter.OperationID, state deadletter.OperationState, phase deadletter.OperationPhase, counts ...any) deadletter.Operation {
 	o.t.Helper()
 	op := o.operation(id)

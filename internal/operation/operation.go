@@ -1,7 +1,7 @@
-// Package operation runs actions on frozen selections of letters. An operation is planned, held for
-// a moment, started with a canary and paced. It is stopped if letters come back, and watched until
-// there is a verdict. It can be cancelled without loss. This package moves letters between states;
-// the dispatcher publishes them.
+// Package operation runs actions on frozen selections of letters. An operation is planned and held
+// for a moment. It starts with a canary and keeps to a rate. It stops if too many letters come
+// back, and watches the letters until there is a verdict. It can be cancelled without loss. This
+// package moves letters between states, and the dispatcher publishes them.
 package operation
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Store is the part of the store that the desk needs.
+// Store contains the methods of the store that a Desk uses.
 type Store interface {
 	Selections
 	Runs
@@ -31,18 +31,18 @@ type Store interface {
 	Copies
 }
 
-// Selections surveys selections and freezes them.
+// Selections reads selections of letters and freezes them.
 type Selections interface {
-	// Survey returns the letters of a selection, grouped into shares of similar letters. changed is
+	// Survey returns the letters of a selection as shares of similar letters. The result changed is
 	// the number of letters that it left out because they changed after sel.Until.
 	Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error)
-	// Freeze calls allow for each place of the letters that it froze, and stores nothing if allow
-	// returns an error.
+	// Freeze stores an operation together with the letters that it selects. Before that, it calls
+	// allow with the place of each of these letters. If allow returns an error, Freeze stores nothing.
 	Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int, allow func(deadletter.Origin) error) error
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
 	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)
 	Unindexed(ctx context.Context) (int, error)
-	AsOf(now time.Time) time.Time // the as-of time for a selection that is read next
+	AsOf(now time.Time) time.Time // returns the as-of time for a selection that is read next
 }
 
 // Desk starts operations and runs them.
@@ -61,27 +61,27 @@ type Desk struct {
 
 	edit     func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error)
 	decider  Decider
-	applying chan struct{} // one slot: only one Apply runs at a time
+	applying chan struct{} // has one slot, so that only one call of Apply runs at a time
 }
 
-// Options are the parts of a Desk.
+// Options are the settings of a Desk.
 type Options struct {
 	Targets *rules.Targets
-	Facts   func(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts // facts about a queue of a broker
-	Away    func(o deadletter.Origin) string                                     // reason why nothing can be sent to the broker of o now, "" = can be sent; nil = not known
-	MaxBody int                                                                  // maximum body size in bytes; 0 = no limit
-	Now     func() time.Time                                                     // nil = time.Now
+	Facts   func(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts // returns the facts about a queue of a broker
+	Away    func(o deadletter.Origin) string                                     // returns why nothing can be sent to the broker of o now; "" = letters can be sent; nil = this is not known, so letters count as sendable
+	MaxBody int                                                                  // maximum size of a body in bytes; 0 = no limit
+	Now     func() time.Time                                                     // returns the time; nil = time.Now
 	Log     *slog.Logger
-	Crash   func(point string) // called at the named points; nil in production
-	Moved   func()             // called after letters are released; wakes the dispatcher
-	Decider Decider            // used by Apply; nil = decisions stay as they are
-	// Edit returns a complete revision of a letter, by applying an RFC 6902 patch to the letter's
-	// decoded body. If reveal is set, it also edits letters that contain masked values. Its error
-	// says in words why the letter cannot be edited. If Edit is nil, no letters can be edited.
+	Crash   func(point string) // called at the named crash points; nil in production
+	Moved   func()             // called after letters are released, to wake the dispatcher
+	Decider Decider            // decides for Apply; nil = Apply is not available
+	// Edit applies an RFC 6902 patch to the decoded body of a letter and returns a complete revision.
+	// If reveal is true, letters with masked values can be edited too. The error says in words why the
+	// letter cannot be edited. If the field is nil, no letter can be edited.
 	Edit func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error)
 }
 
-// New returns a Desk. The Run method of the Desk does the work.
+// New returns a Desk. Call Run to start its work.
 func New(store Store, o Options) *Desk {
 	if o.Crash == nil {
 		o.Crash = func(string) {}
@@ -104,36 +104,36 @@ func New(store Store, o Options) *Desk {
 	}
 }
 
-// Request is a request for an operation.
+// Request asks for an operation.
 type Request struct {
 	Action    deadletter.Verb
 	Selection query.Selection
-	Expect    int                      // number of letters that the person was shown; a limit on the letters acted on; 0 = not given
-	First     int                      // limit on the number of letters, in sending order; 0 = all
-	To        string                   // queue to requeue to, instead of the origin
-	DueAt     time.Time                // when rescheduled letters are due
-	DueIn     time.Duration            // delay, if the person chose a delay rather than a time; two clicks are then one request
-	Reset     bool                     // requeue: letters that come back get all retries again
-	Restored  bool                     // include letters that may have been sent after the restored copy was made; a query for doubt:restored implies it
-	TakesOver []deadletter.OperationID // halted operations to cancel, which frees their remaining letters
-	Patch     []byte                   // for an edit: RFC 6902, applied to each decoded body
+	Expect    int                      // number of letters that the person was shown; the operation acts on at most so many; 0 = not given
+	First     int                      // maximum number of letters, in the order of sending; 0 = all
+	To        string                   // queue to which letters are requeued, instead of their origin
+	DueAt     time.Time                // time at which rescheduled letters are due
+	DueIn     time.Duration            // delay, if the person chose a delay and not a time; two clicks then make one request
+	Reset     bool                     // for a requeue: letters that come back get all their retries again
+	Restored  bool                     // includes letters that may have been sent after the restored copy was made; a query for doubt:restored implies it
+	TakesOver []deadletter.OperationID // halted operations to cancel, so that their remaining letters are free
+	Patch     []byte                   // for an edit: an RFC 6902 patch of each decoded body
 	Pace      Pace                     // pace of a requeue
-	Reason    string                   // for the audit; may be empty
-	Key       string                   // Idempotency-Key; "" = every request is an operation of its own
+	Reason    string                   // reason for the audit; may be empty
+	Key       string                   // Idempotency-Key; "" = each request starts an operation of its own
 }
 
-// Pace sets how a requeue is sent. A nil field means the default.
+// Pace says how a requeue is sent. For a nil field, the default applies.
 type Pace struct {
 	Rate       *float64 // letters per second
-	Canary     *int     // letters sent first and watched; 0 = none
+	Canary     *int     // number of letters that are sent first and watched; 0 = none
 	CanaryWait *time.Duration
-	StopAt     *float64 // the operation stops when this percentage of letters came back; 0 = never
-	MaxDepth   *int     // maximum messages in a target queue; 0 = no limit
-	Newest     bool     // true: newest received first; false: oldest received first
+	StopAt     *float64 // the operation stops when more than this percentage of letters came back; 0 = never
+	MaxDepth   *int     // maximum number of messages in a target queue; 0 = no limit
+	Newest     bool     // true: letters that were received last are sent first; false: letters that were received first
 	Hold       *time.Duration
 }
 
-// These are the defaults for the pace of a requeue.
+// These are the default values for the pace of a requeue.
 const (
 	DefaultRate       = 50.0
 	DefaultCanary     = 10
@@ -143,16 +143,16 @@ const (
 )
 
 const (
-	maxReason = 500 // bytes
-	maxKey    = 200 // bytes
+	maxReason = 500 // maximum length of a reason in bytes
+	maxKey    = 200 // maximum length of an Idempotency-Key in bytes
 	maxPatch  = 64 << 10
-	maxIDs    = 10_000 // maximum ids of selected or of excluded letters
-	maxRate   = 1e6    // letters per second
+	maxIDs    = 10_000 // maximum number of ids of selected letters, and of excluded letters
+	maxRate   = 1e6    // maximum rate in letters per second
 	maxWait   = 24 * time.Hour
 	maxHold   = time.Hour
 )
 
-// check validates a request and returns its pace with the defaults filled in.
+// check checks a request. It returns the pace of the request, with the defaults filled in.
 func (d *Desk) check(r *Request) (deadletter.Pace, error) {
 	invalid := func(format string, args ...any) (deadletter.Pace, error) {
 		return deadletter.Pace{}, fmt.Errorf("%w: "+format, append([]any{deadletter.ErrInvalid}, args...)...)
@@ -234,9 +234,9 @@ func set[T any](into *T, v *T) {
 	}
 }
 
-// Start freezes an operation and begins it. If a principal repeats a key, it gets the operation
-// that was already started with that key. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or
-// ErrConflict. If there is an error, nothing was stored.
+// Start freezes an operation and begins it. If the same principal repeats a key, Start returns the
+// operation that was started with that key. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or
+// ErrConflict. If Start returns an error, it stored nothing.
 func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (deadletter.OperationID, error) {
 	pace, err := d.check(&r)
 	if err != nil {
@@ -262,7 +262,7 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 	if q := r.Selection.Query; q != nil {
 		op.Query = q.Fixed().String()
 	}
-	allow := func(o deadletter.Origin) error { // the letters may be others than gate saw
+	allow := func(o deadletter.Origin) error { // checks the rights again, because the letters may have changed since gate
 		if err := d.allowedAt(by, &r, o); err != nil || !op.Reveal {
 			return err
 		}
@@ -279,7 +279,7 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 	return op.ID, nil
 }
 
-// hash returns a hash that is equal for equal requests.
+// hash returns a hash of a request. Equal requests have equal hashes.
 func (r *Request) hash(pace deadletter.Pace) [32]byte {
 	q := ""
 	if r.Selection.Query != nil {
@@ -289,16 +289,16 @@ func (r *Request) hash(pace deadletter.Pace) [32]byte {
 	if r.DueIn > 0 {
 		at = time.Time{}
 	}
-	// Text and numbers can always be encoded.
+	// The error is ignored, because text and numbers can always be encoded.
 	text, _ := json.Marshal([]any{r.Action, q, r.Selection.IDs, r.Selection.Except, r.First, r.To, at, r.DueIn, r.Reset, r.Restored, r.TakesOver, string(r.Patch), pace})
 	return sha256.Sum256(text)
 }
 
-// gate checks the caller's rights on every origin of a selection. It also rejects a redirect to a
-// queue that is allowed for none of the letters.
+// gate checks whether the caller may act on letters of every origin in a selection. It also refuses
+// a redirect to a queue to which none of the letters may go.
 func (d *Desk) gate(ctx context.Context, by deadletter.Principal, r *Request) error {
 	if by.MayToAll(r.Action) && r.To == "" {
-		return nil // a person with that right needs no survey of half a million letters
+		return nil // a survey of up to half a million letters is not needed for a caller who may act on all letters
 	}
 	shares, _, err := d.store.Survey(ctx, r.Selection, d.maxBody)
 	if err != nil {
@@ -307,8 +307,8 @@ func (d *Desk) gate(ctx context.Context, by deadletter.Principal, r *Request) er
 	return d.allowed(by, r, shares)
 }
 
-// reveals returns true if the caller may see the masked values in every letter of a selection. An
-// edit may then replace these values.
+// reveals reports whether the caller may see the masked values in every letter of a selection. If
+// so, an edit may replace these values.
 func (d *Desk) reveals(ctx context.Context, by deadletter.Principal, s query.Selection) (bool, error) {
 	if by.MayToAll(deadletter.VerbReveal) || !by.May(deadletter.VerbReveal) {
 		return by.May(deadletter.VerbReveal), nil
@@ -319,7 +319,8 @@ func (d *Desk) reveals(ctx context.Context, by deadletter.Principal, s query.Sel
 	}), err
 }
 
-// gateTaken checks the caller's rights on each queue of the operations that a request takes over.
+// gateTaken checks whether the caller may act on each queue of the operations that a request takes
+// over.
 func (d *Desk) gateTaken(ctx context.Context, by deadletter.Principal, r *Request) error {
 	for _, id := range r.TakesOver {
 		if err := d.allowedAll(ctx, by, id); err != nil {
@@ -329,8 +330,8 @@ func (d *Desk) gateTaken(ctx context.Context, by deadletter.Principal, r *Reques
 	return nil
 }
 
-// allowedAll checks the caller's rights on each queue of an operation, including queues that the
-// caller is not allowed to see.
+// allowedAll checks whether the caller may act on each queue of an operation. It includes queues
+// that the caller may not see.
 func (d *Desk) allowedAll(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	if _, err := d.store.Operation(ctx, id); err != nil {
 		return err
@@ -370,8 +371,8 @@ func (d *Desk) allowed(by deadletter.Principal, r *Request, shares []deadletter.
 	return nil
 }
 
-// allowedAt checks the caller's rights on a place of letters and on the queue that a redirect leads
-// to.
+// allowedAt checks whether the caller may act on letters from a place. If the request has a
+// redirect, it also checks the target queue.
 func (d *Desk) allowedAt(by deadletter.Principal, r *Request, at deadletter.Origin) error {
 	if err := deadletter.Allow(by, r.Action, at); err != nil || r.To == "" {
 		return err
@@ -379,25 +380,26 @@ func (d *Desk) allowedAt(by deadletter.Principal, r *Request, at deadletter.Orig
 	return deadletter.Allow(by, r.Action, deadletter.Origin{Broker: at.Broker, VHost: at.VHost, Queue: r.To})
 }
 
-// Cancel stops an operation for good. Letters that were not sent return to their previous state. It
-// returns ErrConflict if there is nothing to cancel.
+// Cancel ends an operation. Letters that were not sent return to their previous state. If there is
+// nothing to cancel, Cancel returns ErrConflict.
 func (d *Desk) Cancel(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	return d.control(ctx, by, id, func() error { return d.store.CancelOperation(ctx, id, by.Name) })
 }
 
-// Pause stops an operation from sending more letters until Resume. It returns ErrConflict if there
-// is nothing left to send.
+// Pause stops an operation from sending more letters until Resume is called. If there is nothing
+// left to send, Pause returns ErrConflict.
 func (d *Desk) Pause(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	return d.control(ctx, by, id, func() error { return d.store.PauseOperation(ctx, id, by.Name) })
 }
 
-// Resume continues a paused or stopped operation. An operation that stopped automatically starts
-// again with a canary. Resume returns ErrConflict if the operation is neither paused nor stopped.
+// Resume continues an operation that was paused or that stopped. An operation that stopped
+// automatically starts with another canary. If the operation is neither paused nor stopped, Resume
+// returns ErrConflict.
 func (d *Desk) Resume(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	return d.control(ctx, by, id, func() error { return d.store.ResumeOperation(ctx, id, by.Name) })
 }
 
-// Rate changes the number of letters per second that an operation sends.
+// Rate changes how many letters per second an operation sends.
 func (d *Desk) Rate(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, rate float64) error {
 	if !(rate > 0 && rate <= maxRate) {
 		return fmt.Errorf("%w: rate is above 0 and at most %g letters per second, not %g; pause the operation to send nothing", deadletter.ErrInvalid, maxRate, rate)
@@ -405,7 +407,8 @@ func (d *Desk) Rate(ctx context.Context, by deadletter.Principal, id deadletter.
 	return d.control(ctx, by, id, func() error { return d.store.RateOperation(ctx, id, by.Name, rate) })
 }
 
-// control changes a running operation if the principal by may act on each queue of the operation.
+// control calls the function do, which changes an operation, if the caller may act on each queue of
+// the operation. It then wakes the desk.
 func (d *Desk) control(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, do func() error) error {
 	if err := d.allowedAll(ctx, by, id); err != nil {
 		return err

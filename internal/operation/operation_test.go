@@ -16,8 +16,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// A requeue is held for a moment. It sends its canary, watches the canary, and sends the other
-// letters at the given rate. It is done once the verdict on each letter is known.
+// TestTheWayOfARequeue follows a requeue. It is held for a moment, sends its canary, and watches
+// the canary. It then sends the other letters at the given rate. It is done once there is a verdict
+// on each letter.
 func TestTheWayOfARequeue(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -52,8 +53,9 @@ func TestTheWayOfARequeue(t *testing.T) {
 	}
 }
 
-// Pause and cancel work in every phase: no more letters are sent, unsent letters return to their
-// previous state, and no letter stays with the operation.
+// TestPauseAndCancelInEveryPhase checks pause and cancel in each phase. No more letters may be
+// sent, unsent letters must return to their previous state, and no letter may stay with the
+// operation.
 func TestPauseAndCancelInEveryPhase(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -69,7 +71,7 @@ func TestPauseAndCancelInEveryPhase(t *testing.T) {
 		t.Run(string(c.phase), func(t *testing.T) {
 			t.Parallel()
 			o := open(t)
-			o.arrive("sms", 600) // too many letters for one transaction
+			o.arrive("sms", 600) // more letters than one transaction can handle
 			dead := o.store
 			id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Rate: ptr(20.0)}})
 			o.pass(c.after)
@@ -111,7 +113,8 @@ func TestPauseAndCancelInEveryPhase(t *testing.T) {
 	}
 }
 
-// An operation automatically waits while a target queue is too deep.
+// TestItWaitsForADeepQueue checks that an operation waits while a target queue is too deep, and
+// then continues automatically.
 func TestItWaitsForADeepQueue(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -130,8 +133,8 @@ func TestItWaitsForADeepQueue(t *testing.T) {
 	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 100)
 }
 
-// A queue that is deleted midway affects only its own letters. These letters are held and can be
-// sent elsewhere.
+// TestATargetThatGoesAway deletes a queue in the middle of an operation. Only its own letters may
+// be affected. They must be held, and people can send them to another queue.
 func TestATargetThatGoesAway(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -167,7 +170,8 @@ func TestATargetThatGoesAway(t *testing.T) {
 	}
 }
 
-// Operations with different rates send side by side.
+// TestOperationsShareFairly checks that operations with different rates send their letters at the
+// same time.
 func TestOperationsShareFairly(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -180,8 +184,8 @@ func TestOperationsShareFairly(t *testing.T) {
 	o.stands(large, deadletter.OperationRunning, deadletter.PhaseSending)
 }
 
-// While an operation changes many letters in chunks, arriving letters are stored between two
-// chunks.
+// TestIngestGoesOnBetweenChunks checks an operation that changes many letters in chunks. Arriving
+// letters must be stored between two chunks.
 func TestIngestGoesOnBetweenChunks(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -217,7 +221,7 @@ func TestIngestGoesOnBetweenChunks(t *testing.T) {
 	o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, chunks*500)
 }
 
-// damaged is a store in which one operation cannot progress.
+// damaged is a store in which one operation cannot advance.
 type damaged struct {
 	operation.Store
 	id deadletter.OperationID
@@ -230,7 +234,8 @@ func (d *damaged) Advance(ctx context.Context, id deadletter.OperationID, n int,
 	return d.Store.Advance(ctx, id, n, allow)
 }
 
-// An operation that cannot continue does not block the operations after it.
+// TestAnOperationThatFailsHindersNoOther checks that an operation that cannot advance does not
+// block the operations after it.
 func TestAnOperationThatFailsHindersNoOther(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -245,8 +250,8 @@ func TestAnOperationThatFailsHindersNoOther(t *testing.T) {
 	o.stands(second, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 1)
 }
 
-// TestADiscardThatWasTakenBackIsNoEvidence checks that the digest suggests the action that was last
-// taken on a group, unless that action was undone.
+// TestADiscardThatWasTakenBackIsNoEvidence checks that the digest suggests the last action on a
+// group. If that action was undone, the digest must not suggest it.
 func TestADiscardThatWasTakenBackIsNoEvidence(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -272,7 +277,7 @@ func TestADiscardThatWasTakenBackIsNoEvidence(t *testing.T) {
 	}
 }
 
-// surveyed calls then after the last of a number of surveys.
+// surveyed is a store that calls the function then after the given number of surveys.
 type surveyed struct {
 	*store.Store
 	surveys int
@@ -287,8 +292,8 @@ func (s *surveyed) Survey(ctx context.Context, sel query.Selection, maxBody int)
 	return shares, changed, err
 }
 
-// The rights are checked again for the letters that an operation freezes, because letters may
-// arrive after the first check.
+// TestRightsOnLettersThatArriveDuringTheCheck checks that the rights are checked again for the
+// letters that an operation freezes. Letters may arrive after the first check.
 func TestRightsOnLettersThatArriveDuringTheCheck(t *testing.T) {
 	t.Parallel()
 	viewer := deadletter.Grant{Role: deadletter.RoleViewer}

@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	rampTime  = 10 * time.Second // time until the rate is full after a canary
-	rampFrom  = 0.1              // fraction of the rate with which a ramp starts
-	lookEvery = time.Second      // interval between checks of the target queues' depth
-	burst     = time.Second      // maximum backlog that a rate may catch up on
+	rampTime  = 10 * time.Second // time from the canary until the rate is full
+	rampFrom  = 0.1              // fraction of the rate at which a ramp begins
+	lookEvery = time.Second      // time between two checks of the depth of the target queues
+	burst     = time.Second      // a pacer can catch up on at most the letters of this time
 )
 
-// pacer keeps an operation to its rate. The state of the pacer is only in memory, so a new process
-// begins with no unused allowance.
+// pacer keeps an operation to its rate. Its state is only in memory, so a new process begins
+// without an unused allowance.
 type pacer struct {
 	tokens    float64
-	at        time.Time // time of the last allowance
-	rampAt    time.Time // start of a ramp; zero = none
-	lookAgain time.Time // when to check the target queues again
+	at        time.Time // time of the last call of allow
+	rampAt    time.Time // time at which a ramp began; zero = no ramp
+	lookAgain time.Time // time of the next check of the target queues
 }
 
 func (d *Desk) pacer(op *deadletter.Operation) *pacer {
@@ -31,16 +31,16 @@ func (d *Desk) pacer(op *deadletter.Operation) *pacer {
 	return p
 }
 
-// ramp starts a gradual increase of the rate.
+// ramp makes the rate rise gradually from now on.
 func (p *pacer) ramp(now time.Time) { p.rampAt = now }
 
-// allow returns the number of letters that may be sent now.
+// allow returns how many letters may be sent now. The rate is in letters per second.
 func (p *pacer) allow(rate float64, now time.Time) int {
 	if share := float64(now.Sub(p.rampAt)) / float64(rampTime); !p.rampAt.IsZero() && share < 1 {
 		rate *= max(rampFrom, share)
 	}
 	if p.at.IsZero() || now.Before(p.at) {
-		p.at, p.tokens = now, 1 // the first letter goes immediately
+		p.at, p.tokens = now, 1 // the first letter may be sent immediately
 	}
 	p.tokens = min(p.tokens+rate*now.Sub(p.at).Seconds(), max(1, rate*burst.Seconds()))
 	p.at = now
@@ -49,5 +49,5 @@ func (p *pacer) allow(rate float64, now time.Time) int {
 
 func (p *pacer) spend(n int) { p.tokens -= float64(n) }
 
-// rest lets time pass without accumulating allowance.
+// rest makes time pass without adding to the allowance.
 func (p *pacer) rest(now time.Time) { p.at = now }

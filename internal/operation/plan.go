@@ -12,48 +12,48 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Plan is the result of a dry run. It describes the effects that an operation would have.
+// Plan is the result of a dry run. It says what an operation would do.
 type Plan struct {
 	Action   deadletter.Verb
-	Until    time.Time // the selection is as of this time and excludes later arrivals and changes
+	Until    time.Time // the selection is as of this time, without later arrivals and changes
 	Total    int       // exact number of selected letters
 	Eligible int
-	First    int         // limit on the eligible letters; 0 = all
-	Queues   []PlanQueue // queues of the eligible letters, most letters first
-	Skipped  []PlanSkip  // most letters first
-	Warnings []string    // warnings that do not belong to a single queue
+	First    int         // maximum number of letters to act on; 0 = all
+	Queues   []PlanQueue // queues of the eligible letters, those with most letters first
+	Skipped  []PlanSkip  // reasons for skipped letters, those with most letters first
+	Warnings []string    // warnings that do not belong to one queue
 	To       string
 	Pace     deadletter.Pace
 }
 
-// PlanQueue is the part of a plan that concerns one origin queue.
+// PlanQueue is the part of a plan for one origin queue.
 type PlanQueue struct {
 	Broker, VHost, Queue string
-	Target               string // where the letters go: the queue itself or the target of a redirect
+	Target               string // queue to which the letters go: the origin queue or the target of a redirect
 	Letters              int
-	CameBack             int                    // letters that people requeued before and that came back
-	Last                 deadletter.OperationID // the last operation after which a letter came back; 0 = none
+	CameBack             int                    // number of letters that came back after people requeued them
+	Last                 deadletter.OperationID // last operation after which a letter came back; 0 = none
 	LastAt               time.Time
 	Facts                deadletter.QueueFacts // what the broker reports about the target now
-	Leaves               bool                  // the letters are sent, now or once they are due
-	Away                 string                // reason why the letters cannot be sent now; "" = they can
-	Warning              string                // point to consider first; "" = none
+	Leaves               bool                  // true if the letters are sent, now or once they are due
+	Away                 string                // reason why the letters cannot be sent now; "" = they can be sent
+	Warning              string                // what to consider first; "" = nothing
 }
 
-// PlanSkip is a reason why letters would be skipped.
+// PlanSkip is a reason for which letters would be skipped.
 type PlanSkip struct {
 	Reason    string
 	Letters   int
-	Examples  []deadletter.ID           // up to 5
-	Operation deadletter.OperationID    // operation that holds the letters; 0 = none
-	Halted    deadletter.OperationState // state of that operation if its rest can be taken over: paused or stopped; "" = it cannot
+	Examples  []deadletter.ID           // up to 5 of the letters
+	Operation deadletter.OperationID    // operation that has the letters; 0 = none
+	Halted    deadletter.OperationState // state of that operation if its remaining letters can be taken over: paused or stopped; "" = they cannot
 	HaltedAt  time.Time
 }
 
 const examples = 5
 
-// Plan reports the effects that a request would have on the letters in their current state. It
-// changes nothing. Its counts are exact.
+// Plan says what a request would do to the letters in their current state. It changes nothing. Its
+// counts are exact.
 func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Plan, error) {
 	pace, err := d.check(&r)
 	if err != nil {
@@ -168,7 +168,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 	return p, nil
 }
 
-// halted returns the operations that wait for a person.
+// halted returns the operations that wait for a person, by id.
 func (d *Desk) halted(ctx context.Context) (map[deadletter.OperationID]*deadletter.Operation, error) {
 	list, err := d.store.HaltedOperations(ctx)
 	out := make(map[deadletter.OperationID]*deadletter.Operation, len(list))
@@ -178,7 +178,8 @@ func (d *Desk) halted(ctx context.Context) (map[deadletter.OperationID]*deadlett
 	return out, err
 }
 
-// checkTakeover returns an error if a request takes over an operation that is not halted.
+// checkTakeover returns an error if a request takes over an operation that is neither paused nor
+// stopped.
 func checkTakeover(r *Request, halted map[deadletter.OperationID]*deadletter.Operation) error {
 	for _, id := range r.TakesOver {
 		if halted[id] == nil {
@@ -188,7 +189,7 @@ func checkTakeover(r *Request, halted map[deadletter.OperationID]*deadletter.Ope
 	return nil
 }
 
-// needsTextIndex returns true if a query needs the text index.
+// needsTextIndex reports whether a query needs the text index.
 func needsTextIndex(q query.Query) bool {
 	return slices.ContainsFunc(q.Terms, func(t query.Term) bool { return t.Field.Indexed() })
 }
@@ -198,14 +199,16 @@ func (r *Request) trigger(s *deadletter.Share) deadletter.Trigger {
 	return r.Action.Trigger(s.HeldFrom, s.Origin.Queue == "")
 }
 
-// due reports whether a request causes the retries of a share to be sent. Letters that are made
-// due, or released to a due state, are sent just like requeued letters.
+// due reports whether a request makes letters of a share due, so that the dispatcher sends them.
+// Letters that are made due, or that are released into a due state, are sent as requeued letters
+// are.
 func (r *Request) due(s *deadletter.Share) bool {
 	trigger := r.trigger(s)
 	return trigger == deadletter.Timing || trigger == deadletter.ReleasedDue
 }
 
-// refuse returns the reason why an action would skip letters, or "" if it would act on them.
+// refuse returns the reason for which an action would skip the letters of a share. If the action
+// would act on them, it returns "".
 func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	if s.InBroker {
 		return deadletter.WhyInBroker
@@ -237,7 +240,7 @@ func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	return s.Unpublishable
 }
 
-// warnings returns the points to consider before letters are sent to a queue.
+// warnings returns what a person should consider before letters are sent to a queue.
 func warnings(q *PlanQueue, pace deadletter.Pace) []string {
 	var list []string
 	f := q.Facts

@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// A plan shows the warnings for each target queue. It does not guess unknown facts.
+// TestWhatAPlanWarnsOf checks the warnings of a plan for each target queue. If a fact is unknown,
+// the plan must not guess it.
 func TestWhatAPlanWarnsOf(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -40,8 +41,8 @@ func TestWhatAPlanWarnsOf(t *testing.T) {
 	}
 }
 
-// TestAPlanSaysThatTheBrokerIsAway checks that the warning appears for every action that sends
-// letters, now or once they are due. It must appear only once.
+// TestAPlanSaysThatTheBrokerIsAway checks that a plan warns if the broker is unreachable. The
+// warning must appear once, for every action that sends letters now or once they are due.
 func TestAPlanSaysThatTheBrokerIsAway(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -67,9 +68,9 @@ func TestAPlanSaysThatTheBrokerIsAway(t *testing.T) {
 	}
 }
 
-// TestAPlanSaysWhatCameBackOfPeople checks that a plan reports requeues by people that came back,
-// with their operation and time. It must report no other returns. An automatic retry that came back
-// says nothing about a requeue by people.
+// TestAPlanSaysWhatCameBackOfPeople checks that a plan reports requeues by people whose letters
+// came back, with operation and time. It must not report automatic retries that came back, because
+// they say nothing about a requeue by people.
 func TestAPlanSaysWhatCameBackOfPeople(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -94,8 +95,9 @@ func TestAPlanSaysWhatCameBackOfPeople(t *testing.T) {
 	}
 }
 
-// Letters that a plan reports as skipped are skipped by the operation, for the reported reason, and
-// stay unchanged. Plan and operation both respect a person's redirect.
+// TestAnOperationDoesWhatItsPlanSays checks that an operation skips exactly the letters that its
+// plan reports as skipped, for the same reason. Skipped letters must stay unchanged. Plan and
+// operation must both respect a redirect.
 func TestAnOperationDoesWhatItsPlanSays(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -126,7 +128,8 @@ func TestAnOperationDoesWhatItsPlanSays(t *testing.T) {
 	}
 }
 
-// A plan that sends letters in doubt again warns that a copy of these letters may exist.
+// TestAPlanWarnsOfLettersInDoubt checks a plan that sends letters in doubt again. It must warn that
+// a copy of these letters may exist.
 func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -152,8 +155,8 @@ func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 	}
 }
 
-// In a restored store, a plan leaves out exactly the letters that its operation leaves out. These
-// are the letters that would be sent, and no others.
+// TestAPlanOverARestoredStore checks a plan in a restored store. It must leave out the same letters
+// as its operation. These must be exactly the letters that would be sent.
 func TestAPlanOverARestoredStore(t *testing.T) {
 	t.Parallel()
 	for action, skipped := range map[deadletter.Verb]int{
@@ -162,10 +165,10 @@ func TestAPlanOverARestoredStore(t *testing.T) {
 		o := open(t)
 		o.arrive("sms", 1)
 		waits := o.arrive("email", 1)
-		o.start(operation.Request{Action: deadletter.VerbHold, Selection: query.Selection{IDs: o.arrive("spare", 1)}}) // the held letter was dead
+		o.start(operation.Request{Action: deadletter.VerbHold, Selection: query.Selection{IDs: o.arrive("spare", 1)}}) // the letter was dead before it was held
 		o.pass(time.Second)
 		o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: waits}, Pace: operation.Pace{Hold: ptr(time.Duration(0))}})
-		_, _, err := o.desk.Step(t.Context()) // the letter is about to be sent
+		_, _, err := o.desk.Step(t.Context()) // after this step, the letter is about to be sent
 		o.must(err)
 		o.must(o.store.Close())
 		o.store, err = store.Open(t.Context(), o.store.Path(), store.Options{Now: func() time.Time { return o.at }})

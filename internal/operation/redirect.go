@@ -11,15 +11,16 @@ import (
 // Redirects stores the redirects that people save.
 type Redirects interface {
 	Overrides(ctx context.Context) ([]deadletter.Override, error)
-	// AddOverride fills in the id and the time. It returns ErrConflict if the queue already has a
-	// redirect.
+	// AddOverride stores a redirect and returns it with its id and its time. If the queue already has
+	// a redirect, AddOverride returns ErrConflict.
 	AddOverride(ctx context.Context, o deadletter.Override) (deadletter.Override, error)
-	RemoveOverride(ctx context.Context, id int64, by string) error // returns ErrNotFound if the redirect does not exist
+	RemoveOverride(ctx context.Context, id int64, by string) error // returns ErrNotFound if there is no such redirect
 }
 
-// Redirect saves a redirect of a queue's letters to another queue of its broker and vhost, and
-// returns the redirect with its id. Errors wrap ErrInvalid, ErrForbidden or ErrConflict. ErrInvalid
-// means, for example, that the target is not allowed to receive letters or is the queue itself.
+// Redirect saves a redirect, which sends the letters of a queue to another queue of the same broker
+// and vhost. It returns the redirect with its id. Errors wrap ErrInvalid, ErrForbidden or
+// ErrConflict. ErrInvalid means, for example, that the target may not receive letters or is the
+// queue itself.
 func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadletter.Override) (deadletter.Override, error) {
 	if err := deadletter.Allow(by, deadletter.VerbRedirect, deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue}); err != nil {
 		return o, err
@@ -48,7 +49,7 @@ func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadlett
 	if !errors.Is(err, deadletter.ErrConflict) {
 		return saved, err
 	}
-	// A redirect that is saved again returns the existing redirect.
+	// If the same redirect is saved again, the existing redirect is returned.
 	list, readErr := d.store.Overrides(ctx)
 	if readErr != nil {
 		return o, readErr

@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Retention sets how long letters are kept in a state before they are purged. 0 means forever.
+// Retention says how long letters stay in a state before they are purged. 0 means forever.
 type Retention struct{ Settled, Discarded, Dead time.Duration }
 
-// RetentionStore is the part of the store that retention needs.
+// RetentionStore contains the methods of the store that retention uses.
 type RetentionStore interface {
 	Expire(ctx context.Context, state deadletter.State, before time.Time, n int) (int, error)
 	ExpireTrials(ctx context.Context, before time.Time) error
@@ -21,7 +21,7 @@ type RetentionStore interface {
 }
 
 // Keeper purges letters that have been in a state for long enough. It warns before it purges
-// letters that no person has decided on.
+// letters about which no person has decided.
 type Keeper struct {
 	store   RetentionStore
 	keep    Retention
@@ -30,8 +30,7 @@ type Keeper struct {
 	warning atomic.Pointer[string]
 }
 
-// NewKeeper returns a Keeper. The Run method of the Keeper does the work. If now is nil, the Keeper
-// uses time.Now.
+// NewKeeper returns a Keeper. Call Run to start its work. If now is nil, the Keeper uses time.Now.
 func NewKeeper(store RetentionStore, keep Retention, now func() time.Time, log *slog.Logger) *Keeper {
 	if now == nil {
 		now = time.Now
@@ -41,12 +40,12 @@ func NewKeeper(store RetentionStore, keep Retention, now func() time.Time, log *
 
 const (
 	keepEvery = time.Minute
-	keepChunk = 200                // letters per transaction
-	warnAhead = 7 * 24 * time.Hour // time from the warning until an undecided letter is purged
-	warnUpTo  = 10_000             // maximum count in a warning
+	keepChunk = 200                // maximum number of letters in one transaction
+	warnAhead = 7 * 24 * time.Hour // time from the warning until a letter without a decision is purged
+	warnUpTo  = 10_000             // a warning counts at most this number of letters
 )
 
-// Run purges expired letters every minute until ctx ends.
+// Run purges expired letters every minute until ctx is done.
 func (k *Keeper) Run(ctx context.Context) error {
 	for {
 		if err := k.Step(ctx); err != nil && ctx.Err() == nil {
@@ -60,7 +59,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// Step purges the letters that have expired by now.
+// Step purges the letters that have expired, and renews the warning.
 func (k *Keeper) Step(ctx context.Context) error {
 	now := k.now()
 	for _, of := range []struct {
@@ -87,7 +86,7 @@ func (k *Keeper) Step(ctx context.Context) error {
 	return k.warn(ctx, now)
 }
 
-// warn looks for dead letters that will be purged soon.
+// warn renews the warning about dead letters that will be purged soon.
 func (k *Keeper) warn(ctx context.Context, now time.Time) error {
 	text := ""
 	if k.keep.Dead > 0 {
@@ -111,8 +110,8 @@ func (k *Keeper) warn(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// Warning describes the letters that will be purged soon although nobody decided on them. It
-// returns "" if there are no such letters.
+// Warning returns a text about the letters that will be purged soon, although nobody has decided
+// about them. If there are none, it returns "".
 func (k *Keeper) Warning() string {
 	if text := k.warning.Load(); text != nil {
 		return *text

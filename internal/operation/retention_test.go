@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/operation"
 )
 
-// TestDeadLettersThatAreAboutToAgeOut checks that the warning lasts until people decide on the
-// letters. The warning must be logged only once.
+// TestDeadLettersThatAreAboutToAgeOut checks the warning about dead letters that will be purged
+// soon. It must last until people decide about the letters, and must be logged only once.
 func TestDeadLettersThatAreAboutToAgeOut(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -35,7 +35,7 @@ func TestDeadLettersThatAreAboutToAgeOut(t *testing.T) {
 	o.arrive("sms", 1)
 	after(2*day, "2"+text, 1)
 	after(3*day+12*time.Hour, "3"+text, 1)
-	after(5*day, "", 1) // they are purged
+	after(5*day, "", 1) // the letters are purged
 	o.arrive("sms", 1)
 	after(6*day, "1"+text, 2)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWhatCameBackSaysOfWhat covers five letters that come back, two with their old error and three
-// with another error. Each row shows the current error of its letter and whether it is the old
-// error. The operation shows how many letters came back with each error.
+// TestWhatCameBackSaysOfWhat lets five letters come back: two with their old error and three with
+// another error. Each row must show the current error of its letter, and whether it is the old
+// error. The operation must show how many letters came back with each error.
 func TestWhatCameBackSaysOfWhat(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -11,18 +11,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Runs advances operations. Each method is one transaction. It changes nothing if the operation has
-// changed in the meantime.
+// Runs advances operations. Each method is one transaction. If the operation has changed in the
+// meantime, the method changes nothing.
 type Runs interface {
-	// ActiveOperations returns the unfinished operations, oldest first, including those that an
-	// earlier process started.
+	// ActiveOperations returns the operations that are not finished, oldest first. It includes
+	// operations that an earlier process started.
 	ActiveOperations(ctx context.Context) ([]deadletter.Operation, error)
 	LayOut(ctx context.Context, id deadletter.OperationID) (more bool, err error)
-	// Advance acts on the next n letters. If allow returns an error for a letter's queue, it skips
-	// the letter with that error.
+	// Advance acts on the next n letters and returns how many it took. It calls allow with the queue
+	// to which a letter would go. If allow returns an error, Advance skips the letter with that error.
 	Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error)
 	// PendingLetters returns the next n letters on which Advance would act, complete with their
-	// bodies. Revised acts on letters that have new revisions.
+	// bodies. Revised does what Advance does for letters that have new revisions.
 	PendingLetters(ctx context.Context, id deadletter.OperationID, n int) ([]deadletter.Letter, error)
 	Revised(ctx context.Context, id deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error)
 	Sweep(ctx context.Context, id deadletter.OperationID, n int) error
@@ -35,15 +35,15 @@ type Runs interface {
 }
 
 const (
-	chunk    = 500 // letters per transaction, so that ingest never waits long
+	chunk    = 500 // maximum number of letters in one transaction, so that ingest never waits long
 	inFlight = 1000
 	tick     = 100 * time.Millisecond // pause while an operation is active
 	idle     = time.Second
-	judged   = 10 // minimum number of sent letters before the share that came back is judged, except for a canary
+	judged   = 10 // minimum number of sent letters at which too many returns stop an operation, except for a canary
 )
 
-// Run advances the active operations in turn, one chunk each, until ctx ends. This includes
-// operations that an earlier process started.
+// Run advances all active operations until ctx is done. The operations take turns, with one chunk
+// each. Operations that an earlier process started are included.
 func (d *Desk) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		busy, active, err := d.Step(ctx)
@@ -66,8 +66,8 @@ func (d *Desk) Run(ctx context.Context) error {
 	return nil
 }
 
-// Step advances each active operation by one chunk. busy reports whether an operation has more to
-// do immediately. active reports whether an operation may have more to do soon.
+// Step advances each active operation by one chunk. The result busy says whether an operation has
+// more to do immediately. The result active says whether an operation may have more to do soon.
 func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
 	list, err := d.store.ActiveOperations(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
 		op := &list[i]
 		known[op.ID] = true
 		more, err := d.step(ctx, op)
-		if err != nil { // the other operations continue
+		if err != nil { // the other operations must continue
 			failed = append(failed, fmt.Errorf("%s: %w", op.ID, err))
 			continue
 		}
@@ -90,7 +90,7 @@ func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
 	return busy, active, errors.Join(failed...)
 }
 
-// step advances one operation.
+// step advances one operation by one chunk.
 func (d *Desk) step(ctx context.Context, op *deadletter.Operation) (busy bool, err error) {
 	switch {
 	case op.Phase == deadletter.PhaseSelecting || op.State == deadletter.OperationCancelled && op.Counts[deadletter.ResultPending] > 0:
@@ -136,8 +136,8 @@ func (d *Desk) step(ctx context.Context, op *deadletter.Operation) (busy bool, e
 	return false, nil
 }
 
-// canary sends the first letters. Once the broker has responded to all of them, they are watched
-// and then judged together.
+// canary sends the letters of the canary. Once the broker has responded to all of them, the
+// operation watches them and then judges them together.
 func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Time) (bool, error) {
 	c := op.Counts
 	taken := op.Total - c[deadletter.ResultPending] - c[deadletter.ResultSkipped] - c[deadletter.ResultCancelled] - op.Base.Taken
@@ -150,14 +150,14 @@ func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Ti
 	return false, d.store.EnterPhase(ctx, op.ID, op.Phase, deadletter.PhaseWaiting, now.Add(op.Pace.CanaryWait), "")
 }
 
-// quiet reports whether the verdict on each sent letter is known. If so, a canary need not be
-// watched any longer.
+// quiet reports whether there is a verdict on each letter that was sent. If so, the operation need
+// not watch its canary any longer.
 func quiet(op *deadletter.Operation) bool {
 	return op.Counts[deadletter.ResultConfirmed] == 0 && op.Counts[deadletter.ResultReleased] == 0
 }
 
-// judge stops an operation if too many of its letters came back. It counts the letters sent since
-// the last canary began. It stops the operation only if at least atLeast letters were sent.
+// judge stops an operation if too many of its letters came back. It counts the letters that were
+// sent since the last canary began. If fewer than atLeast letters were sent, it does nothing.
 func (d *Desk) judge(ctx context.Context, op *deadletter.Operation, atLeast int) (stopped bool, err error) {
 	sent, back := op.Sent()-op.Base.Sent, op.Counts[deadletter.ResultCameBack]-op.Base.CameBack
 	if op.Pace.StopAt <= 0 || back <= 0 || sent < atLeast || float64(back)*100 <= op.Pace.StopAt*float64(sent) {
@@ -169,8 +169,8 @@ func (d *Desk) judge(ctx context.Context, op *deadletter.Operation, atLeast int)
 	return true, d.store.StopOperation(ctx, op.ID, why)
 }
 
-// send releases at most n letters, and no more than the rate allows. If a target queue is too deep,
-// it releases none.
+// send releases at most n letters, and not more than the rate allows. If a target queue is too
+// deep, it releases none.
 func (d *Desk) send(ctx context.Context, op *deadletter.Operation, n int, now time.Time) (bool, error) {
 	p := d.pacer(op)
 	if why := d.deep(ctx, op, p, now); why != op.Why {
@@ -202,8 +202,8 @@ func (d *Desk) advance(ctx context.Context, op *deadletter.Operation, n int) (in
 	return taken, err
 }
 
-// deep looks for a target queue that is too deep for more letters of an operation, and returns a
-// description of it. It returns "" if no queue is known to be too deep.
+// deep returns a text about a target queue that is too deep for more letters of an operation. If no
+// queue is known to be too deep, it returns "".
 func (d *Desk) deep(ctx context.Context, op *deadletter.Operation, p *pacer, now time.Time) string {
 	if op.Pace.MaxDepth == 0 || now.Before(p.lookAgain) {
 		return op.Why
@@ -211,7 +211,7 @@ func (d *Desk) deep(ctx context.Context, op *deadletter.Operation, p *pacer, now
 	p.lookAgain = now.Add(lookEvery)
 	redirected, err := d.redirected(ctx)
 	if err != nil {
-		return op.Why // a lasting store error is reported elsewhere
+		return op.Why // other code reports an error of the store that lasts
 	}
 	for _, q := range op.Queues {
 		if q.Counts[deadletter.ResultPending] == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// A letter belongs to one operation. A second operation on the letter reports which operation has
-// it.
+// TestOverlappingOperations checks that a letter belongs to one operation at a time. Another
+// operation must skip the letter and say which operation has it.
 func TestOverlappingOperations(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -42,8 +42,9 @@ func TestOverlappingOperations(t *testing.T) {
 	}
 }
 
-// Letters that arrive or change after the plan was shown are not in the operation. The operation
-// reports them, but never acts on more letters than were shown.
+// TestASelectionNeverWidens checks letters that arrive or change after the plan was shown. The
+// operation must report them and must not act on them. It must never act on more letters than were
+// shown.
 func TestASelectionNeverWidens(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -65,7 +66,7 @@ func TestASelectionNeverWidens(t *testing.T) {
 	o.stands(back, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 1)
 	id := o.start(operation.Request{Action: deadletter.VerbHold, Selection: sel, Expect: plan.Total})
 	o.pass(time.Second)
-	if op := o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 8); op.Changed != 6 { // the restored letter and five new ones
+	if op := o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 8); op.Changed != 6 { // the restored letter and the five new ones
 		t.Errorf("%d letters changed", op.Changed)
 	}
 	_, err = o.desk.Start(t.Context(), deadletter.Local, operation.Request{Action: deadletter.VerbRelease, Selection: selection(t, "state:held"), Expect: 7})
@@ -135,7 +136,7 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 	}
 	later := operation.Request{Action: deadletter.VerbReschedule, Selection: query.Selection{IDs: ids}, Key: "in an hour", DueAt: time.Now().Add(time.Hour), DueIn: time.Hour}
 	first = o.start(later)
-	later.DueAt = later.DueAt.Add(time.Second) // the second of two clicks
+	later.DueAt = later.DueAt.Add(time.Second) // the request of a second click
 	if again := o.start(later); again != first {
 		t.Errorf("%s, then %s", first, again)
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Copies stores the decision whether the store is current or an older copy.
+// Copies stores whether the store is current or an older copy.
 type Copies interface {
-	AnyUnproved(ctx context.Context) (bool, error) // reports whether the question is open
+	AnyUnproved(ctx context.Context) (bool, error) // reports whether people still have to say this
 	Accept(ctx context.Context, by string) error
 	HoldCopy(ctx context.Context, by string) error
 }
 
-// AcceptStore records that the store is current, although no proof of that was left. Due letters
-// are then sent again. Errors wrap ErrForbidden, or ErrConflict if the question is not open.
+// AcceptStore records that the store is current, after dlo found no proof of that. From then on,
+// due letters are sent again. Errors wrap ErrForbidden, or ErrConflict if nobody was asked.
 func (d *Desk) AcceptStore(ctx context.Context, by deadletter.Principal) error {
 	if err := d.asked(ctx, by); err != nil {
 		return err
@@ -23,8 +23,8 @@ func (d *Desk) AcceptStore(ctx context.Context, by deadletter.Principal) error {
 	return d.store.Accept(ctx, by.Name)
 }
 
-// HoldCopy records that the store is an older copy. Letters that may have been sent since the copy
-// was made are held. It returns the same errors as AcceptStore.
+// HoldCopy records that the store is an older copy. It holds the letters that may have been sent
+// since the copy was made. It returns the same errors as AcceptStore.
 func (d *Desk) HoldCopy(ctx context.Context, by deadletter.Principal) error {
 	if err := d.asked(ctx, by); err != nil {
 		return err

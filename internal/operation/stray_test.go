@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// configured changes the configuration of an office: the broker main is removed or has another
-// vhost.
+// configured changes the configuration to a broker and a vhost. With other names than main and /,
+// it contains no place for the letters of the office.
 func (o *ruled) configured(broker, vhost string) {
 	targets := &rules.Targets{}
 	targets.Add(broker, vhost, []string{"*"}, []string{"dlo.letters"})
@@ -33,9 +33,9 @@ func (o *ruled) steps() {
 	}
 }
 
-// TestNobodyPromisesWhatNobodyCanSend checks letters whose broker is no longer configured, or is
-// configured with another vhost. A plan rejects every action that would send these letters, and the
-// operation skips them for the same reason. All other actions work.
+// TestNobodyPromisesWhatNobodyCanSend checks letters whose broker is not in the configuration, or
+// is there with another vhost. A plan must refuse each action that would send these letters, and
+// the operation must skip them for the same reason. All other actions must work.
 func TestNobodyPromisesWhatNobodyCanSend(t *testing.T) {
 	t.Parallel()
 	for _, where := range []struct{ broker, vhost, reason string }{
@@ -44,7 +44,7 @@ func TestNobodyPromisesWhatNobodyCanSend(t *testing.T) {
 	} {
 		for _, c := range []struct {
 			action  deadletter.Verb
-			held    bool // the letters are held first
+			held    bool // if true, the letters are held before the action
 			refused bool
 		}{
 			{deadletter.VerbRetryNow, false, true},
@@ -93,8 +93,8 @@ func TestNobodyPromisesWhatNobodyCanSend(t *testing.T) {
 	}
 }
 
-// TestWhatIsReleasedToDeadNeedsNoBroker checks a letter that was dead before it was held. It can be
-// released without a broker, because it is not sent anywhere.
+// TestWhatIsReleasedToDeadNeedsNoBroker checks a letter that was dead before it was held. People
+// can release it without a broker, because it is not sent.
 func TestWhatIsReleasedToDeadNeedsNoBroker(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set(rules.Rule{Name: "never", Retry: &rules.Retry{}}))
@@ -111,8 +111,8 @@ func TestWhatIsReleasedToDeadNeedsNoBroker(t *testing.T) {
 	}
 }
 
-// TestNewRulesLeaveWhatNobodyCanSend checks that new rules skip letters without a configured
-// broker, because a retry by a new rule could not be sent either.
+// TestNewRulesLeaveWhatNobodyCanSend checks that new rules skip letters whose broker is not in the
+// configuration. A retry under a new rule could not be sent either.
 func TestNewRulesLeaveWhatNobodyCanSend(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())

@@ -10,9 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// TestAHaltedOperationLetsGo checks that a plan shows which operation has the letters, and since
-// when that operation has waited for a person. The transaction that starts another operation
-// cancels the rest of the halted operation and includes its letters, however many they are.
+// TestAHaltedOperationLetsGo checks an operation that waits for a person. A plan must show which
+// operation has the letters, and since when it has waited. Another operation may take the letters
+// over. Its first transaction must cancel the rest of the halted operation and include all of these
+// letters, however many they are.
 func TestAHaltedOperationLetsGo(t *testing.T) {
 	t.Parallel()
 	for name, letters := range map[string]int{"a few": 50, "more than one commit lays out": 1300} {
@@ -55,8 +56,8 @@ func TestAHaltedOperationLetsGo(t *testing.T) {
 	}
 }
 
-// TestWhatRunsIsNotTakenOver checks that neither a plan nor a start takes letters from a running
-// operation that is sending them.
+// TestWhatRunsIsNotTakenOver checks that neither a plan nor a start can take letters over from a
+// running operation.
 func TestWhatRunsIsNotTakenOver(t *testing.T) {
 	t.Parallel()
 	o := open(t)

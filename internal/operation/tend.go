@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// TendStore is the part of the store that the Tender needs.
+// TendStore contains the method of the store that the Tender uses.
 type TendStore interface {
 	Tend(ctx context.Context) (changed int, err error)
 }
 
-// Tender updates groups over time. Snoozes end, floods escalate and calm down, and groups that no
-// longer need anybody are closed.
+// Tender updates groups as time passes. Snoozes end, floods escalate and calm down, and groups that
+// need nobody any more are closed.
 type Tender struct {
 	store TendStore
 	log   *slog.Logger
 	woken func() // called when a group has changed
 }
 
-// NewTender returns a Tender. The Run method of the Tender does the work.
+// NewTender returns a Tender. Call Run to start its work.
 func NewTender(store TendStore, log *slog.Logger, woken func()) *Tender {
 	return &Tender{store, log, woken}
 }
 
 const tendEvery = 20 * time.Second
 
-// Run tends the groups until ctx ends.
+// Run updates the groups until ctx is done.
 func (t *Tender) Run(ctx context.Context) error {
 	for {
 		changed, err := t.store.Tend(ctx)
