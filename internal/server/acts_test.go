@@ -40,13 +40,13 @@ masking: [{header: x-token}]
 schemas: {directory: %[1]s/schemas}
 `
 
-// ledger is a whole dlo without any connection to a broker. Tests make it act and check its audit
-// log.
+// ledger is a whole dlo that is not connected to a broker. Tests make it act, and then check its
+// audit log.
 type ledger struct {
 	*Server
 	t      *testing.T
 	window int64
-	newest int64 // newest act already checked
+	newest int64 // id of the newest act that acts has returned
 }
 
 func openLedger(t *testing.T) *ledger {
@@ -92,7 +92,7 @@ func errorsOf(errs ...error) error {
 	return nil
 }
 
-// die creates n dead letters of a queue in the group with the given key.
+// die stores n dead letters of a queue, in the group with the given key, and returns their ids.
 func (l *ledger) die(broker, queue string, key byte, n int) (ids []deadletter.ID) {
 	l.t.Helper()
 	l.window++
@@ -128,7 +128,8 @@ func (l *ledger) die(broker, queue string, key byte, n int) (ids []deadletter.ID
 	return ids
 }
 
-// call makes one request in the given way and returns the response.
+// call sends one request in the given way, for example as a page or as the command line, and
+// returns the response.
 func (l *ledger) call(way deadletter.Way, method, path, body string) map[string]any {
 	l.t.Helper()
 	kind := "application/json"
@@ -159,7 +160,7 @@ func (l *ledger) call(way deadletter.Way, method, path, body string) map[string]
 	return v
 }
 
-// step lets the operations do everything that they can do now.
+// step makes the operations do everything that they can do now.
 func (l *ledger) step() {
 	l.t.Helper()
 	for range 5 {
@@ -169,7 +170,7 @@ func (l *ledger) step() {
 	}
 }
 
-// raw runs SQL on the store's database, for example to simulate that time has passed.
+// raw runs SQL on the database of the store, for example as if time had passed.
 func (l *ledger) raw(text string, args ...any) {
 	l.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+l.cfg.Store+"?_pragma=busy_timeout(5000)")
@@ -182,7 +183,7 @@ func (l *ledger) raw(text string, args ...any) {
 	}
 }
 
-// acts returns the acts since the last call, oldest first.
+// acts returns the acts that were recorded since the last call, oldest first.
 func (l *ledger) acts() []deadletter.Act {
 	l.t.Helper()
 	list, _, err := l.store.Audit(l.t.Context(), query.Query{}, "", 100)
@@ -200,14 +201,16 @@ func (l *ledger) acts() []deadletter.Act {
 	return list
 }
 
-// TestEveryActIsRecordedWhole does everything that people or dlo can do. It checks whom each audit
-// entry names, the way used, the targets, and the numbers requested and done.
+// TestEveryActIsRecordedWhole does everything that people or dlo can do, and checks the entries of
+// the audit log. Each entry must name the person, the way, the targets, and how many letters were
+// requested and done.
 func TestEveryActIsRecordedWhole(t *testing.T) {
 	t.Parallel()
 	l := openLedger(t)
 	const page, api, cli, dlo = deadletter.WayPage, deadletter.WayAPI, deadletter.WayCLI, deadletter.WayService
 	seen := map[string]bool{}
-	// did compares the acts since the last call with rows such as "resolved page 1/1 group G-1".
+	// The function did compares the acts since its last call with rows such as "resolved page 1/1
+	// group G-1".
 	did := func(want ...string) {
 		t.Helper()
 		var got []string
@@ -238,7 +241,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 			t.Errorf("the audit has\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	// dlo starts, and reloads its file on request.
+	// dlo starts, and reloads its configuration file on request.
 	did("broker renamed dlo 1/1 broker main", "schema loaded dlo 1/1 schema protos")
 	l.cfg.Rules.File = filepath.Join(filepath.Dir(l.cfg.Store), "dlo.yaml")
 	l.reload(t.Context())
@@ -293,7 +296,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l.call(page, "POST", "/operations/"+strings.TrimPrefix(taken, "operation ")+"/cancel", "")
 	did("cancelled page 1/0 " + taken)
 
-	// People decide about groups. G-1 belongs to the broker that has been renamed.
+	// People decide about groups. G-1 belongs to the broker that was renamed.
 	l.call(page, "POST", "/triage", "do=snooze&for=4h&id=G-1")
 	l.call(api, "POST", "/groups/decisions", `{"groups":["G-1","G-2"],"resolve":{}}`)
 	l.call(cli, "PATCH", "/groups/G-1", `{"reopen":true}`)
@@ -308,7 +311,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("snoozed page 1/1 group G-1", "resolved api 2/2 group G-1, group G-2", "reopened cli 1/1 group G-1", "assigned page 2/2 group G-1, group G-2", "unassigned page 2/2 group G-1, group G-2",
 		"severity api 1/1 group G-1", "ticket cli 1/1 group G-1", "note api 1/1 group G-1", "merged cli 2/1 group G-2", "split api 1/1 group G-2", "undone page 1/1 group G-1")
 
-	// Groups change: one comes back, another one grows and calms down.
+	// One group comes back. Another group grows and calms down.
 	l.die("main", "email", 2, 1)
 	did("regressed dlo 1/1 group G-2")
 	l.raw(`UPDATE groups SET first_at = first_at - 3 * 86400000 WHERE id = 2`)
@@ -402,7 +405,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("token added api 1/1 token ci", "token at new address api 1/1 token ci", "token revoked cli 1/1 token ci")
 	l.deny()
 	did("denied api 1/0 route DELETE /api/v1/tokens/{name}")
-	if err := l.store.Configured(t.Context(), map[string]string{"requests": "100"}, nil); err != nil { // the first call is recorded at the start
+	if err := l.store.Configured(t.Context(), map[string]string{"requests": "100"}, nil); err != nil { // the start has already recorded the first call
 		t.Fatal(err)
 	}
 	did("configuration changed dlo 1/1 configuration")
@@ -440,7 +443,7 @@ func (l *ledger) letter(id deadletter.ID) deadletter.Letter {
 	return letter
 }
 
-// taking is a queue from which three letters have been taken so far.
+// taking is a queue from which three letters were taken.
 type taking struct{ resolved chan struct{} }
 
 func (taking) Run(ctx context.Context) error   { <-ctx.Done(); return nil }
@@ -448,7 +451,7 @@ func (q taking) Resolve(context.Context) error { close(q.resolved); return nil }
 func (taking) Taken() int                      { return 3 }
 func (taking) Busy() bool                      { return false }
 
-// drains starts and stops a drain, and resolves a window that another one left open.
+// drains starts and stops a drain. It then resolves a window that an earlier drain left open.
 func (l *ledger) drains(between func(id string)) {
 	l.t.Helper()
 	w := deadletter.Window{Session: 1, Number: 1, Broker: "main", VHost: "/", Inbox: "open.dlq", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 10}
@@ -489,7 +492,7 @@ func (l *ledger) drains(between func(id string)) {
 	<-ended
 }
 
-// trial starts a trial, which cannot complete in this test.
+// trial starts a trial, which never completes in this test.
 func (l *ledger) trial() {
 	l.t.Helper()
 	trials := trial.New(l.store, []trial.Broker{{Name: "main", VHost: "/", Unready: func() string { return "" }}}, nil, slog.New(slog.DiscardHandler))
@@ -498,7 +501,7 @@ func (l *ledger) trial() {
 	}
 }
 
-// adopt applies a policy and undoes it.
+// adopt applies a policy and then undoes it.
 func (l *ledger) adopt() {
 	l.t.Helper()
 	s := topology.Snapshot{
@@ -526,7 +529,8 @@ func (l *ledger) adopt() {
 	}
 }
 
-// deny makes a reader try a forbidden act three times. The audit records it once.
+// deny tries a forbidden act three times as a person with the role reader. The audit must record it
+// once.
 func (l *ledger) deny() {
 	l.t.Helper()
 	local := l.web.Actor
@@ -543,7 +547,7 @@ func (l *ledger) deny() {
 	}
 }
 
-// use makes requests with a token, all from one address.
+// use sends three requests with a token, all from the same address.
 func (l *ledger) use(secret string) {
 	l.t.Helper()
 	local := l.web.Actor
@@ -558,7 +562,7 @@ func (l *ledger) use(secret string) {
 	}
 }
 
-// people adds a user, who signs in and out, and removes the user.
+// people adds a user, signs the user in and out, and removes the user.
 func (l *ledger) people() {
 	l.t.Helper()
 	ctx := deadletter.Through(l.t.Context(), deadletter.WayPage)

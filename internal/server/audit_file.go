@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	auditEvery = time.Second // how often dlo looks for new acts
-	auditBatch = 500         // maximum number of acts written at a time
+	auditEvery = time.Second // time between two looks for new acts
+	auditBatch = 500         // maximum number of acts that are written at once
 	auditSaid  = time.Minute // minimum time between two log lines about a file that cannot be written
 )
 
-// auditFile copies the audit log to a file for a SIEM, one line of JSON for each act. Each line is
-// written at least once. After a crash, the file can contain the last lines twice, with equal ids.
-// The file is opened for each batch, so that it can be rotated by renaming it.
+// auditFile copies the audit log to a file for a SIEM, with one line of JSON for each act. It
+// writes each line at least once. After a crash, the file can contain the last lines twice, with
+// equal ids. The file is opened for each batch, so that people can rotate it by renaming it.
 type auditFile struct {
 	path  string
-	acts  func(ctx context.Context, after int64, limit int) ([]deadletter.Act, error) // oldest first
+	acts  func(ctx context.Context, after int64, limit int) ([]deadletter.Act, error) // returns up to limit acts after the one with the id in after, oldest first
 	mask  func(name, text string) (string, bool)
 	log   *slog.Logger
 	every time.Duration
@@ -37,8 +37,7 @@ type auditFile struct {
 	said time.Time // when a failure was last logged
 }
 
-// open reads up to which act an earlier process has written. It also checks that the file can be
-// written.
+// open reads which act an earlier process wrote last. It also checks that the file can be written.
 func (a *auditFile) open() error {
 	text, err := os.ReadFile(a.position())
 	switch {
@@ -53,10 +52,10 @@ func (a *auditFile) open() error {
 	return a.write(nil)
 }
 
-// position returns the name of the file that contains the id of the last act that was written.
+// position returns the name of the file with the id of the last act that was written.
 func (a *auditFile) position() string { return a.path + ".position" }
 
-// run copies acts until ctx ends, and then copies the acts that are left.
+// run copies acts until ctx is done. It then copies the acts that are left.
 func (a *auditFile) run(ctx context.Context) error {
 	for {
 		stopping := ctx.Err() != nil
@@ -78,7 +77,7 @@ func (a *auditFile) run(ctx context.Context) error {
 	}
 }
 
-// copy writes a batch of acts. It returns true as "more" if further acts may have to be written.
+// copy writes one batch of acts. The result more is true if there may be further acts to write.
 func (a *auditFile) copy(ctx context.Context) (more bool, err error) {
 	list, err := a.acts(ctx, a.last, auditBatch)
 	if err != nil || len(list) == 0 {
@@ -107,7 +106,7 @@ func (a *auditFile) copy(ctx context.Context) (more bool, err error) {
 	return len(list) == auditBatch, nil
 }
 
-// write appends lines to the file and syncs it.
+// write appends lines to the file and syncs the file.
 func (a *auditFile) write(lines []byte) error {
 	file, err := os.OpenFile(a.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// copied returns an audit file for an audit log of n acts.
+// copied returns an audit file for an audit log with n acts.
 func copied(t *testing.T, n *int64) *auditFile {
 	t.Helper()
 	return &auditFile{
@@ -31,7 +31,7 @@ func copied(t *testing.T, n *int64) *auditFile {
 	}
 }
 
-// lines returns the ids in a file.
+// lines returns the ids of the acts in a file, and checks the other fields of each act.
 func lines(t *testing.T, path string) (ids []int64) {
 	t.Helper()
 	file, err := os.Open(path)
@@ -50,6 +50,7 @@ func lines(t *testing.T, path string) (ids []int64) {
 }
 
 // TestTheAuditFileHasEachActOnce copies acts, rotates the file, restarts, and copies further acts.
+// Each act must be copied once.
 func TestTheAuditFileHasEachActOnce(t *testing.T) {
 	t.Parallel()
 	n := int64(1200)
@@ -62,7 +63,7 @@ func TestTheAuditFileHasEachActOnce(t *testing.T) {
 		if err := a.open(); err != nil {
 			t.Fatal(err)
 		}
-		_ = a.run(stopped) // copies the acts that exist now
+		_ = a.run(stopped) // copies the acts that exist now, because the context is already done
 	}
 	run()
 	if got := lines(t, a.path); len(got) != 1200 || got[0] != 1 || got[1199] != 1200 {
@@ -85,7 +86,8 @@ func TestTheAuditFileHasEachActOnce(t *testing.T) {
 	}
 }
 
-// TestAnAuditFileThatCannotBeWritten checks the error at the start, and that acts wait.
+// TestAnAuditFileThatCannotBeWritten checks the error at the start. It also checks that acts wait
+// until the file can be written.
 func TestAnAuditFileThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	n := int64(2)

@@ -11,21 +11,22 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 )
 
-// certificate is the server's certificate. It is read again when one of its files changes, so that
-// a renewal needs no restart.
+// certificate is the TLS certificate of the server. If one of its files changes, it is read again,
+// so that a renewal needs no restart.
 type certificate struct {
 	files config.TLS
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	changed [2]time.Time // modification times of the files from which "current" was read
+	changed [2]time.Time // modification times of the files from which the current certificate was read
 	looked  time.Time
 }
 
-// certificateLook is the shortest time between two checks of the files.
+// certificateLook is the minimum time between two checks of the files.
 const certificateLook = time.Second
 
-// readCertificate reads the certificate for the first time. The error names the file that is wrong.
+// readCertificate reads the certificate for the first time. Its error names the file with the
+// fault.
 func readCertificate(files config.TLS) (*certificate, error) {
 	c := &certificate{files: files}
 	changed, err := c.times()
@@ -40,7 +41,7 @@ func readCertificate(files config.TLS) (*certificate, error) {
 	return c, nil
 }
 
-// times returns the times at which the files were last changed.
+// times returns when the two files were last changed.
 func (c *certificate) times() (changed [2]time.Time, err error) {
 	for i, name := range []string{c.files.Cert, c.files.Key} {
 		info, err := os.Stat(name)
@@ -52,9 +53,9 @@ func (c *certificate) times() (changed [2]time.Time, err error) {
 	return changed, nil
 }
 
-// get returns the certificate for a connection. If changed files cannot be used, the previous
-// certificate stays in use. For example, a renewal may have written only one of the two files so
-// far.
+// get returns the certificate for a connection. If the files have changed and cannot be used, the
+// previous certificate stays in use. This happens, for example, when a renewal has written only one
+// of the two files.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,12 +70,12 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.current, nil
 }
 
-// over returns a listener that speaks TLS 1.2 or newer, with HTTP/2 and HTTP/1.1.
+// over returns a TLS listener. It accepts TLS 1.2 or later, with HTTP/2 and HTTP/1.1.
 func (c *certificate) over(l net.Listener) net.Listener {
 	return tls.NewListener(l, &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}})
 }
 
-// schemeOf returns the beginning of the server's URL.
+// schemeOf returns the scheme with which the URL of the server begins, for example "https://".
 func schemeOf(cfg config.Config) string {
 	if cfg.TLS.Cert != "" {
 		return "https://"

@@ -7,12 +7,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// connectWait is how long people wait for the result of a connection attempt that they requested.
+// connectWait is how long a person waits for the result of a requested connection.
 const connectWait = 3 * time.Second
 
-// Connect immediately tries to connect to an unavailable broker. It returns after the attempt, or
-// after a few seconds. The error wraps ErrForbidden or ErrNotFound; a failed attempt is not an
-// error.
+// Connect tries immediately to connect to a broker that is unavailable. It returns after the
+// attempt, or after a few seconds. Errors wrap ErrForbidden or ErrNotFound. A failed attempt is not
+// an error.
 func (s *Server) Connect(ctx context.Context, by deadletter.Principal, broker string) error {
 	for i, b := range s.cfg.Brokers {
 		if b.Name != broker {
@@ -30,6 +30,6 @@ func (s *Server) Connect(ctx context.Context, by deadletter.Principal, broker st
 	return deadletter.NoSuch("broker %q in the configuration", deadletter.Visible(broker))
 }
 
-// away returns the reason why no letter can be sent to an origin's broker now. It returns "" if
-// letters can be sent.
+// away returns why no letter can be sent to the broker of an origin now. If letters can be sent, it
+// returns "".
 func (s *Server) away(o deadletter.Origin) string { return deadletter.Away(s.brokers(), o) }

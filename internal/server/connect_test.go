@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// TestWhoMayNotConnectsToNoBroker checks that only people with the right can request a connection,
-// and that nobody can connect to a broker that is not configured.
+// TestWhoMayNotConnectsToNoBroker checks that only people with the right can request a connection.
+// Nobody may connect to a broker that is not in the configuration.
 func TestWhoMayNotConnectsToNoBroker(t *testing.T) {
 	t.Parallel()
 	s := &Server{log: slog.New(slog.DiscardHandler)}

@@ -26,7 +26,7 @@ type Doctor struct {
 	Output string `name:"output" short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
 }
 
-// checkup is the result of one check. Cure is "" unless Problem is set.
+// checkup is the result of one check. If Problem is false, Cure is "".
 type checkup struct {
 	Part    string `json:"part"`
 	Problem bool   `json:"problem"`
@@ -34,7 +34,7 @@ type checkup struct {
 	Cure    string `json:"cure,omitzero"`
 }
 
-// Run checks everything that dlo needs, and changes nothing. It also works while another dlo runs.
+// Run checks everything that dlo needs. It changes nothing, and works while another dlo runs.
 func (c Doctor) Run(ctx context.Context, o Options) error {
 	path, err := c.Path(o.Getenv)
 	if err != nil {
@@ -96,8 +96,8 @@ func (c Doctor) print(out io.Writer, list []checkup) error {
 	return nil
 }
 
-// atBroker checks the connection, the rights, dlo's own queues, the dead-letter paths, the room for
-// letters and the clock.
+// atBroker checks everything about one broker: the connection, the rights, dlo's own queues, the
+// dead-letter paths, the room for letters, and the clock.
 func atBroker(ctx context.Context, cfg *config.Config, b *config.Broker, link *rabbitmq.Link) []checkup {
 	part := "broker " + b.Name
 	status := link.Ask(ctx, b.Annotations)
@@ -122,7 +122,7 @@ func atBroker(ctx context.Context, cfg *config.Config, b *config.Broker, link *r
 	return append(list, ofPaths(&s, b), ofRoom(ctx, cfg.Store, b.Name, link), ofClock(ctx, b.Name, link))
 }
 
-// ofPaths reports the findings on the dead-letter paths.
+// ofPaths returns the check of the dead-letter paths of a vhost.
 func ofPaths(s *topology.Snapshot, b *config.Broker) checkup {
 	one := checkup{Part: "paths of " + b.Name}
 	found := topology.Inspect(s, topology.Options{Inboxes: b.Inboxes, Intents: b.Intents})
@@ -143,15 +143,15 @@ func ofPaths(s *topology.Snapshot, b *config.Broker) checkup {
 	return one
 }
 
-// roomWanted is how long the broker should be able to keep letters while dlo is down.
+// roomWanted is how long the broker should have room for letters while dlo is down.
 const roomWanted = 24 * time.Hour
 
-// letterRest is the number of bytes that a letter takes on a broker's disk in addition to its body.
-// They hold the letter's properties and its entry in the index of the queue.
+// letterRest is the number of bytes that a letter needs on a broker's disk besides its body. This
+// is for the properties of the letter and its entry in the index of the queue.
 const letterRest = 1 << 10
 
-// ofRoom estimates for how long the broker can keep letters while dlo is down. After that, the disk
-// alarm of the broker blocks all publishers.
+// ofRoom estimates how long the broker has room for letters while dlo is down. After that time, the
+// disk alarm of the broker blocks all publishers.
 func ofRoom(ctx context.Context, file, name string, link *rabbitmq.Link) checkup {
 	one := checkup{Part: "room at " + name}
 	room, err := link.DiskRoom(ctx)
@@ -164,7 +164,7 @@ func ofRoom(ctx context.Context, file, name string, link *rabbitmq.Link) checkup
 	return roomFor(one, room, arrived, err, now)
 }
 
-// roomFor adds the estimate to a check and returns the check.
+// roomFor adds the estimate to a check and returns the check. The parameter room is in bytes.
 func roomFor(one checkup, room int64, arrived store.Arrivals, err error, now time.Time) checkup {
 	free := fmt.Sprintf("the broker can write %.1f GiB before its disk alarm blocks all publishers", float64(room)/(1<<30))
 	if err != nil || arrived.Letters == 0 {
@@ -180,17 +180,18 @@ func roomFor(one checkup, room int64, arrived store.Arrivals, err error, now tim
 	return one
 }
 
-// skewed is the smallest difference between two clocks that is reported. With such a difference,
-// the times of deaths and receipts are confusing.
+// skewed is the difference between two clocks from which dlo reports a problem. With such a
+// difference, the times of deaths and arrivals are confusing.
 const skewed = 5 * time.Second
 
-// ofClock compares the clock of this machine with that of the broker.
+// ofClock compares the clock of this machine with the clock of the broker.
 func ofClock(ctx context.Context, name string, link *rabbitmq.Link) checkup {
 	ahead, err := link.Ahead(ctx)
 	return clockOf(name, ahead, err)
 }
 
-// clockOf returns the result of the check for the measured difference.
+// clockOf returns the check for a measured difference. The parameter ahead is how far the broker's
+// clock is ahead.
 func clockOf(name string, ahead time.Duration, err error) checkup {
 	one := checkup{Part: "clock"}
 	switch {
@@ -204,7 +205,7 @@ func clockOf(name string, ahead time.Duration, err error) checkup {
 	return one
 }
 
-// atStore checks the file of the store and the disk.
+// atStore checks the file of the store and its disk.
 func atStore(cfg *config.Config) []checkup {
 	file := checkup{Part: "store"}
 	switch info, err := os.Stat(cfg.Store); {
@@ -231,7 +232,7 @@ func atStore(cfg *config.Config) []checkup {
 	return []checkup{file, disk}
 }
 
-// ofChannels checks the settings of the channels. It sends nothing, so that nobody is disturbed.
+// ofChannels checks the settings of the channels. It sends no message, so that it disturbs nobody.
 func ofChannels(cfg *config.Config) []checkup {
 	if len(cfg.Channels) == 0 {
 		return []checkup{{"channels", true, "none is configured: nobody is told about dead letters and problems", "add channels to the configuration (docs/notifications.md)"}}
@@ -247,7 +248,7 @@ func ofChannels(cfg *config.Config) []checkup {
 	return list
 }
 
-// ofSchemas reads the schemas of the directory.
+// ofSchemas checks whether the schemas in the directory can be read.
 func ofSchemas(ctx context.Context, cfg *config.Config) []checkup {
 	if cfg.Schemas.Directory == "" {
 		return []checkup{{Part: "schemas", Text: "no directory is configured; uploaded sets are in the store"}}

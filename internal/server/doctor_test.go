@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// TestTheRoomForLetters checks the estimate of how long a broker can keep letters while dlo is
+// TestTheRoomForLetters checks the estimate of how long a broker has room for letters while dlo is
 // down.
 func TestTheRoomForLetters(t *testing.T) {
 	t.Parallel()
@@ -35,7 +35,8 @@ func TestTheRoomForLetters(t *testing.T) {
 	}
 }
 
-// TestTheClocksAreCompared checks that a clock that is wrong in either direction is a problem.
+// TestTheClocksAreCompared checks that a broker's clock is a problem if it is too far ahead or
+// behind.
 func TestTheClocksAreCompared(t *testing.T) {
 	t.Parallel()
 	for ahead, want := range map[time.Duration]bool{0: false, 4 * time.Second: false, 6 * time.Second: true, -time.Hour: true} {

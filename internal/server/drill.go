@@ -32,7 +32,7 @@ type Drill struct {
 	Output     string   `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
 }
 
-// Run causes the failures and prints for each of them what dlo reported.
+// Run causes the failures. For each of them, it prints what dlo reported.
 func (c Drill) Run(ctx context.Context, o Options) error {
 	if c.List {
 		return c.list(o.Out)
@@ -67,7 +67,7 @@ func (c Drill) Run(ctx context.Context, o Options) error {
 	return verdict(&report)
 }
 
-// verdict returns an error if rows of the report failed or were skipped.
+// verdict returns an error if failures of the report did not pass or were left out.
 func verdict(r *drill.Report) error {
 	switch failed, skipped := r.Failed(), r.Skipped(); {
 	case failed > 0:
@@ -78,7 +78,7 @@ func verdict(r *drill.Report) error {
 	return nil
 }
 
-// options converts the command line to the options of a drill.
+// options returns the options of the drill that the command line describes.
 func (c Drill) options(o Options) (drill.Options, error) {
 	options := drill.Options{VHost: c.VHost, Only: c.Only, Keep: c.Keep, Start: o.startOffice, Lose: rabbitmq.LoseDeliveries, Say: func(text string) { fmt.Fprintln(o.Log, deadletter.Visible(text)) }}
 	broker, err := c.broker(o.Getenv)
@@ -98,8 +98,8 @@ func (c Drill) options(o Options) (drill.Options, error) {
 	return options, nil
 }
 
-// broker returns the configured broker that the drill uses, with the management API named on the
-// command line.
+// broker returns the broker of the configuration on which the drill runs. If the command line names
+// a file with a management API, the broker gets this API.
 func (c Drill) broker(getenv func(string) string) (config.Broker, error) {
 	path, err := c.Path(getenv)
 	if err != nil {
@@ -134,14 +134,14 @@ type running struct {
 	ended  chan error
 }
 
-// Stop stops the dlo in an orderly way.
+// Stop stops the dlo cleanly and waits for its end.
 func (r running) Stop() error {
 	r.cancel()
 	return <-r.ended
 }
 
-// startOffice starts a dlo in this process. The dlo writes its log next to its configuration and
-// ignores this process's environment.
+// startOffice starts a dlo in this process. This dlo writes its log next to its configuration file.
+// It ignores the environment of the process.
 func (o Options) startOffice(ctx context.Context, path, amqp, management string) (drill.Running, error) {
 	nothing := func(string) string { return "" }
 	cfg, err := config.Load(path, nothing)
@@ -161,7 +161,7 @@ func (o Options) startOffice(ctx context.Context, path, amqp, management string)
 		return nil, err
 	}
 	running := running{Server: s, ended: make(chan error, 1)}
-	ctx, running.cancel = context.WithCancel(context.WithoutCancel(ctx)) // this dlo ends only when the drill stops it
+	ctx, running.cancel = context.WithCancel(context.WithoutCancel(ctx)) // only the drill stops this dlo
 	go func() {
 		defer log.Close()
 		running.ended <- s.Run(ctx)
@@ -169,7 +169,7 @@ func (o Options) startOffice(ctx context.Context, path, amqp, management string)
 	return running, nil
 }
 
-// clean removes what earlier drills left behind.
+// clean removes what earlier drills left.
 func clean(ctx context.Context, api drill.API, left []string, out io.Writer) error {
 	var errs []error
 	for _, name := range left {
@@ -185,7 +185,7 @@ func clean(ctx context.Context, api drill.API, left []string, out io.Writer) err
 	return errors.Join(errs...)
 }
 
-// print prints a report.
+// print prints a report in the requested format.
 func (c Drill) print(out io.Writer, r *drill.Report) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
@@ -204,7 +204,7 @@ func (c Drill) print(out io.Writer, r *drill.Report) error {
 	return r.Write(out)
 }
 
-// list prints the failures that a drill can cause, and the kinds of problems that it cannot.
+// list prints the failures that a drill can cause, and the kinds of problems that it cannot cause.
 func (c Drill) list(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FAILURE\tPROBLEM\tWHAT IS DONE")

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// These types implement the interfaces that other packages declare for what they need.
+// The compiler checks here that these types implement the interfaces of other packages.
 var (
 	_ annotation.Store         = (*store.Store)(nil)
 	_ classify.IndexStore      = (*store.Store)(nil)

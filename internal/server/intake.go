@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// intake creates the parts that take in letters, both continuously from inboxes and once from other
-// queues. It also creates the parts that take in annotations.
+// intake creates the components that receive letters: from inboxes all the time, and from other
+// queues once. It also creates the component that receives annotations.
 func (s *Server) intake() {
 	cfg := s.cfg
 	taking := ingest.Options{
@@ -41,8 +41,8 @@ func (s *Server) intake() {
 	s.annotations = annotation.New(s.store, annotation.Options{Mask: func(text string) string { shown, _ := s.masks.Text(text); return shown }, Joined: s.reader.Wake, Log: s.log}, s.Registry)
 }
 
-// reporting returns one loop for each queue of annotations. If several broker entries name the same
-// queue, it still has only one loop.
+// reporting returns the loops of the annotations. There is one loop for each queue of annotations,
+// even if several entries of the configuration name the same queue.
 func (s *Server) reporting() []func(context.Context) error {
 	loops := []func(context.Context) error{s.annotations.Run}
 	drained := map[[2]string]bool{}

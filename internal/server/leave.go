@@ -23,9 +23,9 @@ type Leave struct {
 	Yes         bool   `name:"yes" short:"y" help:"Remove things. Without it, only say what would happen."`
 }
 
-// Run removes the objects that dlo declared on the configured brokers, and the policies that it
-// set. No dlo may run on the store at the same time. Run changes nothing if messages would be lost,
-// or if a broker cannot be read.
+// Run removes the objects that dlo declared on the brokers of the configuration, and the policies
+// that dlo set. No dlo may run on the store at the same time. If messages would be lost, or if a
+// broker cannot be read, Run changes nothing.
 func (c Leave) Run(ctx context.Context, o Options) error {
 	path, err := c.Path(o.Getenv)
 	if err != nil {
@@ -75,8 +75,8 @@ func policyOf(a *topology.Adopted) string {
 	return fmt.Sprintf("policy %s in vhost %s of broker %s", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker))
 }
 
-// leftVHost is a vhost that dlo leaves, with the names of the objects that the configuration names
-// there.
+// leftVHost is a vhost that dlo leaves. Its field names contains the names of dlo's objects in the
+// configuration.
 type leftVHost struct {
 	*rabbitmq.Link
 	names rabbitmq.Configured
@@ -86,7 +86,7 @@ func (v *leftVHost) where() string {
 	return fmt.Sprintf("vhost %s of broker %s", deadletter.Visible(v.VHost()), deadletter.Visible(v.Status().Name))
 }
 
-// vhosts lists the vhosts of the configuration, each once.
+// vhosts returns the vhosts of the configuration. A vhost that several entries name is listed once.
 func (s *Server) vhosts(applied []topology.Adopted) []leftVHost {
 	var list []leftVHost
 	seen := map[string]int{}
@@ -98,7 +98,7 @@ func (s *Server) vhosts(applied []topology.Adopted) []leftVHost {
 		}
 		v := &list[at]
 		if b.Management != "" {
-			v.Link = s.links[i] // only this entry can read the vhost
+			v.Link = s.links[i] // only an entry with a management API can read the vhost
 		}
 		if b.Exchange != "" {
 			v.names.Exchanges = append(v.names.Exchanges, b.Exchange)
@@ -116,7 +116,7 @@ func (s *Server) vhosts(applied []topology.Adopted) []leftVHost {
 	return list
 }
 
-// announce reads all vhosts, and returns an error if dlo cannot leave them. Unless yes is set, it
+// announce reads all vhosts, and returns an error if dlo cannot leave them. If yes is false, it
 // prints what would be removed.
 func announce(ctx context.Context, out io.Writer, vhosts []leftVHost, applied []topology.Adopted, yes bool) error {
 	var refused []error
@@ -148,7 +148,7 @@ func announce(ctx context.Context, out io.Writer, vhosts []leftVHost, applied []
 	return errors.Join(refused...)
 }
 
-// settled returns an error if letters in the store still need an action.
+// settled returns an error if letters in the store still wait for a retry or for people.
 func (c Leave) settled(ctx context.Context, s *Server) error {
 	queues, err := s.store.Queues(ctx)
 	if err != nil || c.KeepLetters || c.Export != "" {
@@ -166,7 +166,7 @@ func (c Leave) settled(ctx context.Context, s *Server) error {
 	return nil
 }
 
-// leaveAll removes dlo's objects from the brokers, and prints what it removed.
+// leaveAll removes dlo's objects from the brokers and prints what it removed.
 func leaveAll(ctx context.Context, out io.Writer, vhosts []leftVHost) error {
 	stay := 0
 	var failed []error

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// exportLetters writes all letters of a store to a new file, with masked values, as GET
-// /letters/export does. The command dlo letters import can read the file.
+// exportLetters writes all letters of a store to a new file, as GET /letters/export does. The file
+// includes the values that are masked elsewhere. The command `dlo letters import` can read it.
 func exportLetters(ctx context.Context, s *store.Store, path string) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -28,7 +28,7 @@ func exportLetters(ctx context.Context, s *store.Store, path string) (err error)
 		return err
 	}
 	defer func() {
-		if recover() != nil { // a handler panics to end a stream that it cannot complete
+		if recover() != nil { // the handler panics if it cannot complete the stream
 			err = errors.New("the letters could not all be read; nothing was changed")
 		}
 	}()
@@ -43,7 +43,7 @@ func exportLetters(ctx context.Context, s *store.Store, path string) (err error)
 	return nil
 }
 
-// answerFile is a response that is written to a file.
+// answerFile is an HTTP response that is written to a file.
 type answerFile struct {
 	file   *os.File
 	header http.Header

@@ -15,7 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// linksOf creates one link for each configured broker, in order. The links are not connected yet.
+// linksOf returns one link for each broker of the configuration, in the same order. The links are
+// not connected.
 func linksOf(cfg config.Config, log *slog.Logger, crash func(point string)) ([]*rabbitmq.Link, error) {
 	var links []*rabbitmq.Link
 	for _, b := range cfg.Brokers {
@@ -31,8 +32,8 @@ func linksOf(cfg config.Config, log *slog.Logger, crash func(point string)) ([]*
 	return links, nil
 }
 
-// reached tells each link whether its broker has been connected at least once since the store was
-// created.
+// reached reads from the store which brokers have been connected at least once, and passes this to
+// the links.
 func (s *Server) reached(ctx context.Context) error {
 	reached, err := s.store.Reached(ctx)
 	for i, b := range s.cfg.Brokers {
@@ -43,8 +44,8 @@ func (s *Server) reached(ctx context.Context) error {
 	return err
 }
 
-// Ask connects to each configured broker and reports what the broker allows dlo to do. It changes
-// nothing on the brokers.
+// Ask connects to each broker of the configuration and returns what the broker allows dlo to do. It
+// changes nothing on the brokers.
 func Ask(ctx context.Context, cfg config.Config) ([]deadletter.BrokerStatus, error) {
 	links, err := linksOf(cfg, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
@@ -58,21 +59,22 @@ func Ask(ctx context.Context, cfg config.Config) ([]deadletter.BrokerStatus, err
 }
 
 // Look reads vhosts of a broker through the management API at a URL. The broker need not be in the
-// configuration. If vhosts is empty, Look reads all vhosts that the user may see. It changes
-// nothing on the broker.
+// configuration. If the list of vhosts is empty, Look reads all vhosts that the user may see. It
+// changes nothing on the broker.
 func Look(ctx context.Context, management string, vhosts []string) ([]topology.Snapshot, error) {
 	return rabbitmq.Look(ctx, management, vhosts)
 }
 
 // Dropped returns how many messages a node has dropped since it started. These are messages that a
-// consumer rejected and whose queue has no dead-letter exchange. metrics is the URL of the node's
-// metrics. "" means the usual URL for a node with this management API.
+// consumer rejected and whose queue has no dead-letter exchange. The parameter metrics is the URL
+// of the node's metrics. If it is "", Dropped uses the usual URL for a node with this management
+// API.
 func Dropped(ctx context.Context, management, metrics string) (int64, error) {
 	return rabbitmq.Dropped(ctx, cmp.Or(metrics, rabbitmq.MetricsOf(management)))
 }
 
-// places lists the vhosts whose dead-letter paths dlo looks at. Without a management API, dlo sees
-// only what AMQP reports about the queues in which letters died.
+// places returns the vhosts whose dead-letter paths dlo looks at. Without a management API, dlo
+// sees only what AMQP reports about the queues in which letters died.
 func (s *Server) places() []survey.Place {
 	var list []survey.Place
 	for i, b := range s.cfg.Brokers {
@@ -97,7 +99,7 @@ func (s *Server) places() []survey.Place {
 	return list
 }
 
-// queuesOf returns the queues of a vhost in which letters died.
+// queuesOf returns the queues of a vhost in which letters of the store died.
 func (s *Server) queuesOf(ctx context.Context, broker, vhost string) ([]string, error) {
 	counts, err := s.store.Queues(ctx)
 	var list []string
@@ -109,8 +111,8 @@ func (s *Server) queuesOf(ctx context.Context, broker, vhost string) ([]string, 
 	return list, err
 }
 
-// adoptions lists the vhosts whose policies dlo can set. These are the vhosts with a management
-// API.
+// adoptions returns the vhosts in which dlo can set policies. These are the vhosts with a
+// management API.
 func (s *Server) adoptions() []adopt.Place {
 	var list []adopt.Place
 	for i, b := range s.cfg.Brokers {
@@ -129,7 +131,7 @@ func (s *Server) adoptions() []adopt.Place {
 	return list
 }
 
-// drained returns a function that waits until the link drains all its inboxes. By then, dlo has
+// drained returns a function that waits until dlo drains all inboxes of a link. By then, dlo has
 // declared its exchange and its queues.
 func drained(l *rabbitmq.Link) func(context.Context) error {
 	return func(ctx context.Context) error {

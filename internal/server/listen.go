@@ -14,10 +14,11 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// resolver returns the addresses of a name, like net.Resolver.LookupNetIP.
+// resolver returns the IP addresses of a host name, as net.Resolver.LookupNetIP does.
 type resolver func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-// allAddresses resolves each listen address of a configuration to its host:port addresses.
+// allAddresses resolves each listen address of the configuration. For each of them, it returns a
+// list of addresses of the form host:port.
 func allAddresses(ctx context.Context, cfg config.Config, lookup resolver) ([][]string, error) {
 	var all [][]string
 	sockets := 0
@@ -37,12 +38,12 @@ func allAddresses(ctx context.Context, cfg config.Config, lookup resolver) ([][]
 	return all, nil
 }
 
-// addresses resolves a listen address to addresses of the form host:port, IPv4 first. If the
-// argument "lacks" is not "", all of them must be loopback addresses, because other machines could
-// reach any other address. "lacks" then says what is missing to allow that. A name is resolved only
-// here, so that dlo listens on exactly the addresses that were checked.
+// addresses resolves a listen address to addresses of the form host:port, IPv4 first. If other
+// machines can reach dlo, the configuration must protect it. The parameter lacks says what is
+// missing for that. If lacks is not "", all addresses must be loopback addresses. A name is
+// resolved only here, so that dlo listens on exactly the addresses that were checked.
 func addresses(ctx context.Context, listen, lacks string, lookup resolver) ([]string, error) {
-	if _, ok := socketOf(listen); ok { // its mode says who can connect
+	if _, ok := socketOf(listen); ok { // the mode of the socket says who can connect
 		return []string{listen}, nil
 	}
 	host, port, err := net.SplitHostPort(listen)
@@ -79,13 +80,13 @@ func addresses(ctx context.Context, listen, lacks string, lookup resolver) ([]st
 	return list, nil
 }
 
-// maxConnections is the maximum number of connections that one address serves at a time. Further
-// connections wait. A process usually has 1,024 file descriptors, and the store and the brokers
-// need some of them too.
+// maxConnections is the maximum number of connections that one address serves at the same time.
+// Further connections wait. A process usually has 1,024 file descriptors, and the store and the
+// brokers need some of them.
 const maxConnections = 512
 
-// lacking returns what is missing in the configuration to allow an address that other machines can
-// reach. It returns "" if nothing is missing.
+// lacking returns what the configuration lacks to allow an address that other machines can reach.
+// If nothing is missing, it returns "".
 func lacking(cfg config.Config) string {
 	switch {
 	case !cfg.Auth.On():
@@ -98,10 +99,11 @@ func lacking(cfg config.Config) string {
 	return ""
 }
 
-// unnamed reports whether the configuration does not say by which name people reach dlo.
+// unnamed reports whether the configuration does not contain the name by which people reach dlo.
 func unnamed(cfg config.Config) bool { return len(cfg.Hosts) == 0 && cfg.PublicURL == "" }
 
-// opsLacking works like lacking, for the address of probes and metrics.
+// opsLacking returns what the configuration lacks to allow such an address for probes and metrics.
+// If nothing is missing, it returns "".
 func opsLacking(cfg config.Config) string {
 	if cfg.OpsOpen {
 		return ""
@@ -109,8 +111,9 @@ func opsLacking(cfg config.Config) string {
 	return "other machines could read the metrics and the names of queues there without sign-in: set ops_open: true if they may, or choose a loopback address"
 }
 
-// listen listens on the first of the addresses that this machine has. It does not skip an address
-// that is in use, because the listen address would then lead people to the other program.
+// listen listens on the first address in the list that this machine has. If that address is in use,
+// listen returns an error and does not try the next one. Otherwise the listen address would lead
+// people to the other program.
 func listen(addresses []string, signIn bool) (net.Listener, error) {
 	var failed []error
 	for _, address := range addresses {
@@ -128,9 +131,8 @@ func listen(addresses []string, signIn bool) (net.Listener, error) {
 	return nil, fmt.Errorf("listen: %w; choose another address with listen or DLO_LISTEN", errors.Join(failed...))
 }
 
-// hostsOf returns the host names that a server accepts in requests. The configured listen address
-// may differ from the actual address and port. Requests that use the configured name are accepted
-// too.
+// hostsOf returns the host names that the server accepts in requests. The address in the
+// configuration may differ from the actual address and port, so hostsOf returns the names of both.
 func hostsOf(cfg config.Config, addresses []string) []string {
 	if len(cfg.Hosts) > 0 {
 		return cfg.Hosts

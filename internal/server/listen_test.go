@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 )
 
-// names returns a resolver that knows only these names.
+// names returns a resolver that knows only the given names.
 func names(known map[string][]string) resolver {
 	return func(_ context.Context, network, host string) ([]netip.Addr, error) {
 		if network != "ip" {
@@ -67,8 +67,8 @@ func TestANameIsResolvedBeforeItIsServed(t *testing.T) {
 	}
 }
 
-// TestWhatWasCheckedIsServed checks that the listener uses an address that was checked, even if the
-// name has changed since.
+// TestWhatWasCheckedIsServed checks that dlo listens on an address that was checked, even if the
+// name has another address now.
 func TestWhatWasCheckedIsServed(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

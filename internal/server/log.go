@@ -12,38 +12,38 @@ import (
 )
 
 const (
-	logAlike = 5           // limit for lines that differ only in figures
-	logLines = 20          // limit for lines with one message
-	logFold  = time.Minute // period of both limits; afterwards, omitted lines are reported
+	logAlike = 5           // maximum number of lines that differ only in figures
+	logLines = 20          // maximum number of lines with the same message
+	logFold  = time.Minute // time for which both limits apply; after that, omitted lines are reported
 )
 
-// newLog returns a log that folds repeated lines. flush makes the log report immediately how many
-// lines it has omitted.
+// newLog returns a log that omits repeated lines. The returned function flush immediately reports
+// how many lines were omitted.
 func newLog(w io.Writer) (log *slog.Logger, flush func()) {
 	f := &folds{of: map[string]*fold{}}
 	return slog.New(&foldingHandler{folds: f, out: slog.NewTextHandler(w, nil)}), f.flush
 }
 
-// foldingHandler writes the first lines of each kind immediately. It counts further lines and
-// writes one summary line a minute for as long as they continue. A change therefore appears in the
-// log when it happens, and a failure of every letter does not fill the disk.
+// foldingHandler is a log handler that writes the first lines of each kind immediately. It counts
+// further lines of that kind, and writes one summary of them each minute. A change therefore
+// appears in the log when it happens. A failure that concerns every letter does not fill the disk.
 type foldingHandler struct {
 	folds *folds
 	out   slog.Handler
-	with  string // the attributes already added to out
+	with  string // attributes that were already added to out
 }
 
-// folds holds the lines omitted from a log, by level and message.
+// folds contains the counts of a log, by level and message.
 type folds struct {
 	mu sync.Mutex
 	of map[string]*fold
 }
 
-// fold counts the lines with one level and message during the current minute.
+// fold counts the lines with the same level and message in the current minute.
 type fold struct {
-	lines   int            // written
-	alike   map[string]int // number of written lines by their text without figures; at most logLines texts
-	before  map[string]int // the map alike of the previous minute, if lines were omitted in that minute
+	lines   int            // number of written lines
+	alike   map[string]int // number of written lines, by their text without figures; at most logLines texts
+	before  map[string]int // the map alike of the minute before, if lines were omitted in that minute
 	left    int            // number of omitted lines
 	last    slog.Record    // the last omitted line
 	handler slog.Handler   // the handler that received the last omitted line
@@ -71,7 +71,7 @@ func (h *foldingHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.out.Handle(ctx, r)
 }
 
-// leaves reports whether a line must be omitted. It counts every line, even if it is omitted.
+// leaves reports whether to omit a line. It counts the line in both cases.
 func (f *folds) leaves(h *foldingHandler, r slog.Record) bool {
 	var text strings.Builder
 	text.WriteString(h.with)
@@ -94,15 +94,15 @@ func (f *folds) leaves(h *foldingHandler, r slog.Record) bool {
 		return false
 	}
 	if m.before[alike] > 0 {
-		m.alike[alike] = m.before[alike] // the text continues, so the next minute has to know its count too
+		m.alike[alike] = m.before[alike] // the text continues, so the next minute needs its count too
 	}
 	m.left++
 	m.last, m.handler = r.Clone(), h.out
 	return true
 }
 
-// turn ends the current minute of a message. If lines were omitted, the next minute begins
-// immediately.
+// turn ends the current minute of a message. If lines were omitted, it reports them and begins the
+// next minute.
 func (f *folds) turn(message string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,7 +116,8 @@ func (f *folds) turn(message string) {
 	m.timer.Reset(logFold)
 }
 
-// say writes the last omitted line, with the number of lines omitted since the previous report.
+// say writes the last omitted line, together with the number of lines omitted since the report
+// before.
 func (m *fold) say() {
 	if m.left == 0 {
 		return
@@ -126,7 +127,7 @@ func (m *fold) say() {
 	m.left = 0
 }
 
-// flush reports omitted lines at the end of the process.
+// flush reports the omitted lines when the process ends.
 func (f *folds) flush() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

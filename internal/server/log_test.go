@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// writer is a function used as an io.Writer.
+// writer is a function that is used as an io.Writer.
 type writer func([]byte) (int, error)
 
 func (w writer) Write(text []byte) (int, error) { return w(text) }
 
-// TestTheLogFoldsWhatRepeats checks that the first lines of a kind are written immediately, and
-// that further ones are counted and reported each minute. New lines are written immediately even
-// during a flood.
+// TestTheLogFoldsWhatRepeats checks that the first lines of a kind are written immediately. Further
+// lines of that kind must be counted and reported each minute. New lines must be written
+// immediately, even during a flood.
 func TestTheLogFoldsWhatRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -67,14 +67,14 @@ func TestTheLogFoldsWhatRepeats(t *testing.T) {
 		if !strings.Contains(last(), "something else") {
 			t.Errorf("what is new waits: %s", last())
 		}
-		time.Sleep(3 * logFold) // it has ended
+		time.Sleep(3 * logFold) // the flood has ended
 		before := written()
 		inbox.Warn("doubtful twins held", "letters", 1)
 		if n := written(); n != before+1 {
 			t.Errorf("%d lines of one that comes again after a while", n-before)
 		}
 		before = written()
-		for n := range 1000 { // each is different
+		for n := range 1000 { // each line is different
 			inbox.Error("request failed", "path", "/"+strings.Repeat("x", n))
 		}
 		if n := written(); n != before+logLines {

@@ -16,14 +16,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/operation"
 )
 
-// outbox is the store's outbox with masks applied to the notices.
+// outbox is the outbox of the store. It applies the masks to the notices.
 type outbox struct {
 	*notify.Aside
 	mask func(name, text string) (string, bool)
 }
 
-// Due returns the due deliveries of a channel, with masks applied. Masks are applied here, because
-// a notice may have been written before its mask was configured.
+// Due returns the deliveries of a channel that are due, with masks applied. The masks are applied
+// only here, because a notice may have been written before its mask was configured.
 func (o outbox) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	list, err := o.Aside.Due(ctx, channel, n)
 	for i := range list {
@@ -51,7 +51,7 @@ func (o outbox) hide(d *deadletter.Delivery) {
 	}
 }
 
-// telling creates the parts that notify people.
+// telling creates the components that notify people.
 func (s *Server) telling() error {
 	channels, err := channelsOf(s.cfg.Channels)
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *Server) telling() error {
 	return nil
 }
 
-// tell puts channels into use. If a channel was removed, the notices that still wait for it fail,
-// so that people see them.
+// tell starts to use the given channels. If a channel was removed, notices that still wait for it
+// fail, so that people see them.
 func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 	if waiting, err := s.store.Channels(context.Background()); err != nil {
 		s.log.Error("the channels of waiting notices cannot be read", "err", err)
@@ -93,11 +93,11 @@ func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 	s.notifier.Replace(notify.Settings{Office: s.office(cfg), Quiet: quietOf(cfg.Quiet), Channels: channels, Scopes: scopes})
 }
 
-// office returns the identity of this dlo. It consists of the address where people reach dlo and
-// the name by which receivers distinguish it from other instances.
+// office returns the address at which people reach this dlo, and the name by which receivers
+// distinguish it from other instances.
 func (s *Server) office(cfg config.Config) notify.Office {
 	address := s.Addr()
-	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil { // use the configured name, such as localhost, which the Host check allows
+	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil { // uses the name in the configuration, such as localhost, because requests with this name are accepted
 		if _, port, err := net.SplitHostPort(address); err == nil {
 			address = net.JoinHostPort(host, port)
 		}
@@ -105,12 +105,12 @@ func (s *Server) office(cfg config.Config) notify.Office {
 	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, schemeOf(cfg)+address), Name: s.name}
 }
 
-// Check validates what a valid configuration needs outside its file. It creates the senders of the
-// channels. It also checks the certificate, and whether dlo may listen on the configured addresses.
+// Check checks what a configuration needs outside its file. It creates the senders of the channels,
+// reads the certificate, and checks whether dlo may listen on the configured addresses.
 func Check(cfg config.Config) error {
 	_, channels := channelsOf(cfg.Channels)
 	unasked := func(context.Context, string, string) ([]netip.Addr, error) {
-		return []netip.Addr{netip.IPv6Loopback()}, nil // a check must not query a name server
+		return []netip.Addr{netip.IPv6Loopback()}, nil // a check must not ask a name server
 	}
 	_, err := allAddresses(context.Background(), cfg, unasked)
 	if err == nil && cfg.TLS.Cert != "" {
@@ -119,7 +119,7 @@ func Check(cfg config.Config) error {
 	return errors.Join(channels, err)
 }
 
-// channelsOf creates a sender for each configured channel.
+// channelsOf creates a sender for each channel of the configuration.
 func channelsOf(list []config.Channel) (map[string]notify.Channel, error) {
 	channels := map[string]notify.Channel{}
 	for _, c := range list {
@@ -149,7 +149,7 @@ func channelOf(c config.Channel) (notify.Channel, error) {
 	return notify.Channel{}, errors.New("dlo has no sender for a channel of this kind")
 }
 
-// made returns a sender's channel, or the error of its constructor.
+// made returns the channel of a sender. If err is not nil, it returns err.
 func made[S interface{ Channel() notify.Channel }](sender S, err error) (notify.Channel, error) {
 	if err != nil {
 		return notify.Channel{}, err
@@ -169,7 +169,8 @@ func timeOfDay(t config.TimeOfDay) notify.TimeOfDay {
 	return notify.TimeOfDay{Hour: int(t) / 60, Minute: int(t) % 60}
 }
 
-// location returns the time zone with the given name. The configuration has validated the name.
+// location returns the time zone with the given name. The configuration has already checked the
+// name.
 func location(name string) *time.Location {
 	zone, _ := time.LoadLocation(name) // if this machine does not know the zone, the result is nil, which means UTC
 	return zone
@@ -177,8 +178,8 @@ func location(name string) *time.Location {
 
 const repeatEvery = 5 * time.Minute
 
-// repeats resends open alerts to the Alertmanagers until ctx ends, because an Alertmanager forgets
-// alerts that are not repeated.
+// repeats sends open alerts to the Alertmanagers again and again until ctx is done. An Alertmanager
+// forgets alerts that are not repeated.
 func (s *Server) repeats(ctx context.Context) error {
 	for {
 		select {

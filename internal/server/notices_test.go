@@ -15,15 +15,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// valid holds valid values for the fields of every kind of channel, by name. The addresses are
-// private, and nobody listens there.
+// valid contains a valid value for each field of a channel, by the name of the field. The addresses
+// are private, and no program listens there.
 var valid = map[string]any{
 	"URL": "http://127.0.0.1:1", "Secret": "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32)), "Key": "key",
 	"Host": "127.0.0.1", "Port": 1, "User": "dlo", "Password": "secret", "From": "dlo@example.com", "To": []string{"team@example.com"},
 }
 
-// TestEveryKindOfChannelHasASender checks that every channel in a configuration has a sender, even
-// at a private address.
+// TestEveryKindOfChannelHasASender checks that every kind of channel in a configuration gets a
+// sender, even with a private address.
 func TestEveryKindOfChannelHasASender(t *testing.T) {
 	t.Parallel()
 	kinds, senders := 0, map[reflect.Type]string{}
@@ -80,7 +80,8 @@ func TestNothingMaskedIsTold(t *testing.T) {
 	}
 }
 
-// TestMachinesAreTheWebhooks checks that the configured webhooks are the machines of the store.
+// TestMachinesAreTheWebhooks checks that the store treats the webhooks of the configuration as
+// machines.
 func TestMachinesAreTheWebhooks(t *testing.T) {
 	t.Parallel()
 	l := openLedger(t)
@@ -96,8 +97,8 @@ func TestMachinesAreTheWebhooks(t *testing.T) {
 	}
 }
 
-// TestNoPathProblemEndsUnseen checks that people are not told of the end of a fault while dlo has
-// not yet looked at its vhost, such as after a restart.
+// TestNoPathProblemEndsUnseen checks faults in a vhost at which dlo has not looked yet, for example
+// after a restart. People must not get a notice that such a fault is over.
 func TestNoPathProblemEndsUnseen(t *testing.T) {
 	t.Parallel()
 	s := &Server{survey: survey.New([]survey.Place{{Broker: "main", VHost: "shop"}})}
@@ -105,7 +106,7 @@ func TestNoPathProblemEndsUnseen(t *testing.T) {
 	if !s.unknownPaths()[fault.Key()] {
 		t.Errorf("%q may be reported as over", fault.Key())
 	}
-	fault.VHost = "other" // dlo no longer looks there
+	fault.VHost = "other" // dlo no longer looks at this vhost
 	if s.unknownPaths()[fault.Key()] {
 		t.Errorf("%q is never reported as over", fault.Key())
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// pages creates the web server.
+// pages creates the web server of the pages and the API.
 func (s *Server) pages() {
 	o := web.Options{
 		Picker: s, Schemas: s.library, Bindings: s.bindings(),
@@ -73,7 +73,7 @@ func (s *Server) pages() {
 	s.ops.Handler = s.web.Operations(s.cfg.OpsOpen)
 }
 
-// frozenBrokers returns the names of the brokers that are read-only.
+// frozenBrokers returns the names of the brokers that are configured as read-only.
 func frozenBrokers(cfg config.Config) (names []string) {
 	for _, b := range cfg.Brokers {
 		if b.ReadOnly {
@@ -83,8 +83,8 @@ func frozenBrokers(cfg config.Config) (names []string) {
 	return names
 }
 
-// restricted returns an actor that restricts each principal further. If the argument "actor" is
-// nil, everybody is the local user.
+// restricted returns a function that finds the principal of a request and then calls restrict on
+// it. If the parameter actor is nil, every principal is the local user.
 func restricted(actor func(*http.Request) (deadletter.Principal, error), restrict func(*deadletter.Principal)) func(*http.Request) (deadletter.Principal, error) {
 	return func(r *http.Request) (deadletter.Principal, error) {
 		p, err := deadletter.Local, error(nil)
@@ -96,8 +96,8 @@ func restricted(actor func(*http.Request) (deadletter.Principal, error), restric
 	}
 }
 
-// metrics serves /metrics. Metrics that cannot be read are omitted and logged, so that an
-// unresponsive store does not affect the remaining metrics.
+// metrics returns the handler of /metrics. A metric that cannot be read is left out and logged. A
+// store that does not respond therefore does not affect the other metrics.
 func (s *Server) metrics() http.Handler {
 	s.Registry.MustRegister(problemCollector{s})
 	s.Registry.MustRegister(pathCollector{s})
@@ -110,8 +110,8 @@ func (s *Server) metrics() http.Handler {
 	return promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)})
 }
 
-// setup returns the example that is shown on first run. The example uses the first broker with a
-// dead-letter exchange, because a policy can refer to the exchange immediately.
+// setup returns the example that the pages show at the first run. It uses the first broker with a
+// dead-letter exchange in the configuration, because a policy can name that exchange immediately.
 func (s *Server) setup() web.Setup {
 	i := max(0, slices.IndexFunc(s.cfg.Brokers, func(b config.Broker) bool { return b.Exchange != "" }))
 	b := s.cfg.Brokers[i]

@@ -17,7 +17,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// troubled is a store with a letter about to age out and a notice that cannot be delivered.
+// troubled is a store with a letter that will be purged soon and a notice that cannot be delivered.
 type troubled struct{}
 
 func (troubled) Expire(context.Context, deadletter.State, time.Time, int) (int, error) { return 0, nil }
@@ -32,7 +32,7 @@ func (troubled) Due(_ context.Context, channel string, _ int) ([]deadletter.Deli
 }
 func (troubled) Delivered(context.Context, []deadletter.Delivered) error { return nil }
 
-// TestEveryFindingIsAProblem checks that each finding appears on the pages and in /readyz.
+// TestEveryFindingIsAProblem checks that each problem appears on the pages and in /readyz.
 func TestEveryFindingIsAProblem(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -70,7 +70,7 @@ func TestEveryFindingIsAProblem(t *testing.T) {
 	})
 }
 
-// oldStore is a store that was restored, in a place where another store was before.
+// oldStore is a restored copy of a store. Another store was in its place before.
 type oldStore struct{}
 
 func (oldStore) Restore(context.Context) (*deadletter.Restore, error) {

@@ -11,18 +11,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// permissionsFor is how long a broker's answer about a person's permissions is reused. If a right
-// is taken away in RabbitMQ, dlo follows after at most this time.
+// permissionsFor is how long dlo uses a broker's answer about the permissions of a person. If a
+// right is removed in RabbitMQ, dlo notices it after at most this time.
 const (
 	permissionsFor = time.Minute
-	refusalFor     = 10 * time.Second // after an error
-	permissionsIn  = 2 * time.Second  // how long a broker has for its answer
-	maxPermissions = 5000             // maximum number of people whose permissions are remembered
+	refusalFor     = 10 * time.Second // time until the next request after an error
+	permissionsIn  = 2 * time.Second  // time limit for the answer of a broker
+	maxPermissions = 5000             // maximum number of people whose permissions are kept
 )
 
-// permissions asks brokers for the resources to which their users may write.
+// permissions asks brokers to which resources their users may write.
 type permissions struct {
-	ask func(ctx context.Context, user string) ([]deadletter.Written, error) // all brokers
+	ask func(ctx context.Context, user string) ([]deadletter.Written, error) // asks all brokers
 	now func() time.Time
 	log *slog.Logger
 
@@ -30,15 +30,15 @@ type permissions struct {
 	known map[string]*permitted
 }
 
-// permitted is the list of resources to which one person may write. Its lock is held while the
-// brokers are asked, so that no second request about the same person runs at the same time.
+// permitted contains the resources to which one person may write. Its lock is held while the
+// brokers are asked, so that there is only one request about a person at a time.
 type permitted struct {
 	mu    sync.Mutex
 	list  []deadletter.Written
 	until time.Time
 }
 
-// of returns a person's permissions. A broker that does not answer gives no permissions.
+// of returns the permissions of a person. A broker that does not answer gives no permissions.
 func (p *permissions) of(ctx context.Context, user string) []deadletter.Written {
 	p.mu.Lock()
 	if len(p.known) >= maxPermissions || p.known == nil {
@@ -66,7 +66,8 @@ func (p *permissions) of(ctx context.Context, user string) []deadletter.Written 
 	return one.list
 }
 
-// permissionsOf asks the brokers of links.
+// permissionsOf returns a function that asks the brokers of all links for the permissions of a
+// user.
 func permissionsOf(links []*rabbitmq.Link) func(ctx context.Context, user string) ([]deadletter.Written, error) {
 	return func(ctx context.Context, user string) (all []deadletter.Written, failed error) {
 		for _, l := range links {
@@ -75,7 +76,7 @@ func permissionsOf(links []*rabbitmq.Link) func(ctx context.Context, user string
 				failed = err
 			}
 			for _, w := range list {
-				if !slices.Contains(all, w) { // a broker with two vhosts has two links
+				if !slices.Contains(all, w) { // a broker with two vhosts has two links, which may give the same answer
 					all = append(all, w)
 				}
 			}

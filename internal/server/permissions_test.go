@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestPermissionsAreAskedAgain checks how long an answer is used again, and that a broker that does
-// not answer gives nothing.
+// TestPermissionsAreAskedAgain checks how long an answer is used again. A broker that does not
+// answer must give no permissions.
 func TestPermissionsAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// picks puts the types that people picked into use. Bindings that people picked take precedence
-// over configured bindings, because people saw the effect of their picks on their letters.
+// picks starts to use the types that people picked. Bindings that people picked have priority over
+// configured bindings, because people saw the effect of their picks on their letters.
 func (s *Server) picks(ctx context.Context) error {
 	list, err := s.store.Picks(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Server) picks(ctx context.Context) error {
 	return nil
 }
 
-// bindings returns the configured bindings.
+// bindings returns the bindings in the configuration.
 func (s *Server) bindings() []payload.Binding {
 	var list []payload.Binding
 	for _, b := range s.cfg.Schemas.Bindings {
@@ -40,7 +40,7 @@ func (s *Server) bindings() []payload.Binding {
 	return list
 }
 
-// decoderOfVerdicts returns a decoder for bodies that are not shown. It skips the conversion to
+// decoderOfVerdicts returns a decoder for bodies that nobody sees. It does not convert them to
 // JSON.
 func (s *Server) decoderOfVerdicts() *payload.Decoder {
 	d := *s.decoder.Load()
@@ -48,7 +48,7 @@ func (s *Server) decoderOfVerdicts() *payload.Decoder {
 	return &d
 }
 
-// reread is called after letters have been read again. Types cannot change during the call.
+// reread is called after letters were read again. During the call, types cannot change.
 func (s *Server) reread() {
 	if s.regroups {
 		if err := s.picks(context.Background()); err != nil {
@@ -63,8 +63,8 @@ func (s *Server) pickedNow() map[[32]byte]string { return *s.picked.Load() }
 
 func boundTo(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") }
 
-// AddPick saves a person's pick of a type and puts it into use. The letters that it applies to are
-// read again.
+// AddPick saves a type that a person picked, and starts to use it. The letters to which it applies
+// are read again.
 func (s *Server) AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pick, error) {
 	err := s.reader.Between(func() (err error) {
 		if p, err = s.store.AddPick(ctx, p, boundTo); err != nil {
@@ -75,7 +75,7 @@ func (s *Server) AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pic
 	return p, err
 }
 
-// RemovePick removes a pick. The letters that it applied to are read again.
+// RemovePick removes a pick. The letters to which it applied are read again.
 func (s *Server) RemovePick(ctx context.Context, id int64, by string) error {
 	return s.reader.Between(func() error {
 		if err := s.store.RemovePick(ctx, id, by, boundTo); err != nil {

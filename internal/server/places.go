@@ -7,11 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// Several entries of the configuration may point to the same broker and vhost. The code calls that
-// broker and vhost the place of these entries.
+// Several entries of the configuration may name the same broker and vhost. In this package, the
+// place of an entry is its broker and vhost.
 
-// inboxesAt returns the inboxes of all entries with the given place. No letter is requeued to any
-// of them.
+// inboxesAt returns the inboxes of all entries at a place. No letter is requeued to an inbox.
 func inboxesAt(brokers []config.Broker, place string) []string {
 	var inboxes []string
 	for _, b := range brokers {
@@ -22,8 +21,8 @@ func inboxesAt(brokers []config.Broker, place string) []string {
 	return inboxes
 }
 
-// annotationsAt returns the queues of annotations of all entries with the given place. No letter is
-// requeued to such a queue, and no letters are drained from it.
+// annotationsAt returns the queues of annotations of all entries at a place. No letter is requeued
+// to such a queue, and no letter is drained from it.
 func annotationsAt(brokers []config.Broker, place string) []string {
 	var queues []string
 	for _, b := range brokers {
@@ -34,7 +33,7 @@ func annotationsAt(brokers []config.Broker, place string) []string {
 	return queues
 }
 
-// namesOf returns the names of all entries with the given place.
+// namesOf returns the names of all entries at a place.
 func namesOf(brokers []config.Broker, place string) []string {
 	var names []string
 	for _, b := range brokers {
@@ -45,7 +44,7 @@ func namesOf(brokers []config.Broker, place string) []string {
 	return names
 }
 
-// named returns the brokers in the form the store uses.
+// named returns the brokers in the form that the store uses.
 func named(brokers []config.Broker) []store.Broker {
 	list, first := make([]store.Broker, len(brokers)), map[string]string{}
 	for i, b := range brokers {

@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// problems returns the problems that keep dlo from working. The brokers report their own problems.
+// problems returns the problems that keep dlo from working. It does not include the problems of the
+// brokers.
 func (s *Server) problems() []deadletter.Problem {
 	var list []deadletter.Problem
 	add := func(kind deadletter.ProblemKind, severity deadletter.Severity, title, text string) {
@@ -47,14 +48,14 @@ func (s *Server) allProblems() []deadletter.Problem {
 	return list
 }
 
-// toldProblems returns the problems that people are notified of. These are the problems of dlo and
-// its brokers, and the faults of the dead-letter paths. The faults are shown only on some pages and
-// never in /readyz, because they do not keep dlo from working.
+// toldProblems returns the problems about which people get notices. These are the problems of dlo
+// and its brokers, and the faults of the dead-letter paths. Only some pages show these faults, and
+// /readyz never does, because they do not keep dlo from working.
 func (s *Server) toldProblems() []deadletter.Problem {
 	return append(s.allProblems(), s.pathProblems()...)
 }
 
-// problemChannels returns the names of the channels on which problems are reported.
+// problemChannels returns the names of the channels that get notices about problems.
 func (s *Server) problemChannels() []string {
 	if named := *s.told.Load(); len(named) > 0 {
 		return named
@@ -65,8 +66,8 @@ func (s *Server) problemChannels() []string {
 // problemsDesc describes the metric dlo_problems.
 var problemsDesc = prometheus.NewDesc("dlo_problems", "What keeps dlo from working now, by kind, severity (page, notify) and broker; /readyz lists it.", []string{"kind", "severity", "broker"}, nil)
 
-// problemCollector collects the metric dlo_problems. It counts the current problems at each
-// collection.
+// problemCollector collects the metric dlo_problems. Each time, it counts the problems that exist
+// now.
 type problemCollector struct{ *Server }
 
 func (c problemCollector) Describe(to chan<- *prometheus.Desc) { to <- problemsDesc }

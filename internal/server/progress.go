@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	noteEvery   = 10 * time.Second // interval at which the store's progress is noted
-	restoreSaid = 24 * time.Hour   // a restore is reported for at least this time
+	noteEvery   = 10 * time.Second // time between two notes of the store's progress
+	restoreSaid = 24 * time.Hour   // minimum time for which a restore is reported
 )
 
-// noting writes the store's progress to a file beside the store at regular intervals, even while
-// nothing is sent. If the store is later replaced by an older copy, dlo can then also notice that
-// decisions and arrivals are missing.
+// noting writes the progress of the store to a file beside the store, every ten seconds and even
+// while nothing is sent. If an older copy later replaces the store, dlo can notice that decisions
+// and arrivals are missing.
 func (s *Server) noting(ctx context.Context) error {
 	for {
 		if err := s.store.Note(s.store.Progress()); err != nil {
@@ -31,16 +31,16 @@ func (s *Server) noting(ctx context.Context) error {
 	}
 }
 
-// history returns the facts that a store knows about its own past.
+// history returns what a store knows about its past.
 type history interface {
-	Restore(ctx context.Context) (*deadletter.Restore, error) // nil = never restored
+	Restore(ctx context.Context) (*deadletter.Restore, error) // returns nil if the store was never restored
 	Strangers() []string
-	Unnoted() error // error of the last attempt to note the store's progress; nil if it was noted
-	Damaged() error // nil = no damage found
+	Unnoted() error // returns the error of the last attempt to note the progress; nil = the progress was noted
+	Damaged() error // returns nil if no damage was found
 }
 
-// storeProblems reports that the store is damaged, that it is a restored copy, that its progress
-// cannot be noted, or that another store was in its place before.
+// storeProblems returns the problems of the store: it is damaged, it is a restored copy, its
+// progress cannot be noted, or another store was in its place before.
 func (s *Server) storeProblems() []deadletter.Problem {
 	ctx, cancel := context.WithTimeout(context.Background(), straysWait)
 	defer cancel()

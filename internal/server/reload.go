@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// reloads reloads the configuration and the schemas on each SIGHUP. It returns when ctx ends.
+// reloads reloads the configuration and the schemas at each SIGHUP, until ctx is done.
 func (s *Server) reloads(ctx context.Context) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -32,8 +32,8 @@ func (s *Server) reloads(ctx context.Context) error {
 	}
 }
 
-// configured records the changes of the configuration file in the audit. It records only keys for
-// which inUse returns true; nil means all keys.
+// configured records in the audit which keys of the configuration file have changed. It records
+// only keys for which inUse returns true. If inUse is nil, it records all keys.
 func (s *Server) configured(ctx context.Context, path string, inUse func(path string) bool) error {
 	outline, err := config.Outline(path)
 	if err != nil {
@@ -42,20 +42,22 @@ func (s *Server) configured(ctx context.Context, path string, inUse func(path st
 	return s.store.Configured(ctx, outline, inUse)
 }
 
-// reloadedKeys are the keys of the configuration that a reload puts into use.
+// reloadedKeys are the keys of the configuration that apply after a reload. All other keys need a
+// restart.
 var reloadedKeys = []string{"rules", "default", "channels", "quiet_hours", "digest", "problems", "grants"}
 
-// reloaded reports whether a reload puts the key at a path, such as grants[0].role, into use.
+// reloaded reports whether a reload applies the key at a path. An example of a path is
+// grants[0].role.
 func reloaded(path string) bool {
 	key, _, _ := strings.Cut(path, ".")
 	key, _, _ = strings.Cut(key, "[")
 	return slices.Contains(reloadedKeys, key)
 }
 
-// reload puts the rules, channels, quiet hours, digest and grants of the configuration file into
-// use, all of them or none. A file with a mistake changes nothing. The new rules apply to letters
-// that are not decided yet. Letters that already wait keep their decision. New grants apply from
-// the next request.
+// reload applies the rules, channels, quiet hours, digest and grants of the configuration file. If
+// the file contains a mistake, reload changes nothing. The new rules apply to letters without a
+// decision, and letters that already wait keep their decision. New grants apply from the next
+// request.
 func (s *Server) reload(ctx context.Context) {
 	path := s.cfg.Rules.File
 	cfg, err := config.Load(path, s.getenv)

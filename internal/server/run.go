@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// room runs loops until their context ends. The owner of a room waits for its loops.
+// room runs loops until its context is done. The owner of a room waits for its loops.
 type room struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -29,15 +29,15 @@ func (r *room) stop() {
 	r.done.Wait()
 }
 
-// sendingStop is how long a stopping dlo waits for the letters that are being sent. A broker under
-// an alarm accepts nothing from publishers, possibly for hours. Letters that the broker has not
-// accepted or confirmed in that time are sent again after the next start, or held if they may have
-// arrived.
+// sendingStop is how long a stopping dlo waits for letters that are being sent. A broker under an
+// alarm accepts nothing from publishers, possibly for hours. Letters that the broker has not
+// accepted or confirmed in this time are sent again after the next start. If such a letter may have
+// arrived, it may be held instead.
 const sendingStop = 5 * time.Second
 
-// Run works until ctx ends and then stops in order. It starts no more actions, windows or claims,
-// and waits for every transaction, ack and confirm in progress. A stop therefore causes no
-// duplicates as long as the broker responds.
+// Run works until ctx is done, and then stops all components in order. It starts no more actions,
+// windows or claims, and waits for every transaction, ack and confirm that has begun. A stop
+// therefore causes no duplicates while the broker responds.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.flushLog()
 	var inboxes, dispatchers, links []func(context.Context) error
@@ -75,7 +75,7 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case failure = <-s.broken:
-		return failure // end at once: nothing written since then is reliable, and unstored letters are still in the broker
+		return failure // ends immediately: what was written since then is not reliable, and letters that are not stored are still in the broker
 	case failure = <-serving:
 	}
 	s.log.Info("stopping")
@@ -100,11 +100,11 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(failure, s.store.Close())
 }
 
-// lookInPlace is the interval between checks that the store's file is still in place.
+// lookInPlace is the time between two checks that the file of the store is still in its place.
 const lookInPlace = time.Second
 
-// inPlace ends dlo if the store's file is replaced or moved while dlo runs. Otherwise dlo would go
-// on writing to a file that nobody finds again.
+// inPlace ends dlo if somebody replaces or moves the file of the store. Otherwise dlo would write
+// to a file that nobody can find again.
 func (s *Server) inPlace(ctx context.Context) error {
 	for {
 		if err := s.store.InPlace(); err != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/schemas"
 )
 
-// schemas opens the type library, which decodes bodies from then on. It reports types that cannot
-// be read and uses all other types.
+// schemas opens the library of types, which decodes bodies from then on. If a type cannot be read,
+// it reports that type and uses all others.
 func (s *Server) schemas(ctx context.Context) error {
 	s.library = schemas.New(s.store, schemas.Options{
 		Directory: s.cfg.Schemas.Directory, Reflection: s.cfg.Schemas.Reflection, Decoder: s.decoderNow, Untyped: s.store.Untyped, Log: s.log,
 		Between: func(change func() error) error {
-			if s.reader == nil { // at startup
+			if s.reader == nil { // while dlo starts, there is no reader yet
 				return change()
 			}
 			return s.reader.Between(change)

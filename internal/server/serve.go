@@ -1,6 +1,6 @@
-// Package server assembles dlo. It creates the store, the broker links and all other components,
-// connects them, and starts and stops them in order. It contains the commands that open a file or
-// connect to a broker.
+// Package server assembles dlo. It creates the store, the links to the brokers and all other
+// components, connects them, and starts and stops them in order. It also contains the commands that
+// open a file or connect to a broker.
 package server
 
 import (
@@ -20,14 +20,14 @@ type Serve struct {
 	AcceptStore bool `name:"accept-store" help:"Confirm that the store is current if nothing proves any more that it is not an older copy. Letters that are due are then sent."`
 }
 
-// Run drains, retries and shows letters until ctx ends.
+// Run drains, retries and shows letters until ctx is done.
 func (c Serve) Run(ctx context.Context, o Options) error {
 	path, err := c.Path(o.Getenv)
 	if err != nil {
 		return wrong("%w", err)
 	}
 	if path != "" {
-		path = kong.ExpandPath(path) // pages show the path to people who do not know dlo's working directory
+		path = kong.ExpandPath(path) // pages show this path to people who do not know the working directory of dlo
 	}
 	cfg, err := config.Load(path, o.Getenv)
 	if err != nil {
@@ -42,17 +42,17 @@ func (c Serve) Run(ctx context.Context, o Options) error {
 	return s.Run(ctx)
 }
 
-// Options holds the inputs and outputs that a server gets from its process.
+// Options contains what a server gets from its process.
 type Options struct {
 	Getenv      func(string) string
-	Log         io.Writer // text, one line per event
-	Out         io.Writer // output of a command
+	Log         io.Writer // gets the log as text, one line for each event
+	Out         io.Writer // gets the output of a command
 	Version     string
-	AcceptStore bool               // set if a person has confirmed that the store is current
-	Crash       func(point string) // called at named points, for tests; nil in production
+	AcceptStore bool               // true if a person has confirmed that the store is current
+	Crash       func(point string) // called at the named crash points in tests; nil in production
 }
 
-// refusedError is an error that carries the exit code of the process.
+// refusedError is an error with the exit code of the process.
 type refusedError struct {
 	error
 	code int
@@ -62,18 +62,18 @@ func (e refusedError) ExitCode() int { return e.code }
 func (e refusedError) Unwrap() error { return e.error }
 
 // wrong returns the error for a mistake in the configuration or on the command line. The process
-// then exits with code 2.
+// then ends with exit code 2.
 func wrong(format string, args ...any) error {
 	return refusedError{fmt.Errorf("usage: "+format, args...), 2}
 }
 
 const (
-	collectAt   = 300       // growth in per cent; most memory of a window is free before the next window
-	softCeiling = 200 << 20 // bytes; the collector works hard near this limit. A larger body exceeds it while it is in memory
+	collectAt   = 300       // per cent by which the heap may grow until the next collection; most memory of a window is free before the next window
+	softCeiling = 200 << 20 // bytes; near this limit, the collector works hard; a larger body exceeds it while the body is in memory
 )
 
-// tuneMemory sets the garbage collector to use spare memory and save processor time. The
-// environment variables GOGC and GOMEMLIMIT take precedence.
+// tuneMemory sets the garbage collector so that it uses spare memory and saves processor time. The
+// environment variables GOGC and GOMEMLIMIT have priority.
 func tuneMemory(getenv func(string) string) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)

@@ -12,8 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 )
 
-// TestServeReadsTheFileThatIsNamed covers a file that is named by an argument, by --config or by
-// the environment. If the file has a mistake, the command ends before it opens anything.
+// TestServeReadsTheFileThatIsNamed checks a configuration file that is named by an argument, by
+// --config or by the environment. If the file contains a mistake, the command must end before it
+// opens anything.
 func TestServeReadsTheFileThatIsNamed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")

@@ -46,8 +46,8 @@ type Server struct {
 	space       *store.Space
 	Registry    *prometheus.Registry
 	links       []*rabbitmq.Link
-	decoder     atomic.Pointer[payload.Decoder]     // the current decoder of bodies
-	picked      atomic.Pointer[map[[32]byte]string] // types picked by people for groups
+	decoder     atomic.Pointer[payload.Decoder]     // decodes bodies now
+	picked      atomic.Pointer[map[[32]byte]string] // group -> type that people picked for it
 	masks       payload.Masks
 	library     *schemas.Library
 	rules       *rules.Book
@@ -65,30 +65,31 @@ type Server struct {
 	keeper      *operation.Keeper
 	tender      *operation.Tender
 	outbox      outbox
-	name        string // name of the store, for receivers of notices
+	name        string // name of the store, for the receivers of notices
 	notifier    *notify.Notifier
 	channels    atomic.Pointer[map[string]notify.Channel]
 	digester    *notify.Digester
 	watched     *notify.Problems
-	told        atomic.Pointer[[]string] // names of the channels that are notified of problems
+	told        atomic.Pointer[[]string] // names of the channels that get notices about problems
 	findStrays  func(ctx context.Context, configured func(broker, vhost string) bool) ([]deadletter.Stray, error)
 	history     history
 	indexer     *classify.Indexer
 	reader      *classify.Reader
-	regroups    bool           // letters were in groups of an older version at startup; people's picks for these groups move too
+	regroups    bool           // true if letters were in groups of an older version when dlo started; people's picks for these groups then move with the letters
 	listener    net.Listener   // listener of the first address
 	further     []net.Listener // listeners of the other addresses
 	opsListener net.Listener   // listener of probes and metrics; nil = none
 	web         *web.Web
-	auditFile   *auditFile         // nil = none
-	accounts    *identity.Accounts // nil = dlo has no users of its own
-	who         *identity.Identity // nil = everybody is the local user
+	auditFile   *auditFile         // copies the audit log to a file; nil = no file
+	accounts    *identity.Accounts // users of dlo itself; nil = there are none
+	who         *identity.Identity // finds who sends a request; nil = everybody is the local user
 	http        *http.Server
-	ops         *http.Server // server of probes and metrics
-	broken      chan error   // signals that an fsync failed or the file was replaced: end immediately
+	ops         *http.Server // HTTP server of probes and metrics
+	broken      chan error   // gets an error if an fsync failed or the file of the store was replaced; dlo then ends immediately
 }
 
-// New creates the components, opens the store and listens on the address. Nothing runs yet.
+// New creates the components, opens the store and listens on the addresses. It does not start the
+// components.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	at, err := allAddresses(ctx, cfg, net.DefaultResolver.LookupNetIP)
 	if err != nil {
@@ -182,8 +183,8 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	return s, nil
 }
 
-// firstRun logs the link of the first user, if dlo manages its own users and none of them has a
-// password yet.
+// firstRun logs a link for the first user. It does so if dlo has users of its own and none of them
+// has a password yet.
 func (s *Server) firstRun(ctx context.Context) error {
 	if s.accounts == nil {
 		return nil
@@ -195,8 +196,8 @@ func (s *Server) firstRun(ctx context.Context) error {
 	return err
 }
 
-// Addr returns the address on which the server listens first: host:port, or unix: and the path of a
-// socket.
+// Addr returns the first address on which the server listens. This is host:port, or the path of a
+// socket after "unix:".
 func (s *Server) Addr() string {
 	if path, ok := socketOf(s.cfg.Listen); ok {
 		return config.Unix + path
@@ -204,7 +205,7 @@ func (s *Server) Addr() string {
 	return s.listener.Addr().String()
 }
 
-// addresses returns the addresses of all listeners.
+// addresses returns the addresses of all listeners of pages and API.
 func (s *Server) addresses() []string {
 	var list []string
 	for _, l := range append([]net.Listener{s.listener}, s.further...) {
@@ -213,7 +214,7 @@ func (s *Server) addresses() []string {
 	return list
 }
 
-// Close closes the store and the listeners of a server that will not run.
+// Close closes the store and the listeners of a server that was never run.
 func (s *Server) Close() error {
 	var errs []error
 	for _, l := range append([]net.Listener{s.listener, s.opsListener}, s.further...) {
@@ -238,7 +239,8 @@ func explainStore(err error, path string) error {
 	return err
 }
 
-// rooms creates the components that work in the background, and connects their wake-ups.
+// rooms creates the components that work in the background, and connects the functions that wake
+// them.
 func (s *Server) rooms() {
 	cfg := s.cfg
 	s.rules = rules.NewBook(&cfg.Rules)
@@ -281,20 +283,20 @@ func (s *Server) rooms() {
 	s.intake()
 }
 
-// cameBack notifies the dispatchers about letters that came back.
+// cameBack tells the dispatchers which letters came back.
 func (s *Server) cameBack(letters []deadletter.ID) {
 	for _, d := range s.dispatch {
 		d.CameBack(letters)
 	}
 }
 
-// flooded reports whether letters wait in the broker to be stored. Work that can be done later
-// should then pause.
+// flooded reports whether letters are waiting in the broker to be stored. Work that can wait should
+// then pause.
 func (s *Server) flooded() bool {
 	return slices.ContainsFunc(s.ingesters, (*ingest.Ingester).Busy) || s.Drains.Busy()
 }
 
-// facts asks the broker of an origin for facts about the queue of the origin.
+// facts asks the broker of an origin for the facts about the origin's queue.
 func (s *Server) facts(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts {
 	for i, b := range s.cfg.Brokers {
 		if b.Name == o.Broker {
@@ -304,8 +306,8 @@ func (s *Server) facts(ctx context.Context, o deadletter.Origin) deadletter.Queu
 	return deadletter.UnknownQueue
 }
 
-// onward asks the origin's broker about the queue in which a letter expired. It reports whether
-// that queue serves only to delay messages.
+// onward asks the broker of an origin about the queue in which a letter expired. The result says
+// whether that queue only delays messages.
 func (s *Server) onward(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward {
 	for i, b := range s.cfg.Brokers {
 		if b.Name == o.Broker && s.links[i].VHost() == o.VHost {
@@ -315,7 +317,8 @@ func (s *Server) onward(ctx context.Context, o deadletter.Origin, route deadlett
 	return deadletter.Onward{Why: "its broker is not in the configuration"}
 }
 
-// given returns the queue that the configuration names as the origin of an inbox's letters.
+// given returns the queue that the configuration names as the origin of all letters in an inbox. If
+// it names none, given returns "".
 func (s *Server) given(broker, vhost, inbox string) string {
 	for i, b := range s.cfg.Brokers {
 		if b.Name == broker && s.links[i].VHost() == vhost {

@@ -13,7 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 )
 
-// socketOf returns the path of a socket of the machine, if a listen address names one.
+// socketOf returns the path of a Unix socket. If the listen address does not name a socket, ok is
+// false.
 func socketOf(listen string) (path string, ok bool) {
 	if len(listen) > len(config.Unix) && listen[:len(config.Unix)] == config.Unix {
 		return listen[len(config.Unix):], true
@@ -21,9 +22,9 @@ func socketOf(listen string) (path string, ok bool) {
 	return "", false
 }
 
-// listenSocket listens on a socket of the machine. It replaces a socket that a program left behind,
-// and nothing else. With sign-in, everybody in the socket's group can connect. Without sign-in,
-// only its owner can.
+// listenSocket listens on a Unix socket. It replaces a socket that another program left, and no
+// other file. If people must sign in, everybody in the group of the socket can connect. Otherwise
+// only the owner of the socket can.
 func listenSocket(path string, signIn bool) (net.Listener, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -49,8 +50,8 @@ func listenSocket(path string, signIn bool) (net.Listener, error) {
 	return l, nil
 }
 
-// makeSocket makes a socket in a directory that only its owner can enter, sets its mode, and then
-// moves it to its place.
+// makeSocket creates a socket in a directory that only its owner can enter. It sets the mode of the
+// socket and then moves it to its place.
 func makeSocket(path string, signIn bool) (net.Listener, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".dlo")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSockets checks that a socket replaces one that was left behind, and nothing else. It also
-// checks who can connect.
+// TestSockets checks that a socket replaces only a socket that another program left. It also checks
+// who can connect.
 func TestSockets(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.sock")

@@ -11,15 +11,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// straysWait is how long a page waits while the store looks for letters that nobody sends.
+// straysWait is how long a page waits while the store looks for letters that no broker sends.
 const straysWait = 2 * time.Second
 
-// strays reports, as problems, the letters of brokers and vhosts that are not configured. While the
-// store does not respond, it reports none, and /readyz gives the reason.
+// strays returns problems about letters whose broker or vhost is not in the configuration. If the
+// store does not respond, strays returns none, and /readyz gives the reason.
 func (s *Server) strays() []deadletter.Problem {
 	ctx, cancel := context.WithTimeout(context.Background(), straysWait)
 	defer cancel()
-	vhosts := map[string]string{} // by broker
+	vhosts := map[string]string{} // name of a broker -> its vhost
 	for i, b := range s.cfg.Brokers {
 		vhosts[b.Name] = s.links[i].VHost()
 	}
@@ -42,8 +42,8 @@ func (s *Server) strays() []deadletter.Problem {
 	return list
 }
 
-// strayProblem returns the problem that nobody sends the letters of a broker. It names the setting
-// to add to the configuration.
+// strayProblem returns the problem that no dispatcher sends the letters of a broker. It names the
+// setting to add to the configuration.
 func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.Problem {
 	p := nobodySends(stray, "broker "+deadletter.Visible(stray.Broker)+", which is not configured")
 	entry := "the entry with its new name"
@@ -59,8 +59,8 @@ func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.P
 	return p
 }
 
-// vhostProblem returns the problem that nobody sends the letters of a vhost. The broker of that
-// vhost is configured with another vhost.
+// vhostProblem returns the problem that no dispatcher sends the letters of a vhost. The
+// configuration contains their broker, but with another vhost.
 func vhostProblem(stray *deadletter.Stray, vhost string) deadletter.Problem {
 	name, at := deadletter.Visible(stray.Broker), deadletter.Visible(stray.VHost)
 	p := nobodySends(stray, fmt.Sprintf("vhost %s of broker %s, which has vhost %s in the configuration", at, name, deadletter.Visible(vhost)))
@@ -84,7 +84,7 @@ func nobodySends(stray *deadletter.Stray, whose string) deadletter.Problem {
 	return p
 }
 
-// strayText describes the consequences for the letters, with their numbers.
+// strayText returns a text that says what happens to the letters and how many they are.
 func strayText(s *deadletter.Stray) string {
 	var parts []string
 	for _, p := range []struct {
@@ -102,7 +102,7 @@ func strayText(s *deadletter.Stray) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// asYAML formats a name as it must be written in the configuration.
+// asYAML returns a name as it must be written in the configuration.
 func asYAML(name string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyz0123456789-_."
 	if name != "" && strings.Trim(strings.ToLower(name), plain) == "" {

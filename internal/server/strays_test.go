@@ -15,7 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// strayed returns a server with the given brokers. Its store has letters of other brokers.
+// strayed returns a server with the given brokers. Its store contains letters of other brokers.
 func strayed(t *testing.T, found []deadletter.Stray, names ...string) *Server {
 	t.Helper()
 	s := &Server{}
@@ -40,8 +40,9 @@ func strayed(t *testing.T, found []deadletter.Stray, names ...string) *Server {
 	return s
 }
 
-// TestLettersThatNobodySends checks that the problem shows the number of letters, their broker and
-// the missing setting. The line that it shows must be valid in a configuration.
+// TestLettersThatNobodySends checks the problem about letters whose broker is not in the
+// configuration. It must show the number of letters, their broker and the missing setting. The line
+// that it shows must be valid in a configuration.
 func TestLettersThatNobodySends(t *testing.T) {
 	t.Parallel()
 	counts := map[deadletter.State]int{deadletter.StateScheduled: 79, deadletter.StatePublishing: 1, deadletter.StateDead: 14, deadletter.StateHeld: 1, deadletter.StateRequeued: 5}
@@ -121,7 +122,8 @@ func TestLettersThatNobodySends(t *testing.T) {
 	}
 }
 
-// TestAStoreThatDoesNotAnswerHasNoStrays covers an unresponsive store, which /readyz reports.
+// TestAStoreThatDoesNotAnswerHasNoStrays checks a store that does not respond. There must be no
+// problem about stray letters, because /readyz reports the store.
 func TestAStoreThatDoesNotAnswerHasNoStrays(t *testing.T) {
 	t.Parallel()
 	s := &Server{findStrays: func(context.Context, func(string, string) bool) ([]deadletter.Stray, error) {

@@ -10,14 +10,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// TokenFile accesses the tokens in a store file that no server has open. Whoever may write that
-// file may do everything, so an installation can get its first token in this way.
+// TokenFile gives access to the tokens in the file of a store that no server has open. Whoever may
+// write to that file may do everything. An installation can therefore get its first token in this
+// way.
 type TokenFile struct {
 	store *store.Store
 	ctx   context.Context
 }
 
-// Tokens opens the tokens of a store file. The file has to exist.
+// Tokens opens the tokens in the file of a store. The file must exist.
 func Tokens(ctx context.Context, path string) (*TokenFile, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, wrong("%w; start dlo once, so that the store exists", err)
@@ -29,7 +30,7 @@ func Tokens(ctx context.Context, path string) (*TokenFile, error) {
 	return &TokenFile{s, deadletter.Through(ctx, deadletter.WayCLI)}, nil
 }
 
-// Add adds a token and returns its secret.
+// Add adds a token and returns the secret of the token.
 func (f *TokenFile) Add(name string, g deadletter.Grant, expires time.Time) (secret string, err error) {
 	t, err := deadletter.NewAPIToken(name, g, expires, time.Now())
 	if err != nil {
@@ -40,5 +41,5 @@ func (f *TokenFile) Add(name string, g deadletter.Grant, expires time.Time) (sec
 	return secret, err
 }
 
-// Close closes the store.
+// Close closes the store of the tokens.
 func (f *TokenFile) Close() error { return f.store.Close() }

@@ -12,11 +12,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// toldTitles is the number of findings whose titles a notice contains.
+// toldTitles is the maximum number of findings whose titles a notice contains.
 const toldTitles = 5
 
-// pathProblems returns the findings that people are notified of, one problem for each vhost and
-// kind. It omits findings on inboxes that the broker's own problems already report.
+// pathProblems returns the findings about which people get notices, as one problem for each vhost
+// and kind. It leaves out findings about inboxes that a broker already reports as problems.
 func (s *Server) pathProblems() []deadletter.Problem {
 	var list []deadletter.Problem
 	for _, r := range s.survey.Reports() {
@@ -35,8 +35,8 @@ func (s *Server) pathProblems() []deadletter.Problem {
 	return list
 }
 
-// unknownPaths returns the keys of the problems of vhosts that dlo cannot read completely. Without
-// them, people would be told that such a problem is over.
+// unknownPaths returns the keys of the problems in vhosts that dlo cannot read completely.
+// Otherwise people would get a notice that such a problem is over.
 func (s *Server) unknownPaths() map[string]bool {
 	keys := map[string]bool{}
 	for _, r := range s.survey.Reports() {
@@ -51,8 +51,8 @@ func (s *Server) unknownPaths() map[string]bool {
 	return keys
 }
 
-// reportedByBroker reports whether the broker already reports a finding as a problem. This is the
-// case for some kinds of findings about inboxes.
+// reportedByBroker reports whether a broker already reports a finding as a problem. This happens
+// for some kinds of findings about inboxes.
 func (s *Server) reportedByBroker(f *topology.Finding) bool {
 	if f.Kind != topology.LettersDeleted && f.Kind != topology.DeliveryLimit {
 		return false
@@ -67,8 +67,8 @@ func (s *Server) reportedByBroker(f *topology.Finding) bool {
 	return false
 }
 
-// pathProblem returns findings of one kind in one vhost as one problem. The most urgent finding
-// decides the severity.
+// pathProblem joins findings of one kind in one vhost into one problem. The problem gets the
+// severity of the most urgent finding.
 func pathProblem(found []topology.Finding) deadletter.Problem {
 	f := &found[0]
 	p := deadletter.Problem{Kind: deadletter.ProblemKind(f.Kind), Severity: f.Severity, Title: f.Title, Broker: f.Broker, VHost: f.VHost, Cure: f.Cure, Since: f.Since}
@@ -89,13 +89,13 @@ func pathProblem(found []topology.Finding) deadletter.Problem {
 	return p
 }
 
-// These are the metrics of the looks at the dead-letter paths.
+// These are the metrics about the dead-letter paths.
 var (
 	findingsDesc = prometheus.NewDesc("dlo_findings", "Faults that lose dead letters or that can lose them, by kind, severity, broker and vhost; docs/topology.md describes the kinds.", []string{"kind", "severity", "broker", "vhost"}, nil)
 	ageDesc      = prometheus.NewDesc("dlo_findings_age_seconds", "Seconds since dlo last read the dead-letter paths of a vhost completely or, before the first time, since it started.", []string{"broker", "vhost"}, nil)
 )
 
-// pathCollector collects the metrics of the latest looks.
+// pathCollector collects the metrics about the dead-letter paths from the latest looks.
 type pathCollector struct{ *Server }
 
 func (c pathCollector) Describe(to chan<- *prometheus.Desc) {

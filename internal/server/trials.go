@@ -18,7 +18,8 @@ func (s *Server) trying() []trial.Broker {
 	return list
 }
 
-// noTrial returns the reason why a broker's configuration does not allow a trial, or "" if it does.
+// noTrial returns why the configuration of a broker does not allow a trial. If it does, noTrial
+// returns "".
 func noTrial(b *config.Broker) string {
 	name := deadletter.Visible(b.Name)
 	switch {
@@ -30,7 +31,7 @@ func noTrial(b *config.Broker) string {
 	return ""
 }
 
-// notYet returns the reason why a trial letter cannot arrive yet, or "" if it can.
+// notYet returns why a test letter cannot arrive yet. If it can, notYet returns "".
 func notYet(b deadletter.BrokerStatus) string {
 	if away := b.Away(); away != "" {
 		return away

@@ -10,15 +10,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// TestWhereNoTrialCanBe checks the reasons why no trial is possible. A trial goes through the
-// configured dead-letter exchange into the first inbox, and is recognised by the queue in which its
-// letter died.
+// TestWhereNoTrialCanBe checks the reasons why no trial is possible. The letter of a trial passes
+// through the dead-letter exchange in the configuration into the first inbox. dlo recognises it by
+// the queue in which it died.
 func TestWhereNoTrialCanBe(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what   string
 		broker config.Broker
-		want   string // "" = a trial is possible
+		want   string // part of the reason; "" = a trial is possible
 	}{
 		{"the usual one", config.Broker{Name: "main", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}}, ""},
 		{"no exchange", config.Broker{Name: "ma\u202ein", Inboxes: []string{"dlo.letters"}}, `broker ma\u202ein has no dead-letter exchange`},
@@ -32,7 +32,7 @@ func TestWhereNoTrialCanBe(t *testing.T) {
 }
 
 // TestATrialWaitsForItsInbox checks that a trial waits until the broker is connected and the inbox
-// is read. Before that, its letter would not arrive.
+// is drained. Before that, its letter would not arrive.
 func TestATrialWaitsForItsInbox(t *testing.T) {
 	t.Parallel()
 	s := &Server{}
