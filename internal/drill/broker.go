@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// declare declares a durable queue. more alternates between the names and the values of its
-// arguments.
+// declare declares a durable queue. The parameter more contains the arguments of the queue: a name,
+// its value, the next name, and so on.
 func (s *site) declare(ctx context.Context, name string, more ...any) error {
-	arguments := map[string]any{"x-queue-type": "classic"} // set explicitly, as the vhost's default may differ
+	arguments := map[string]any{"x-queue-type": "classic"} // always set, because the default of the vhost may differ
 	for i := 0; i+1 < len(more); i += 2 {
 		arguments[more[i].(string)] = more[i+1]
 	}
@@ -28,17 +28,18 @@ func (s *site) drop(ctx context.Context, kind, name string) error {
 }
 
 // policy sets a policy or an operator policy for one queue of the drill. It uses the lowest
-// priority, so that the policy of a cure always outranks it. On a real site, the faulty policy
-// could have any priority.
+// priority, so that the policy of a cure always has a higher one. On a real site, the faulty policy
+// may have any priority.
 func (s *site) policy(ctx context.Context, kind, name, queue string, definition map[string]any) error {
 	body := map[string]any{"pattern": "^" + strings.ReplaceAll(queue, ".", `\.`) + "$", "apply-to": "queues", "priority": 0, "definition": definition}
 	return s.Do(ctx, "PUT", s.at(kind, name), body, nil)
 }
 
-// publishers is the number of concurrent publishers; the API takes one message per call.
+// publishers is the number of publishers that work at the same time. The API accepts one message
+// per call.
 const publishers = 8
 
-// publish sends n messages to a queue.
+// publish publishes n messages to a queue.
 func (s *site) publish(ctx context.Context, queue string, n int, headers map[string]any) error {
 	turns := make(chan int, n)
 	for i := range n {
@@ -65,7 +66,7 @@ func (s *site) publish(ctx context.Context, queue string, n int, headers map[str
 func (s *site) publishOne(ctx context.Context, queue, body string, headers map[string]any) error {
 	var answer struct{ Routed bool }
 	if headers == nil {
-		headers = map[string]any{} // the API rejects null (3.10.8)
+		headers = map[string]any{} // the API does not accept null (3.10.8)
 	}
 	err := s.Do(ctx, "POST", s.at("exchanges", "amq.default")+"/publish", map[string]any{
 		"routing_key": queue, "payload": body, "payload_encoding": "string", "properties": map[string]any{"delivery_mode": 2, "message_id": body, "headers": headers},
@@ -76,8 +77,8 @@ func (s *site) publishOne(ctx context.Context, queue, body string, headers map[s
 	return err
 }
 
-// take takes at most n messages from a queue, like a worker. If handled is true, it acks them.
-// Otherwise it rejects them.
+// take takes at most n messages from a queue, as a worker would, and returns their number. If
+// handled is true, it acknowledges them. Otherwise it rejects them.
 func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int, error) {
 	mode := "reject_requeue_false"
 	if handled {
@@ -90,8 +91,8 @@ func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int
 	return len(list), err
 }
 
-// cut closes the vhost's connections whose names, as set by dlo, contain the given text. It returns
-// the number of closed connections.
+// cut closes connections of the vhost. It closes those whose name contains the given text, where
+// dlo has set the name. It returns how many connections it closed.
 func (s *site) cut(ctx context.Context, named string) (int, error) {
 	list, err := s.Connections(ctx)
 	n := 0
@@ -103,7 +104,7 @@ func (s *site) cut(ctx context.Context, named string) (int, error) {
 	return n, err
 }
 
-// queuesNamed lists the queues whose names begin with prefix.
+// queuesNamed returns the queues whose names begin with the prefix.
 func (s *site) queuesNamed(ctx context.Context, prefix string) (names []string, err error) {
 	var list []struct {
 		Name string `json:"name"`

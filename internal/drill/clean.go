@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Left lists the names of the vhosts and users that earlier drills left behind. A killed drill
+// Left returns the names of the vhosts and users that earlier drills left. A drill that was killed
 // cannot remove the vhost and the user that it created.
 func Left(ctx context.Context, api API) ([]string, error) {
 	seen := map[string]bool{}
@@ -20,7 +20,7 @@ func Left(ctx context.Context, api API) ([]string, error) {
 			Name string `json:"name"`
 		}
 		err := api.Do(ctx, "GET", "/api/"+kind, nil, &list)
-		if errors.Is(err, deadletter.ErrForbidden) { // only administrators can list users
+		if errors.Is(err, deadletter.ErrForbidden) { // only administrators may list users
 			continue
 		}
 		if err != nil {
@@ -36,11 +36,11 @@ func Left(ctx context.Context, api API) ([]string, error) {
 	return names, nil
 }
 
-// folderOf returns the folder of a drill.
+// folderOf returns the path of the folder of a drill.
 func folderOf(name string) string { return filepath.Join(os.TempDir(), name) }
 
-// Clean removes a drill's vhost and user. It also removes the drill's folder if the folder is on
-// this machine. It returns an error if a drill is still using the vhost.
+// Clean removes the vhost and the user of a drill. It also removes the folder of the drill, if it
+// is on this machine. If a drill still uses the vhost, Clean returns an error.
 func Clean(ctx context.Context, api API, name string) error {
 	s := &site{fence: &fence{api: api, vhost: name, user: name}, made: true, admin: true}
 	list, err := s.Connections(ctx)

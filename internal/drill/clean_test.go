@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestOnlyWhatADrillHasMadeIsLeft checks that Left does not list names that only resemble a
-// drill's.
+// TestOnlyWhatADrillHasMadeIsLeft checks that Left does not return names that only look like those
+// of a drill.
 func TestOnlyWhatADrillHasMadeIsLeft(t *testing.T) {
 	t.Parallel()
 	api := &recorder{on: func(_, path string, _, into any) error {
@@ -34,7 +34,7 @@ func TestOnlyWhatADrillHasMadeIsLeft(t *testing.T) {
 	}
 }
 
-// TestADrillThatWorksIsNotCleaned checks that a vhost that has connections is not removed.
+// TestADrillThatWorksIsNotCleaned checks that Clean does not remove a vhost with connections.
 func TestADrillThatWorksIsNotCleaned(t *testing.T) {
 	t.Parallel()
 	const name = "dlo-drill-abcdefghij"

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// errNoCure is returned if a problem's text contains no command that would cure the problem.
+// errNoCure means that the text of a problem contains no command that cures it.
 var errNoCure = errors.New("no command is shown that would cure it")
 
-// shellWord matches one word of a command as dlo prints it, quoted or unquoted.
+// shellWord matches one word of a command, quoted or not, as dlo prints it.
 var shellWord = regexp.MustCompile(`(?:'[^']*'|\\'|[^\s'\\])+`)
 
-// commands returns the rabbitmqctl commands in a text, each split into words.
+// commands returns the rabbitmqctl commands in a text. Each command is split into words.
 func commands(text string) (list [][]string) {
 	parts := strings.Split(text, "rabbitmqctl ")
 	for _, part := range parts[1:] {
@@ -29,13 +29,13 @@ func commands(text string) (list [][]string) {
 	return list
 }
 
-// plain removes the quotes from a word.
+// plain returns a word without its quotes.
 func plain(word string) string {
 	const quote = "\x00"
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(word, `\'`, quote), "'", ""), quote, "'")
 }
 
-// apply carries out the rabbitmqctl commands in a text through the management API.
+// apply runs the rabbitmqctl commands in a text. It sends them as calls to the management API.
 func (s *site) apply(ctx context.Context, text string) error {
 	list := commands(text)
 	if len(list) == 0 {
@@ -62,7 +62,7 @@ func (s *site) command(ctx context.Context, words []string) error {
 	switch {
 	case at(0) == "set_policy" && at(3) == "--priority" && at(5) == "--apply-to" && len(words) >= 10:
 		priority, err := strconv.Atoi(at(4))
-		definition := strings.TrimRight(at(9), ").") // the surrounding sentence may end with these
+		definition := strings.TrimRight(at(9), ").") // the sentence around the command may end with these characters
 		if err != nil || !json.Valid([]byte(definition)) {
 			return fmt.Errorf("a command that cannot be read: %s", strings.Join(words, " "))
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestACureIsDoneAsItIsShown checks that the rabbitmqctl commands printed by dlo are translated
-// into the matching API calls.
+// TestACureIsDoneAsItIsShown checks that apply translates the rabbitmqctl commands that dlo prints
+// into the right calls of the API.
 func TestACureIsDoneAsItIsShown(t *testing.T) {
 	t.Parallel()
 	const vhost = "dlo-drill-abcdefghij"
@@ -34,8 +34,8 @@ func TestACureIsDoneAsItIsShown(t *testing.T) {
 	}
 }
 
-// TestACureThatIsNotForTheDrillIsNotDone checks that apply rejects commands for another vhost or
-// user, truncated commands, unknown commands, and texts without a command.
+// TestACureThatIsNotForTheDrillIsNotDone checks that apply refuses commands for another vhost or
+// user, incomplete commands, unknown commands, and texts without a command.
 func TestACureThatIsNotForTheDrillIsNotDone(t *testing.T) {
 	t.Parallel()
 	for _, cure := range []string{

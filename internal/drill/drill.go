@@ -1,8 +1,9 @@
 // Package drill causes the failures that dlo promises to report. The failures are real, because the
-// drill works in its own vhost on a broker in use. The drill compares the reports of Overview,
-// /readyz and the pager with the expected reports. It changes nothing else on that broker
-// (fence.go). The caller supplies the dlo under test. The drill talks only to that dlo and to the
-// management API, both over HTTP.
+// drill works on a broker that is in use, in a vhost of its own. For each failure, the drill
+// compares what Overview, /readyz and the pager report with what they should report.
+//
+// The drill changes nothing else on that broker (fence.go). Its caller starts the dlo that is
+// tested. The drill uses only HTTP to reach this dlo and the management API.
 package drill
 
 import (
@@ -18,30 +19,30 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Limit is the maximum time for a failure to be reported, and also for a cure to take effect.
+// Limit is the time limit for the report of a failure, and for the effect of a cure.
 const Limit = 2 * time.Minute
 
-// Lasts is the duration of a drill with all failures.
+// Lasts is how long a drill with all failures takes.
 const Lasts = "five minutes"
 
-// Options holds the settings of a drill and its connections to the broker and to dlo.
+// Options contains the settings of a drill, and its connections to the broker and to dlo.
 type Options struct {
 	API        API
-	Management url.URL // URL of the management API, with the caller's user and password
-	AMQP       url.URL // URL of the broker; its user and vhost are not used
-	VHost      string  // an existing empty vhost; "" = the drill creates one
+	Management url.URL // URL of the management API, with the user and the password of the caller
+	AMQP       url.URL // URL of the broker; the user and the vhost in it are not used
+	VHost      string  // an existing empty vhost; "" = the drill creates a vhost
 	Only       []string
-	Keep       bool // keep the vhost, its user and the folder
-	// Start starts a dlo with the given configuration file. It gives each of the configured brokers
-	// these two URLs. If dlo refuses to start, the error has a method ExitCode.
+	Keep       bool // keeps the vhost, its user and the folder after the drill
+	// Start starts a dlo with the given configuration file. The brokers in that file get the two URLs.
+	// If dlo refuses to start, the error has a method ExitCode.
 	Start func(ctx context.Context, config, amqp, management string) (Running, error)
-	// Lose takes the first message in a queue and closes its own connection before the message is
-	// acked. It does so as often as times says.
+	// Lose takes the first message of a queue and closes its connection before it acknowledges the
+	// message. It does this as often as the parameter times says.
 	Lose func(ctx context.Context, amqp, queue string, times int) error
-	Say  func(text string) // reports progress, one line at a time
+	Say  func(text string) // gets one line of progress at a time
 }
 
-// ground is the state of a running drill.
+// ground is the state of a drill that is running.
 type ground struct {
 	o      Options
 	site   *site
@@ -53,11 +54,11 @@ type ground struct {
 	workers map[string]*worker
 }
 
-// ErrEnded is returned if the drill was stopped early.
+// ErrEnded means that the drill was ended early.
 var ErrEnded = errors.New("the drill was ended")
 
-// Run causes the failures and returns the reports on each of them. It removes everything that it
-// has created, even if ctx ends. The error says why the drill could not run, or what could not be
+// Run causes the failures and returns the result for each of them. It removes everything that it
+// created, even if ctx is done. The error says why the drill could not run, or what could not be
 // removed.
 func Run(ctx context.Context, o Options) (report Report, err error) {
 	list, err := chosen(o.Only)
@@ -83,7 +84,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	return report, err
 }
 
-// run sets up the drill and causes the failures.
+// run prepares the drill and causes the failures.
 func (g *ground) run(ctx context.Context, list []Failure) (rows []Row, err error) {
 	g.o.Say(fmt.Sprintf("vhost %s, user %s, folder %s", deadletter.Visible(g.site.vhost), deadletter.Visible(g.site.user), g.folder))
 	if g.pager, err = newPager(); err != nil {
@@ -100,8 +101,8 @@ func (g *ground) run(ctx context.Context, list []Failure) (rows []Row, err error
 	return append(g.waves(ctx, list), skipped...), nil
 }
 
-// chosen returns the failures with the given names, without duplicates. If only is empty, it
-// returns all failures.
+// chosen returns the failures with the given names, each once. If there are no names, it returns
+// all failures.
 func chosen(only []string) ([]Failure, error) {
 	for _, name := range only {
 		if !slices.ContainsFunc(failures, func(f Failure) bool { return f.Name == name }) {
@@ -112,7 +113,7 @@ func chosen(only []string) ([]Failure, error) {
 }
 
 // skipped returns a row for each failure that needs an administrator. If the user is an
-// administrator, it returns none.
+// administrator, skipped returns no rows.
 func (g *ground) skipped(list []Failure) (rows []Row) {
 	for _, f := range list {
 		if f.admin && !g.site.admin {
@@ -122,7 +123,7 @@ func (g *ground) skipped(list []Failure) (rows []Row) {
 	return rows
 }
 
-// waves runs the waves one after another and causes the failures of each wave concurrently.
+// waves runs the waves one after another. It causes the failures of one wave at the same time.
 // Failures of different waves could disturb each other.
 func (g *ground) waves(ctx context.Context, list []Failure) []Row {
 	rows := make([]Row, len(list))
@@ -146,10 +147,10 @@ func (g *ground) waves(ctx context.Context, list []Failure) []Row {
 	return rows
 }
 
-// endWait is how long the clean-up may take, also after Ctrl-C.
+// endWait is the time limit for the clean-up, also after Ctrl-C.
 const endWait = time.Minute
 
-// end stops every dlo and removes everything that the drill has created.
+// end stops every dlo of the drill and removes everything that the drill created.
 func (g *ground) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
 	defer cancel()

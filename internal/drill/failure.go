@@ -7,44 +7,45 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Failure describes a failure: its cause, its expected report and its cure. To add a failure, add
-// an entry to the list in the file for its kind.
+// Failure describes a failure: what causes it, how dlo should report it, and what cures it. To add
+// a failure, add an entry to the list in the file for its kind.
 type Failure struct {
-	Name  string // for --only
-	Does  string // description of the failure
+	Name  string // name for --only
+	Does  string // says what is done
 	wants sign
-	wave  int  // failures of one wave run concurrently
-	admin bool // requires an administrator of the broker
+	wave  int  // failures of the same wave are caused at the same time
+	admin bool // true if it needs an administrator of the broker
 
-	// Most failures use the main dlo. These fields add to its configuration.
+	// Most failures use the main dlo. The following fields add settings to the configuration of the
+	// main dlo.
 	inbox string // a further inbox
-	own   string // an inbox with its own broker entry; dlo declares the inbox and its exchange
+	own   string // an inbox with a broker entry of its own; dlo declares the inbox and its exchange
 	work  string // a queue whose dead letters go to dlo
-	rule  string // the rule for letters from work, without name and match
+	rule  string // the rule for letters of the queue in work, without name and match
 
-	before func(ctx context.Context, g *ground) error // sets up the preconditions; not timed
-	make   func(ctx context.Context, g *ground) error // the failure itself
+	before func(ctx context.Context, g *ground) error // prepares the failure; its time does not count
+	make   func(ctx context.Context, g *ground) error // causes the failure
 	cure   func(ctx context.Context, g *ground, told problem) error
-	mended func(ctx context.Context, g *ground) bool // nil = the problem must be gone
+	mended func(ctx context.Context, g *ground) bool // reports whether the cure has taken effect; nil = the problem must be gone
 }
 
-// sign is the expected report of a failure.
+// sign is how dlo should report a failure.
 type sign struct {
-	office   string                 // the dlo that reports it; "" = the main dlo, which most failures use
-	kind     deadletter.ProblemKind // kind of the problem; "" = none
+	office   string                 // name of the dlo that reports it; "" = the main dlo, which most failures use
+	kind     deadletter.ProblemKind // kind of the problem; "" = there is no problem
 	severity deadletter.Severity
-	broker   string   // broker of the problem; "" = any
+	broker   string   // broker of the problem; "" = any broker
 	about    string   // queue or inbox of the problem; "" = any
-	says     string   // a part of the problem's title, text or cure
-	also     []string // further parts
-	page     string   // a part of the text that Overview shows, if it is not the title
+	says     string   // text that must be in the title, the text or the cure of the problem
+	also     []string // further texts that must be there
+	page     string   // text that Overview must show; "" = the title of the problem
 	status   int      // status of /readyz; 0 = 200
-	group    string   // instead of a problem: queue whose letters need people. Overview shows their group, the notice their queue
-	quiet    bool     // nobody may be notified, because dlo recovers automatically
-	exit     int      // dlo does not start, but exits with this code and a reason
+	group    string   // instead of a problem: the queue whose letters need people; Overview then shows their group, and the notice shows the queue
+	quiet    bool     // true if nobody may get a notice, because dlo recovers automatically
+	exit     int      // exit code with which dlo refuses to start; 0 = dlo starts
 }
 
-// at returns the name of the dlo that reports the failure.
+// at returns the name of the dlo that should report the failure.
 func (s *sign) at() string {
 	if s.office == "" {
 		return mainOffice
@@ -52,10 +53,9 @@ func (s *sign) at() string {
 	return s.office
 }
 
-// Waves run in this order. The first wave, 0, has the failures that concern one queue or one dlo.
-// waveClosed closes connections. dlo then checks everything immediately instead of waiting up to a
-// minute for its next check. waveRights takes rights from the user, and waveAway changes the user's
-// password.
+// The waves run in this order. Wave 0 is the first one, with failures that concern one queue or one
+// dlo. waveClosed closes connections, so that dlo checks everything immediately and not up to a
+// minute later. waveRights removes rights of the user, and waveAway changes the user's password.
 const (
 	waveClosed = 1
 	waveRights = 2
@@ -63,10 +63,10 @@ const (
 	lastWave   = waveAway
 )
 
-// failures lists all failures that a drill causes.
+// failures are all failures that a drill can cause.
 var failures = slices.Concat(policyFailures, goneFailures, letterFailures, officeFailures, storeFailures, userFailures)
 
-// NotMade lists the kinds of problems that no drill causes, with the reasons.
+// NotMade are the kinds of problems that no drill causes, with the reasons.
 var NotMade = []struct {
 	Kind deadletter.ProblemKind
 	Why  string
@@ -77,8 +77,8 @@ var NotMade = []struct {
 	{deadletter.ProblemStoreDamaged, "a store has to be broken, and stays so"},
 }
 
-// List returns the failures that a drill causes. Kind is the kind of problem that dlo reports for
-// the failure, or "" if it reports none.
+// List returns the failures that a drill can cause. Kind is the kind of problem that dlo reports
+// for the failure. If dlo reports none, Kind is "".
 func List() (list []struct{ Name, Does, Kind string }) {
 	for _, f := range failures {
 		list = append(list, struct{ Name, Does, Kind string }{f.Name, f.Does, string(f.wants.kind)})

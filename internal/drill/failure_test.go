@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestEveryProblemHasADrill checks that every kind of problem has a drill or a reason why it has
+// TestEveryProblemHasADrill checks that each kind of problem has a drill, or a reason why it has
 // none.
 func TestEveryProblemHasADrill(t *testing.T) {
 	t.Parallel()
@@ -54,8 +54,8 @@ func TestAFailureIsChosenByItsName(t *testing.T) {
 	}
 }
 
-// TestTheManualOfTheDrillHolds checks that docs/drill.md lists every failure with its problem and
-// description. It must also list the reason for each problem without a drill.
+// TestTheManualOfTheDrillHolds checks docs/drill.md. It must list every failure with its problem
+// and its description. It must also list the reason for each problem without a drill.
 func TestTheManualOfTheDrillHolds(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile("../../docs/drill.md")

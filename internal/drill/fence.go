@@ -9,23 +9,23 @@ import (
 	"sync"
 )
 
-// API is the broker's management API. Its errors wrap ErrNotFound and ErrForbidden of
+// API is the management API of the broker. Its errors wrap ErrNotFound and ErrForbidden of
 // internal/deadletter.
 type API interface {
 	Do(ctx context.Context, method, path string, body, into any) error
 }
 
-// fence lets a call through only if it concerns the drill's vhost or user. All calls of the drill
-// to the management API go through the fence.
+// fence allows only calls that concern the vhost or the user of the drill. All calls of the drill
+// to the management API pass through it.
 type fence struct {
 	api         API
 	vhost, user string
 
 	mu          sync.Mutex
-	connections map[string]bool // names of the vhost's connections
+	connections map[string]bool // names of the connections to the vhost
 }
 
-// Do calls the API's Do if the fence allows the call.
+// Do sends a call to the management API if the fence allows it. Otherwise it returns an error.
 func (f *fence) Do(ctx context.Context, method, path string, body, into any) error {
 	if !f.allows(method, path) {
 		return fmt.Errorf("the drill keeps to its vhost %s, so it does not %s %s", f.vhost, method, path)
@@ -62,19 +62,19 @@ func (f *fence) known(connection string) bool {
 	return f.connections[connection]
 }
 
-// connection is an AMQP connection in the form in which the API lists it.
+// connection is an AMQP connection as the API lists it.
 type connection struct {
 	Name   string `json:"name"`
 	VHost  string `json:"vhost"`
-	Type   string `json:"type"` // network or direct; direct connections are internal to the broker, such as one of the API for each message
+	Type   string `json:"type"` // network or direct; a direct connection is inside the broker, for example one that the API opens for each message
 	Client struct {
 		Name string `json:"connection_name"`
 	} `json:"client_properties"`
 }
 
-// Connections lists the client connections to the vhost and allows the drill to close them. It
-// omits connections that the API opened for itself. The API still lists them minutes after they end
-// (4.3.6).
+// Connections returns the connections of clients to the vhost, and allows the drill to close them.
+// It leaves out connections that the API opened for itself. The API still lists such a connection
+// minutes after its end (4.3.6).
 func (f *fence) Connections(ctx context.Context) ([]connection, error) {
 	var list []connection
 	if err := f.Do(ctx, "GET", "/api/vhosts/"+url.PathEscape(f.vhost)+"/connections", nil, &list); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorder is an API that accepts every call and records it.
+// recorder is an API that accepts and records every call.
 type recorder struct {
 	asked []string
 	on    func(method, path string, body, into any) error
@@ -22,8 +22,8 @@ func (r *recorder) Do(_ context.Context, method, path string, body, into any) er
 	return nil
 }
 
-// TestTheDrillKeepsToItsVHost checks that the fence blocks every call outside the drill's own
-// objects.
+// TestTheDrillKeepsToItsVHost checks that the fence refuses every call that does not concern the
+// drill's own objects.
 func TestTheDrillKeepsToItsVHost(t *testing.T) {
 	t.Parallel()
 	const own = "dlo-drill-abcdefghij"
@@ -64,8 +64,8 @@ func TestTheDrillKeepsToItsVHost(t *testing.T) {
 	}
 }
 
-// TestAVHostOfSomebodyElseStays covers a vhost that is given by name. The drill must delete neither
-// this vhost nor a user that it has not created.
+// TestAVHostOfSomebodyElseStays uses a vhost that the caller of the drill names. The drill must not
+// delete this vhost, nor a user that it did not create.
 func TestAVHostOfSomebodyElseStays(t *testing.T) {
 	t.Parallel()
 	api := &recorder{}
@@ -82,8 +82,8 @@ func TestAVHostOfSomebodyElseStays(t *testing.T) {
 	}
 }
 
-// TestOnlyConnectionsOfItsVHostAreClosed checks that the drill closes no other connections,
-// whatever the API lists.
+// TestOnlyConnectionsOfItsVHostAreClosed checks that the drill closes no connection to another
+// vhost, even if the API lists one.
 func TestOnlyConnectionsOfItsVHostAreClosed(t *testing.T) {
 	t.Parallel()
 	api := &recorder{on: func(method, _ string, _, into any) error {

@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// goneFailures delete queues, bindings and markers that dlo needs in the broker. If dlo redeclares
-// one of them automatically, the problem still lasts a day. Such a failure counts as cured once the
-// deleted object exists again.
+// goneFailures delete queues, bindings and markers in the broker that dlo needs. dlo declares some
+// of these objects again automatically, but still reports the problem for a day. Such a failure
+// counts as cured once the object exists again.
 var goneFailures = []Failure{
 	{
 		Name: "inbox-deleted", Does: "dlo's own inbox is deleted", own: "drill.inbox-deleted", cure: byItself,
@@ -47,16 +47,16 @@ var goneFailures = []Failure{
 	},
 }
 
-// byItself is the cure for failures that dlo repairs automatically. It does nothing.
+// byItself is the cure of failures that dlo repairs automatically. It does nothing.
 func byItself(context.Context, *ground, problem) error { return nil }
 
-// reads reports whether the main dlo reads an inbox.
+// reads reports whether the main dlo drains an inbox.
 func (g *ground) reads(inbox string) bool {
 	o := g.office(mainOffice)
 	return o != nil && o.now().inboxes[inbox]
 }
 
-// bindings returns the API path for the bindings of an inbox with its own broker entry.
+// bindings returns the API path of the bindings of an inbox that has a broker entry of its own.
 func (s *site) bindings(inbox string) string {
 	return s.at("bindings", "e", inbox+".dlx", "q", inbox)
 }
@@ -66,7 +66,7 @@ func (s *site) bound(ctx context.Context, inbox string) bool {
 	return s.Do(ctx, "GET", s.bindings(inbox), nil, &list) == nil && len(list) > 0
 }
 
-// deleteMarker deletes an inbox's marker. It then closes the connection of the inbox's session,
+// deleteMarker deletes the marker of an inbox. It then closes the connection of the session,
 // because only the next session looks for the marker.
 func (s *site) deleteMarker(ctx context.Context, inbox string) error {
 	if err := s.dropNamed(ctx, deadletter.MarkerPrefix(inbox)); err != nil {
@@ -75,7 +75,8 @@ func (s *site) deleteMarker(ctx context.Context, inbox string) error {
 	return s.cutNamed(ctx, "inbox "+inbox)
 }
 
-// dropNamed deletes all queues whose names begin with prefix. It fails if there are none.
+// dropNamed deletes all queues whose names begin with the prefix. If there is none, it returns an
+// error.
 func (s *site) dropNamed(ctx context.Context, prefix string) error {
 	list, err := s.queuesNamed(ctx, prefix)
 	if err != nil {

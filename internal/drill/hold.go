@@ -11,11 +11,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// nothingNeeded is a sentence that Overview must not show while a problem of severity page exists.
+// nothingNeeded begins the sentence that Overview must not show while there is a problem with the
+// severity page.
 const nothingNeeded = "Nothing needs a person"
 
-// hold runs one failure: it causes the failure, waits for all reports, applies the cure, and waits
-// until the cure has taken effect.
+// hold runs one failure. It causes the failure, waits for all reports, applies the cure, and waits
+// for its effect.
 func (g *ground) hold(ctx context.Context, f *Failure) Row {
 	row := Row{Name: f.Name, Does: f.Does, Page: unseen, Ready: unseen, Notice: unseen, Mended: unseen}
 	if err := g.try(ctx, f, &row); err != nil {
@@ -28,7 +29,7 @@ func (g *ground) hold(ctx context.Context, f *Failure) Row {
 	return row
 }
 
-// try does the work of hold. Its error becomes the row's reason for not passing.
+// try does what hold does. If it returns an error, the failure did not pass, for this reason.
 func (g *ground) try(ctx context.Context, f *Failure, row *Row) error {
 	began := time.Now()
 	err := f.make(ctx, g)
@@ -56,7 +57,7 @@ func (g *ground) try(ctx context.Context, f *Failure, row *Row) error {
 	return nil
 }
 
-// refused records the error of a dlo that was expected to refuse to start.
+// refused records the error of a dlo that should refuse to start.
 func (s *sign) refused(row *Row, err error, began time.Time) error {
 	if err == nil {
 		return errors.New("it started")
@@ -70,8 +71,9 @@ func (s *sign) refused(row *Row, err error, began time.Time) error {
 	return nil
 }
 
-// told waits until the page, /readyz and the pager have all reported the failure, and records each
-// report. After too long a wait, it returns an error that names the places without a report.
+// told waits until Overview, /readyz and the pager have all reported the failure, and records each
+// report. If they take too long, it returns an error with the names of those that did not report
+// it.
 func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time) (told problem, err error) {
 	if f.wants.quiet {
 		row.Page, row.Ready, row.Notice = nothing, nothing, nothing
@@ -92,8 +94,8 @@ func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time
 	return told, err
 }
 
-// read records the reports of a look and of the pager on a failure. It records only the first
-// report of each. It also stores the problem in told.
+// read records what one look and the pager say about a failure. It keeps the first report of each
+// place, and stores the problem in told.
 func (g *ground) read(s *sign, l look, row *Row, told *problem, began time.Time) {
 	if l.at.Before(began) {
 		return
@@ -110,7 +112,7 @@ func (g *ground) read(s *sign, l look, row *Row, told *problem, began time.Time)
 	}
 }
 
-// answer returns the status that /readyz is expected to have.
+// answer returns the status that /readyz should have.
 func (s *sign) answer() int {
 	if s.status == 0 {
 		return 200
@@ -118,7 +120,7 @@ func (s *sign) answer() int {
 	return s.status
 }
 
-// findProblem finds the problem in the response of /readyz.
+// findProblem returns the expected problem in the answer of /readyz, and whether it is there.
 func (s *sign) findProblem(l look) (problem, bool) {
 	i := slices.IndexFunc(l.problems, func(p problem) bool {
 		return s.kind != "" && p.Kind == string(s.kind) && p.Severity == string(s.severity) && (s.broker == "" || p.Broker == s.broker) &&
@@ -140,8 +142,9 @@ func (s *sign) fits(text string) bool {
 	return true
 }
 
-// findOnPage finds the text that Overview shows for the failure. If the failure has the severity
-// page, findOnPage finds nothing while Overview says that nothing needs a person.
+// findOnPage returns the text with which Overview reports the failure, and whether it is there. For
+// a failure with the severity page, Overview must not say at the same time that nothing needs a
+// person.
 func (s *sign) findOnPage(p page, told problem) (string, bool) {
 	if s.severity == deadletter.SeverityPage && strings.HasPrefix(p.verdict, nothingNeeded) {
 		return "", false
@@ -172,7 +175,8 @@ func (s *sign) heard(h heard, told problem) bool {
 	return told.Title != "" && h.tells(told.Title)
 }
 
-// cure applies the cure in the problem's text, unless the failure defines its own cure.
+// cure applies the cure of a failure. If the failure has none, it applies the cure in the text of
+// the problem.
 func (g *ground) cure(ctx context.Context, f *Failure, told problem) error {
 	if f.cure != nil {
 		return f.cure(ctx, g, told)
@@ -180,8 +184,8 @@ func (g *ground) cure(ctx context.Context, f *Failure, told problem) error {
 	return g.site.apply(ctx, told.Cure)
 }
 
-// mended reports whether a cure has taken effect: neither /readyz nor the page shows the problem
-// any more.
+// mended reports whether a cure has taken effect. By default, neither /readyz nor Overview may show
+// the problem any more.
 func (g *ground) mended(ctx context.Context, f *Failure, told problem) bool {
 	if f.mended != nil {
 		return f.mended(ctx, g)

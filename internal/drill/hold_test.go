@@ -19,8 +19,8 @@ func TestOverviewIsRead(t *testing.T) {
 	}
 }
 
-// TestAPageThatCallsForNobodyDoesNotCount checks that Overview must not say that nothing needs a
-// person while a problem of severity page exists.
+// TestAPageThatCallsForNobodyDoesNotCount checks that a report does not count if Overview says that
+// nothing needs a person. This applies to problems with the severity page.
 func TestAPageThatCallsForNobodyDoesNotCount(t *testing.T) {
 	t.Parallel()
 	p, told := readPage(overview), problem{Title: "Inbox a is not read."}
@@ -37,8 +37,8 @@ func TestAPageThatCallsForNobodyDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestAProblemIsFoundByAllThatIsWanted checks that kind, severity, broker, queue and each part of
-// the text are compared.
+// TestAProblemIsFoundByAllThatIsWanted checks that findProblem compares kind, severity, broker,
+// queue and each part of the text.
 func TestAProblemIsFoundByAllThatIsWanted(t *testing.T) {
 	t.Parallel()
 	l := look{problems: []problem{{Kind: "rights", Severity: "page", Broker: "main", Inbox: "a", Title: "Too few.", Text: "write, read", Cure: "grant"}}}
@@ -62,7 +62,7 @@ func TestAProblemIsFoundByAllThatIsWanted(t *testing.T) {
 	}
 }
 
-// TestTheReport covers a report with a row of each kind.
+// TestTheReport checks the printed report of a drill that has a row of each kind.
 func TestTheReport(t *testing.T) {
 	t.Parallel()
 	r := Report{Rows: []Row{

@@ -11,12 +11,12 @@ import (
 
 const (
 	pages   = "dead: {severity: page, notify: [pager]}"
-	few     = 10  // letters
-	flood   = 600 // by default the breaker looks at 500 letters; all must come back before a second retry is due
+	few     = 10  // number of letters in most failures
+	flood   = 600 // number of letters that trip the breaker; it looks at 500 by default, and all of them must come back before a second retry is due
 	largest = 131_000
 )
 
-// letterFailures concern letters: workers that fail, and letters that cannot be sent.
+// letterFailures are about letters: their workers fail, or they cannot be sent.
 var letterFailures = []Failure{
 	{
 		Name: "fails-for-ever", Does: "a worker rejects each letter and each retry, under a rule that pages; it is repaired, and they are requeued", work: "drill.fails-for-ever",
@@ -68,15 +68,15 @@ var letterFailures = []Failure{
 	},
 }
 
-const closedLetters = 200 // enough for ten seconds of retries
+const closedLetters = 200 // letters for ten seconds of retries
 
-// needy returns the sign that is expected if letters of a queue need people. Its severity is page.
+// needy returns the expected report if letters of a queue need people. Its severity is page.
 func needy(queue string) sign { return sign{group: queue, severity: deadletter.SeverityPage} }
 
-// failing holds the headers of letters that a worker rejects.
+// failing are the headers of letters that a worker rejects.
 var failing = map[string]any{"x-error-message": "the drill rejects this"}
 
-// repaired returns a cure that repairs a queue's worker and requeues the queue's dead, held and
+// repaired returns a cure. It repairs the worker of a queue and requeues the queue's dead, held and
 // scheduled letters.
 func repaired(queue string) func(context.Context, *ground, problem) error {
 	return func(ctx context.Context, g *ground, _ problem) error {
@@ -85,19 +85,19 @@ func repaired(queue string) func(context.Context, *ground, problem) error {
 	}
 }
 
-// requeue immediately requeues the letters matching a query.
+// requeue requeues the letters that match a query immediately.
 func (g *ground) requeue(ctx context.Context, query string) error {
 	return g.office(mainOffice).post(ctx, "/api/v1/operations", map[string]any{"action": "requeue", "q": query, "reason": "the drill", "hold": "0s", "canary": 0, "rate": 1000, "stop_at": 0})
 }
 
-// nobodyNeeded returns a check that a queue has no letters that need people and none that wait.
+// nobodyNeeded returns a check that no letters of a queue need people and none wait.
 func nobodyNeeded(queue string) func(context.Context, *ground) bool {
 	return func(ctx context.Context, g *ground) bool {
 		return g.office(mainOffice).count(ctx, "queue:"+queue+" state:dead,held,scheduled,publishing,received") == 0
 	}
 }
 
-// rejected publishes n letters and rejects each of them once.
+// rejected publishes n letters to a queue and rejects each of them once.
 func (g *ground) rejected(ctx context.Context, queue string, n int) error {
 	if err := g.site.publish(ctx, queue, n, nil); err != nil {
 		return err
@@ -145,7 +145,7 @@ func cutLargeHeader(ctx context.Context, g *ground, _ problem) error {
 	return o.post(ctx, "/api/v1/letters/"+held[0]+"/revisions", map[string]any{"headers": map[string]any{"x-big": nil}, "reason": "the drill", "requeue": true})
 }
 
-// sentBack waits until a queue contains letters that dlo has sent back to it.
+// sentBack waits until dlo has sent letters back to their queue.
 func sentBack(ctx context.Context, g *ground) error {
 	const queue = "drill.origin-deleted"
 	if err := g.rejected(ctx, queue, few); err != nil {
@@ -170,5 +170,5 @@ func makeConnectionClosed(ctx context.Context, g *ground) error {
 	return nil
 }
 
-// quietFor waits longer than a problem has to last before people are notified.
+// quietFor waits longer than the time after which people would get a notice about a problem.
 func quietFor(ctx context.Context, _ *ground, _ problem) error { return pause(ctx, 30*time.Second) }

@@ -15,11 +15,11 @@ import (
 // mainOffice is the name of the dlo that most failures use.
 const mainOffice = "main"
 
-// readyWait is the time limit for a dlo to read all its inboxes. It has to be long because the
-// management API shows a newly declared quorum queue only after some seconds.
+// readyWait is the time limit until a dlo drains all its inboxes. It is long, because the
+// management API shows a new quorum queue only after some seconds.
 const readyWait = time.Minute
 
-// files creates the files that every configuration refers to.
+// files creates the files that every configuration names.
 func (g *ground) files() error {
 	secret := make([]byte, 32)
 	rand.Read(secret)
@@ -29,8 +29,7 @@ func (g *ground) files() error {
 	return os.Mkdir(filepath.Join(g.folder, "schemas"), 0o700)
 }
 
-// ready declares the queues that the failures need, starts the main dlo, and runs the failures'
-// preparations.
+// ready declares the queues that the failures need, starts the main dlo, and prepares the failures.
 func (g *ground) ready(ctx context.Context, list []Failure) error {
 	for _, f := range list {
 		if f.inbox != "" {
@@ -57,7 +56,7 @@ func (g *ground) ready(ctx context.Context, list []Failure) error {
 	return nil
 }
 
-// open starts a dlo and waits until it reads its inboxes and has no problems.
+// open starts a dlo. It waits until this dlo drains its inboxes and has no problems.
 func (g *ground) open(ctx context.Context, name, config string) error {
 	o, err := g.start(ctx, name, config)
 	if err != nil {
@@ -78,14 +77,14 @@ func (g *ground) open(ctx context.Context, name, config string) error {
 	return err
 }
 
-// entry returns one entry for the brokers section of a configuration. The entry has no URL, because
-// the file must not contain a password. Start gets the URL instead.
+// entry returns an entry for the brokers section of a configuration. The entry has no URL, because
+// the file must not contain a password. The function Start gets the URL instead.
 func (g *ground) entry(name, more string) string {
 	return fmt.Sprintf("  - {name: %s, %s}\n", name, more)
 }
 
-// amqp returns the broker's URL with the drill's vhost and user. It keeps the TLS options of the
-// configured URL.
+// amqp returns the URL of the broker with the vhost and the user of the drill. It keeps the TLS
+// options of the configured URL.
 func (g *ground) amqp() string {
 	u := g.o.AMQP
 	u.User, u.Path, u.RawPath = url.UserPassword(g.site.user, g.site.password), "/"+g.site.vhost, "/"+url.PathEscape(g.site.vhost)
@@ -98,7 +97,7 @@ func (g *ground) management() string {
 	return u.String()
 }
 
-// config returns a configuration for a dlo of the drill. It consists of the shipped defaults, a
+// config returns a configuration for a dlo of the drill. It contains the default settings, a
 // smaller reserve, and the given additions.
 func (g *ground) config(name, entries, more string) string {
 	return fmt.Sprintf(`listen: 127.0.0.1:0
@@ -134,8 +133,8 @@ func (g *ground) mainConfig(list []Failure) string {
 	return g.config(mainOffice, g.entry(mainEntry, "inboxes: ["+strings.Join(inboxes, ", ")+"]")+entries, rules)
 }
 
-// mainEntry is the broker's name in the main dlo's configuration. If an inbox has its own broker
-// entry, entryOf returns the name of this entry.
+// mainEntry is the name of the broker in the configuration of the main dlo. For an inbox with a
+// broker entry of its own, entryOf returns the name of that entry.
 const mainEntry = "drill"
 
 func entryOf(inbox string) string { return strings.ReplaceAll(inbox, ".", "-") }

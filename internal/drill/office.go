@@ -17,26 +17,26 @@ import (
 
 // Running is a dlo that the drill has started.
 type Running interface {
-	Addr() string // host:port
-	Stop() error  // and wait
+	Addr() string // returns the address as host:port
+	Stop() error  // stops dlo and waits for its end
 }
 
-// look is a snapshot of the reports of one dlo.
+// look contains what a dlo reported at one time.
 type look struct {
 	at       time.Time
 	status   int // status of /readyz; 0 = no response
 	problems []problem
-	inboxes  map[string]bool // inbox name -> whether dlo reads the inbox
+	inboxes  map[string]bool // name of an inbox -> whether dlo drains it
 	page     page
 }
 
-// problem is one problem in /readyz.
+// problem is a problem in the answer of /readyz.
 type problem struct {
 	Kind, Severity, Title, Text, Cure, Broker, Inbox, Queue string
 }
 
-// office is a dlo that the drill has started. Its store and configuration are in the drill's
-// folder. The drill polls it continuously.
+// office is a dlo that the drill has started. Its store and its configuration are in the folder of
+// the drill. The drill looks at it all the time.
 type office struct {
 	name    string
 	running Running
@@ -48,10 +48,10 @@ type office struct {
 	seen look
 }
 
-// lookEvery is the interval between two looks at a dlo.
+// lookEvery is the time between two looks at a dlo.
 const lookEvery = 500 * time.Millisecond
 
-// start starts a dlo with the given configuration.
+// start starts a dlo with the given configuration and begins to look at it.
 func (g *ground) start(ctx context.Context, name, config string) (*office, error) {
 	path := filepath.Join(g.folder, name+".yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
@@ -70,14 +70,14 @@ func (g *ground) start(ctx context.Context, name, config string) (*office, error
 	return o, nil
 }
 
-// office returns the dlo with the given name, or nil if there is none.
+// office returns the dlo with the given name. If there is none, it returns nil.
 func (g *ground) office(name string) *office {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.offices[name]
 }
 
-// stop stops a dlo if it exists.
+// stop stops the dlo with the given name, if there is one.
 func (g *ground) stop(name string) error {
 	g.mu.Lock()
 	o := g.offices[name]
@@ -106,7 +106,7 @@ func (o *office) watch(ctx context.Context) {
 	}
 }
 
-// now returns the newest look.
+// now returns the newest look at the dlo.
 func (o *office) now() look {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,7 +140,7 @@ func (o *office) look(ctx context.Context) look {
 	return l
 }
 
-// get requests a page. It returns status 0 if there was no response.
+// get requests a path from dlo. Without a response, it returns the status 0.
 func (o *office) get(ctx context.Context, path string) (int, []byte) {
 	status, text, _ := o.ask(ctx, http.MethodGet, path, "")
 	return status, text
@@ -166,7 +166,7 @@ func (o *office) ask(ctx context.Context, method, path, body string) (int, []byt
 	return answer.StatusCode, text, err
 }
 
-// post sends a POST request to dlo's API.
+// post sends a POST request to the API of dlo.
 func (o *office) post(ctx context.Context, path string, body any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -179,7 +179,7 @@ func (o *office) post(ctx context.Context, path string, body any) error {
 	return err
 }
 
-// count returns the number of letters that match a query, or -1 if there was no response.
+// count returns how many letters match a query. Without a response, it returns -1.
 func (o *office) count(ctx context.Context, query string) int {
 	var answer struct{ Count int }
 	status, text := o.get(ctx, "/api/v1/letters/count?exact=1&q="+url.QueryEscape(query))
@@ -189,7 +189,7 @@ func (o *office) count(ctx context.Context, query string) int {
 	return answer.Count
 }
 
-// letters returns the ids of the newest 50 letters that match a query.
+// letters returns the ids of the newest letters that match a query, at most 50.
 func (o *office) letters(ctx context.Context, query string) (ids []string) {
 	var answer struct{ Letters []struct{ ID string } }
 	if _, text := o.get(ctx, "/api/v1/letters?limit=50&q="+url.QueryEscape(query)); json.Unmarshal(text, &answer) != nil {
@@ -201,7 +201,7 @@ func (o *office) letters(ctx context.Context, query string) (ids []string) {
 	return ids
 }
 
-// pause waits for d, or until ctx ends.
+// pause waits for the duration d, or until ctx is done.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -213,10 +213,10 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// errSlow is returned if something that the drill waits for did not happen in time.
+// errSlow means that something did not happen within the time limit.
 var errSlow = errors.New("it took too long")
 
-// until waits until done returns true. It returns an error after limit.
+// until waits until the function done returns true. After the limit, it returns an error.
 func until(ctx context.Context, what string, limit time.Duration, done func() bool) error {
 	for end := time.Now().Add(limit); !done(); {
 		if time.Now().After(end) {

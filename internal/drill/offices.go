@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// officeFailures concern a dlo, its disk and its configuration. Most of them start a separate dlo.
-// Failures of a restored store are in storeFailures.
+// officeFailures are about a dlo, its disk and its configuration. Most of them start a dlo of their
+// own. The failures of a restored store are in storeFailures.
 var officeFailures = []Failure{
 	{
 		Name: "renamed", Does: "a broker has another name in the configuration, and letters wait", wants: sign{
@@ -97,13 +97,13 @@ var officeFailures = []Failure{
 // waitQueue is the queue in which letters wait for three minutes.
 const waitQueue = "dlo.wait.180000"
 
-// ownInbox returns the settings of a broker entry that declares and reads one inbox.
+// ownInbox returns the settings of a broker entry that declares and drains one inbox.
 func ownInbox(inbox string) string {
 	return fmt.Sprintf("exchange: %s.dlx, inboxes: [%s], annotations: \"\"", inbox, inbox)
 }
 
-// renamed starts the dlo whose configuration gives the broker the current and former names in
-// names.
+// renamed starts a dlo. The text in names sets the name and the former names of the broker in its
+// configuration.
 func (g *ground) renamed(ctx context.Context, names string) error {
 	if err := g.stop("renamed"); err != nil {
 		return err
@@ -113,8 +113,8 @@ func (g *ground) renamed(ctx context.Context, names string) error {
 	return err
 }
 
-// beforeRenamed starts a dlo that knows the broker by the name that the broker had first. Letters
-// of this broker then wait for a retry.
+// beforeRenamed starts a dlo under the first name of the broker. It waits until letters of this
+// broker wait for a retry.
 func beforeRenamed(ctx context.Context, g *ground) error {
 	if err := g.renamed(ctx, "name: before"); err != nil {
 		return err
@@ -134,7 +134,7 @@ func beforeRenamed(ctx context.Context, g *ground) error {
 
 var wasOf = regexp.MustCompile(`was: \[[^\]]*\]`)
 
-// takeOver adds the setting in the problem's cure to the configuration.
+// takeOver adds the setting that the cure names to the configuration.
 func takeOver(ctx context.Context, g *ground, told problem) error {
 	line := wasOf.FindString(told.Cure)
 	if line == "" {
@@ -143,7 +143,7 @@ func takeOver(ctx context.Context, g *ground, told problem) error {
 	return g.renamed(ctx, "name: after, "+line)
 }
 
-// disk starts the dlo with the disk settings in guard.
+// disk starts a dlo with further disk settings.
 func (g *ground) disk(ctx context.Context, guard string) error {
 	config := g.config("disk", g.entry("disk", ownInbox("drill.disk")), "")
 	_, err := g.start(ctx, "disk", strings.Replace(config, "disk: {reserve: 1MiB", "disk: {reserve: 1MiB"+guard, 1))
@@ -153,7 +153,8 @@ func (g *ground) disk(ctx context.Context, guard string) error {
 // deliveryLimit is the delivery limit of the queue that beforeNearLimit declares.
 const deliveryLimit = 4
 
-// beforeNearLimit publishes letters to a queue and uses up half of the first letter's deliveries.
+// beforeNearLimit publishes letters to a queue and uses up half of the deliveries of the first
+// letter.
 func beforeNearLimit(ctx context.Context, g *ground) error {
 	const queue = "drill.near-limit"
 	if err := g.site.declare(ctx, queue, "x-queue-type", "quorum", "x-delivery-limit", deliveryLimit); err != nil {

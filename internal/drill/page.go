@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// page is the text of Overview.
+// page contains what Overview shows.
 type page struct {
-	verdict string   // the sentence at the top of the page; "" before the first letter
+	verdict string   // the sentence at the top; "" before the first letter
 	banners []string // the titles of the problems
 	groups  []group
 }
 
-// group is one failure group in Overview.
+// group is a group of letters on Overview.
 type group struct{ queue, title string }
 
 var (
@@ -23,7 +23,7 @@ var (
 	tag       = regexp.MustCompile(`<[^>]*>`)
 )
 
-// readPage parses the rendered Overview.
+// readPage reads the HTML of Overview.
 func readPage(text string) (p page) {
 	if m := verdictOf.FindStringSubmatch(text); m != nil {
 		p.verdict = words(m[1])

@@ -14,19 +14,19 @@ import (
 type heard struct {
 	at     time.Time
 	office string // name of the dlo that sent the notice
-	typ    string // type of the notice: notice.problem, notice.opened, ...
+	typ    string // type of the notice, for example notice.problem or notice.opened
 	title  string
-	queue  string // of a group
+	queue  string // queue of the group in the notice
 }
 
-// pager receives all notices on a loopback address.
+// pager is an HTTP server on loopback that receives all notices.
 type pager struct {
 	server http.Server
 	url    string
 
 	mu      sync.Mutex
 	heard   []heard
-	refuses bool // rejects notices sent to /broken
+	refuses bool // true while it rejects notices to /broken
 }
 
 func newPager() (*pager, error) {
@@ -62,16 +62,16 @@ func (p *pager) take(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(http.StatusNoContent)
 }
 
-// refuse makes the receiver of the channel broken reject all notices. With yes = false, the
-// receiver accepts notices again.
+// refuse makes the pager reject all notices of the channel broken. With yes = false, it accepts
+// them again.
 func (p *pager) refuse(yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuses = yes
 }
 
-// first returns a dlo's first matching notice since the given time. It checks the sender, because
-// several dlo processes see the same queues.
+// first returns the first notice of a dlo that fits and that arrived since the given time. It looks
+// at the sender, because several dlo processes see the same queues.
 func (p *pager) first(office string, since time.Time, fits func(h heard) bool) (heard, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,7 @@ func (p *pager) first(office string, since time.Time, fits func(h heard) bool) (
 	return heard{}, false
 }
 
-// tells reports whether a notice is about a problem with the given title.
+// tells reports whether a notice is about the problem with the given title.
 func (h heard) tells(title string) bool {
 	return h.typ == "notice.problem" && strings.Contains(h.title, title)
 }

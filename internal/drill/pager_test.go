@@ -8,8 +8,7 @@ import (
 )
 
 // TestThePagerKnowsWhoTells checks that the pager distinguishes two dlo processes that report the
-// same queue. It also checks that a notice to the channel broken is not recorded while the pager
-// refuses.
+// same queue. While the pager refuses notices of the channel broken, it must not record them.
 func TestThePagerKnowsWhoTells(t *testing.T) {
 	t.Parallel()
 	p, err := newPager()

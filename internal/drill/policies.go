@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// policyFailures concern policies and queue settings that let the broker delete letters.
+// policyFailures are about policies and queue settings with which the broker deletes letters.
 var policyFailures = []Failure{
 	limit("max-length", "a policy limits the length of an inbox", map[string]any{"max-length": 50}, "max-length 50 (policy drill-max-length)"),
 	limit("max-length-bytes", "a policy limits the bytes of an inbox", map[string]any{"max-length-bytes": 1 << 20}, "max-length-bytes 1048576 bytes (policy drill-max-length-bytes)"),
@@ -46,12 +46,12 @@ var policyFailures = []Failure{
 	},
 }
 
-// losing returns the sign that is expected if the broker deletes letters from an inbox.
+// losing returns the expected report if the broker deletes letters from an inbox.
 func losing(inbox, says string) sign {
 	return sign{kind: deadletter.ProblemInboxLoses, severity: deadletter.SeverityPage, about: inbox, says: says}
 }
 
-// limit returns a failure that creates an inbox and sets a policy on it.
+// limit returns a failure that declares an inbox and sets a policy on it.
 func limit(name, does string, definition map[string]any, says string) Failure {
 	inbox := "drill." + name
 	return Failure{
@@ -62,7 +62,7 @@ func limit(name, does string, definition map[string]any, says string) Failure {
 	}
 }
 
-// redeclare deletes a queue and declares it with other arguments.
+// redeclare deletes a queue and declares it again with other arguments.
 func (s *site) redeclare(ctx context.Context, queue string, arguments ...any) error {
 	if err := s.drop(ctx, "queues", queue); err != nil {
 		return err

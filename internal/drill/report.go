@@ -15,7 +15,7 @@ type Report struct {
 	Rows []Row `json:"rows"`
 }
 
-// Row is the result of one failure.
+// Row is the result for one failure.
 type Row struct {
 	Name    string `json:"name"`
 	Does    string `json:"does"`
@@ -28,14 +28,15 @@ type Row struct {
 	Skipped string `json:"skipped,omitempty"` // why it was skipped
 }
 
-// Seen is the report that one place shows. Seconds counts from the failure, or from the cure if the
-// report is about the cure.
+// Seen is what one place reported. Seconds is the time from the failure until the report. For a
+// report about a cure, it is the time from the cure.
 type Seen struct {
 	Says    string
-	Seconds float64 // -1 = never
+	Seconds float64 // -1 = there was no report
 }
 
-// MarshalJSON writes the seconds as a duration, such as "1.5s", or null for never.
+// MarshalJSON writes the seconds as a duration, for example "1.5s". If there was no report, it
+// writes null.
 func (s Seen) MarshalJSON() ([]byte, error) {
 	var after *string
 	if s.Seconds >= 0 {
@@ -50,10 +51,11 @@ func (s Seen) MarshalJSON() ([]byte, error) {
 
 var (
 	unseen  = Seen{"", -1}
-	nothing = Seen{"", 0} // no report is expected in this place
+	nothing = Seen{"", 0} // this place need not report anything
 )
 
-// missing names the places that have not reported the failure yet, or returns "" if all have.
+// missing returns the names of the places that have not reported the failure yet. If all have, it
+// returns "".
 func (r *Row) missing() string {
 	var list []string
 	for _, p := range []struct {
@@ -67,10 +69,10 @@ func (r *Row) missing() string {
 	return strings.Join(list, ", ")
 }
 
-// slowest returns the seconds until the last place had reported the failure.
+// slowest returns the seconds until the last place reported the failure.
 func (r *Row) slowest() float64 { return max(r.Page.Seconds, r.Ready.Seconds, r.Notice.Seconds) }
 
-// Failed returns the number of rows that did not pass. Skipped rows do not count.
+// Failed returns how many rows did not pass. It does not count skipped rows.
 func (r *Report) Failed() (n int) {
 	for _, row := range r.Rows {
 		if !row.Pass && row.Skipped == "" {
@@ -80,7 +82,7 @@ func (r *Report) Failed() (n int) {
 	return n
 }
 
-// Skipped returns the number of skipped rows.
+// Skipped returns how many rows were skipped.
 func (r *Report) Skipped() (n int) {
 	for _, row := range r.Rows {
 		if row.Skipped != "" {
@@ -90,8 +92,8 @@ func (r *Report) Skipped() (n int) {
 	return n
 }
 
-// Write writes a block for each failure with a line for each place. The texts are too long for
-// table columns.
+// Write prints a block of lines for each failure, with one line for each place. The texts are too
+// long for the columns of a table.
 func (r *Report) Write(out io.Writer) error {
 	for _, row := range r.Rows {
 		result := "FAIL"
@@ -118,7 +120,7 @@ func (r *Report) Write(out io.Writer) error {
 	return err
 }
 
-// when formats the time that passed until the report.
+// when returns the time until the report as text.
 func (s Seen) when() string {
 	switch {
 	case s == unseen:
@@ -129,5 +131,5 @@ func (s Seen) when() string {
 	return fmt.Sprintf("%.0f s", s.Seconds)
 }
 
-// shown is how many bytes of a text are printed.
+// shown is the maximum number of bytes of a text that are printed.
 const shown = 160

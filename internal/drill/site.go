@@ -13,10 +13,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ours matches the names of vhosts and users created by a drill.
+// ours matches the names of the vhosts and users that a drill creates.
 var ours = regexp.MustCompile(`^dlo-drill-[a-z0-9]{10}$`)
 
-// everything grants all rights in a vhost.
+// everything is the set of all rights in a vhost.
 var everything = rights{".*", ".*", ".*"}
 
 type rights struct {
@@ -25,29 +25,29 @@ type rights struct {
 	Read      string `json:"read"`
 }
 
-// site is the drill's vhost and its user.
+// site is the vhost of the drill, with its user.
 type site struct {
 	*fence
-	name     string // name of the vhost, user and folder that the drill creates
+	name     string // name of the vhost, the user and the folder that the drill creates
 	password string
-	admin    bool   // the caller may create users, rights and operator policies
-	caller   string // user who calls the API
-	made     bool   // the drill created the vhost and will delete it
-	entered  bool   // the drill gave the caller rights in the vhost
+	admin    bool   // true if the caller may create users, rights and operator policies
+	caller   string // user with which the drill calls the API
+	made     bool   // true if the drill creates the vhost and deletes it at the end
+	entered  bool   // true if the drill gave the caller rights in the vhost
 }
 
-// ErrNotAdmin is returned if the user of the management API may not create a vhost and a user.
+// ErrNotAdmin means that the user of the management API may not create a vhost and a user.
 var ErrNotAdmin = errors.New("the user of the management API is not an administrator")
 
-// ErrNotEmpty is returned if a vhost is not empty.
+// ErrNotEmpty means that the vhost is not empty.
 var ErrNotEmpty = errors.New("the vhost is not empty")
 
-// newSite finds out who the caller is and chooses the drill's vhost and user. If vhost is empty,
-// the drill will create both. user and password are the credentials for the management API.
+// newSite asks the API who the caller is, and chooses the vhost and the user of the drill. If vhost
+// is "", the drill creates both. The parameters user and password belong to the management API.
 func newSite(ctx context.Context, api API, vhost, user, password string) (*site, error) {
 	var who struct {
 		Name string          `json:"name"`
-		Tags json.RawMessage `json:"tags"` // a list, or a string in RabbitMQ up to 3.8
+		Tags json.RawMessage `json:"tags"` // a list; up to RabbitMQ 3.8, a string
 	}
 	if err := api.Do(ctx, "GET", "/api/whoami", nil, &who); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func newSite(ctx context.Context, api API, vhost, user, password string) (*site,
 	return s, nil
 }
 
-// commands returns the commands that create a drill's vhost and user.
+// commands returns the commands that create the vhost and the user of a drill.
 func (s *site) commands() string {
 	return fmt.Sprintf("  rabbitmqctl add_vhost %[1]s\n  rabbitmqctl add_user %[1]s   # it asks for a password\n  rabbitmqctl set_user_tags %[1]s policymaker\n  rabbitmqctl set_permissions -p %[1]s %[1]s '.*' '.*' '.*'", s.vhost)
 }
@@ -97,8 +97,8 @@ func (s *site) empty(ctx context.Context) error {
 	return err
 }
 
-// at returns the API path for the vhost's objects of one kind, or for one object with the given
-// names.
+// at returns the API path of the vhost's objects of one kind. With names, it returns the path of
+// one object.
 func (s *site) at(kind string, names ...string) string {
 	path := "/api/" + kind + "/" + url.PathEscape(s.vhost)
 	for _, n := range names {
@@ -131,7 +131,7 @@ func (s *site) build(ctx context.Context) error {
 	return s.grant(ctx, s.caller, everything)
 }
 
-// account sets the password and tags of the drill's user.
+// account sets the password and the tags of the drill's user.
 func (s *site) account(ctx context.Context, password, tags string) error {
 	return s.Do(ctx, "PUT", "/api/users/"+s.user, map[string]string{"password": password, "tags": tags}, nil)
 }
@@ -140,8 +140,8 @@ func (s *site) grant(ctx context.Context, user string, r rights) error {
 	return s.Do(ctx, "PUT", s.at("permissions", user), r, nil)
 }
 
-// remove removes everything that the drill has created. A vhost that somebody else created stays,
-// and is empty again.
+// remove removes everything that the drill created. A vhost that somebody else created stays, and
+// is then empty again.
 func (s *site) remove(ctx context.Context) error {
 	var errs []error
 	gone := func(path string) {

@@ -14,10 +14,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// storeFailures concern a store that was restored from a copy, and the two proofs that a store is
-// current: its mark in the broker and the note beside its file. Each failure has its own dlo, which
-// has already sent letters back. The remaining letters wait in a paused queue and are due for a
-// retry once the queue is resumed.
+// storeFailures are about a store that was restored from a copy. They are also about the two proofs
+// that a store is current: its mark in the broker and the note beside its file. Each of these
+// failures has a dlo of its own, which has already sent letters back. Further letters wait in a
+// paused queue, and are due for a retry once the queue is resumed.
 var storeFailures = []Failure{
 	{
 		Name: "store-restored", Does: "a copy of the store is put back, and letters were sent and received since; people requeue some of the held letters and discard the others",
@@ -127,10 +127,11 @@ var storeFailures = []Failure{
 	},
 }
 
-// storeOf returns the path of a dlo's store.
+// storeOf returns the path of the store of a dlo.
 func (g *ground) storeOf(name string) string { return filepath.Join(g.folder, name+".db") }
 
-// noteOf returns the path of the file beside the store that records the store's progress.
+// noteOf returns the path of the file beside the store in which dlo notes the progress of the
+// store.
 func (g *ground) noteOf(name string) (string, error) {
 	found, err := filepath.Glob(g.storeOf(name) + ".progress-????????")
 	if err == nil && len(found) != 1 {
@@ -147,11 +148,11 @@ func (g *ground) storeConfig(name string) string {
 	return g.config(name, g.entry(name, ownInbox("drill."+name)), "rules: [{name: soon, match: {}, retry: {delays: [1s]}, "+pages+"}]\n")
 }
 
-// workOf returns the name of the work queue to which a dlo of these failures sends letters back.
+// workOf returns the name of the queue to which a dlo of these failures sends letters back.
 func workOf(name string) string { return "drill." + name + ".work" }
 
-// haveSent prepares a dlo's store and then stops the dlo. Afterwards ten letters have been sent
-// back, and ten wait in a paused queue.
+// haveSent prepares the store of a dlo and then stops this dlo. After that, ten letters have been
+// sent back, and ten letters wait in a paused queue.
 func (g *ground) haveSent(ctx context.Context, name string) error {
 	if err := g.open(ctx, name, g.storeConfig(name)); err != nil {
 		return err
@@ -174,8 +175,8 @@ func (g *ground) haveSent(ctx context.Context, name string) error {
 	return g.stop(name)
 }
 
-// sendBack makes dlo send back ten more letters, and a worker handles them. sent is the total
-// afterwards.
+// sendBack makes dlo send ten more letters back, and handles them as a worker would. The parameter
+// sent is how many letters have been sent back after that.
 func (g *ground) sendBack(ctx context.Context, name string, sent int) error {
 	if err := g.rejected(ctx, workOf(name), few); err != nil {
 		return err
@@ -186,7 +187,7 @@ func (g *ground) sendBack(ctx context.Context, name string, sent int) error {
 	return until(ctx, "it is recorded", readyWait, func() bool { return g.office(name).count(ctx, "state:requeued") == sent })
 }
 
-// handled waits until a worker has handled n messages of a queue.
+// handled takes and acknowledges messages of a queue, until it has handled n of them.
 func (g *ground) handled(ctx context.Context, queue string, n int) error {
 	var failed error
 	err := until(ctx, "letters are sent back to "+queue, readyWait, func() bool {
@@ -198,12 +199,12 @@ func (g *ground) handled(ctx context.Context, queue string, n int) error {
 	return errors.Join(failed, err)
 }
 
-// retries pauses or resumes the retries of a queue.
+// retries pauses or resumes the retries of a queue. The parameter verb is "pause" or "resume".
 func (g *ground) retries(ctx context.Context, name, verb string) error {
 	return g.office(name).post(ctx, "/api/v1/queues/"+verb, map[string]string{"queue": workOf(name)})
 }
 
-// resumed starts a dlo that haveSent stopped, and resumes its due retries.
+// resumed starts a dlo that haveSent has stopped, and resumes its retries.
 func (g *ground) resumed(ctx context.Context, name string) error {
 	if _, err := g.start(ctx, name, g.storeConfig(name)); err != nil {
 		return err
@@ -214,7 +215,7 @@ func (g *ground) resumed(ctx context.Context, name string) error {
 // stillFor is how long the drill checks that no due letter is sent.
 const stillFor = 3 * time.Second
 
-// expectNothingSent returns an error if a dlo sends anything within stillFor.
+// expectNothingSent returns an error if a dlo sends a letter within stillFor.
 func (g *ground) expectNothingSent(ctx context.Context, name string) error {
 	for end := time.Now().Add(stillFor); time.Now().Before(end); {
 		n, err := g.site.take(ctx, workOf(name), workBatch, true)
@@ -231,12 +232,12 @@ func (g *ground) expectNothingSent(ctx context.Context, name string) error {
 	return nil
 }
 
-// allSent reports whether all letters that haveSent prepared were sent back.
+// allSent reports whether dlo has sent back all letters that haveSent prepared.
 func (g *ground) allSent(ctx context.Context, name string) bool {
 	return g.office(name).count(ctx, "state:requeued") == 2*few
 }
 
-// has reports whether /readyz has a problem of the given kind.
+// has reports whether /readyz lists a problem of the given kind.
 func (o *office) has(kind deadletter.ProblemKind) bool {
 	for _, p := range o.now().problems {
 		if p.Kind == string(kind) {
@@ -246,7 +247,8 @@ func (o *office) has(kind deadletter.ProblemKind) bool {
 	return false
 }
 
-// forget deletes a store's mark in the broker and returns the path of the note beside its file.
+// forget deletes the mark of a store in the broker. It returns the path of the note beside the
+// store's file.
 func (g *ground) forget(ctx context.Context, name string) (note string, err error) {
 	if note, err = g.noteOf(name); err != nil {
 		return "", err
@@ -262,7 +264,7 @@ func (g *ground) forget(ctx context.Context, name string) (note string, err erro
 	return note, g.site.drop(ctx, "queues", deadletter.MarkQueue(p.Store))
 }
 
-// beforeStoreRestored copies the store of a dlo. It then lets the dlo send and receive more
+// beforeStoreRestored copies the store of a dlo. It then lets this dlo send and receive more
 // letters.
 func beforeStoreRestored(ctx context.Context, g *ground) error {
 	const name = "restored"
@@ -288,11 +290,11 @@ func beforeStoreRestored(ctx context.Context, g *ground) error {
 	return g.stop(name)
 }
 
-// ofCopy is the query for the letters that a restored store holds back.
+// ofCopy is the query for the letters that a restored store holds.
 const ofCopy = "state:held doubt:restored"
 
-// decideRestored follows the problem's instructions. It requeues ten of the held letters, discards
-// the others, and checks that only the ten arrive.
+// decideRestored does what the problem says. It requeues ten of the held letters and discards the
+// others. It checks that only those ten arrive.
 func decideRestored(ctx context.Context, g *ground, _ problem) error {
 	const name = "restored"
 	if err := g.expectNothingSent(ctx, name); err != nil {
@@ -314,9 +316,9 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 	return g.expectNothingSent(ctx, name)
 }
 
-// nothingHeld reports whether people have decided on all letters that the restored store held. The
-// letters that the store does not contain remain a problem for a day, but the severity of this
-// problem is no longer page.
+// nothingHeld reports whether people have decided about all letters that the restored store held.
+// The letters that are missing in the store stay a problem for a day, but its severity is no longer
+// page.
 func nothingHeld(ctx context.Context, g *ground) bool {
 	o := g.office("restored")
 	for _, p := range o.now().problems {
@@ -329,7 +331,7 @@ func nothingHeld(ctx context.Context, g *ground) bool {
 
 var removedFile = regexp.MustCompile(`rm ("[^"]+")`)
 
-// removeNamed removes the file that the problem names from the drill's folder.
+// removeNamed removes the file in the drill's folder that the problem names.
 func removeNamed(_ context.Context, g *ground, told problem) error {
 	m := removedFile.FindStringSubmatch(told.Cure)
 	if m == nil {

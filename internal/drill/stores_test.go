@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestOnlyANoteOfTheDrillIsRemoved checks that removeNamed removes only a note in the drill's
-// folder.
+// TestOnlyANoteOfTheDrillIsRemoved checks that removeNamed removes only a note in the folder of the
+// drill.
 func TestOnlyANoteOfTheDrillIsRemoved(t *testing.T) {
 	t.Parallel()
 	folder, elsewhere := t.TempDir(), t.TempDir()
@@ -32,8 +32,8 @@ func TestOnlyANoteOfTheDrillIsRemoved(t *testing.T) {
 	}
 }
 
-// TestALetterThatNobodyLetGoFailsTheRow checks that still fails if a letter arrives while nothing
-// may be sent.
+// TestALetterThatNobodyLetGoFailsTheRow checks that expectNothingSent returns an error if a letter
+// arrives.
 func TestALetterThatNobodyLetGoFailsTheRow(t *testing.T) {
 	t.Parallel()
 	for answer, fails := range map[string]bool{`[]`: false, `[{"payload_bytes": 3}]`: true} {

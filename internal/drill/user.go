@@ -7,10 +7,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// noRights grants every right except one configure, one write and one read right that dlo needs.
+// noRights contains all rights except three that dlo needs: one configure, one write and one read
+// right.
 var noRights = rights{Configure: `^(?!dlo\.epoch\.).*`, Write: `^(?!amq\.default$).*`, Read: `^(?!dlo\.letters$).*`}
 
-// userFailures concern the rights, the tag and the password of dlo's user.
+// userFailures are about the rights, the tag and the password of dlo's user.
 var userFailures = []Failure{
 	{
 		Name: "rights", Does: "the user loses three rights, one of each kind, and its connections are closed", admin: true, wave: waveRights,

@@ -7,23 +7,22 @@ import (
 	"time"
 )
 
-// worker takes messages from a queue. It rejects them until it is repaired, and handles them
-// afterwards.
+// worker takes messages from a queue. It rejects them until it is repaired, and then handles them.
 type worker struct {
 	queue    string
-	round    sync.Mutex // held during a round, so that no rejecting round is under way after the repair
+	round    sync.Mutex // held during a round, so that no round rejects messages after the repair
 	repaired bool
-	handled  atomic.Int64 // messages handled since the repair
+	handled  atomic.Int64 // number of messages that it handled after the repair
 	cancel   context.CancelFunc
 	done     sync.WaitGroup
 }
 
 const (
 	workEvery = 300 * time.Millisecond
-	workBatch = 500 // messages per request
+	workBatch = 500 // maximum number of messages in one request
 )
 
-// work starts a worker on a queue. Call it at most once for each queue.
+// work starts a worker for a queue. It may be called once for each queue.
 func (g *ground) work(queue string) *worker {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &worker{queue: queue, cancel: cancel}
@@ -45,13 +44,13 @@ func (g *ground) work(queue string) *worker {
 func (w *worker) takes(ctx context.Context, s *site) {
 	w.round.Lock()
 	defer w.round.Unlock()
-	n, _ := s.take(ctx, w.queue, workBatch, w.repaired) // the queue may be missing, which is part of the test
+	n, _ := s.take(ctx, w.queue, workBatch, w.repaired) // the error is ignored, because a failure may have deleted the queue
 	if w.repaired {
 		w.handled.Add(int64(n))
 	}
 }
 
-// repair makes the worker of a queue handle its messages.
+// repair repairs the worker of a queue, so that it handles its messages.
 func (g *ground) repair(queue string) {
 	g.mu.Lock()
 	w := g.workers[queue]

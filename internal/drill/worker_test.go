@@ -8,7 +8,7 @@ import (
 )
 
 // TestARepairedWorkerRejectsNoMore checks that repair waits for a rejecting request that has
-// already begun. Therefore that request cannot reject letters that are requeued after the repair.
+// already begun. Otherwise that request could reject letters that are requeued after the repair.
 func TestARepairedWorkerRejectsNoMore(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -39,7 +39,7 @@ func TestARepairedWorkerRejectsNoMore(t *testing.T) {
 		happened("repaired")
 		close(repaired)
 	}()
-	time.Sleep(20 * time.Millisecond) // a repair that did not wait would be done by now
+	time.Sleep(20 * time.Millisecond) // a repair that does not wait would be done by now
 	close(end)
 	<-repaired
 	if want := []string{"rejected", "repaired"}; !slices.Equal(order, want) {
