@@ -14,7 +14,7 @@ import (
 
 type whoamiCmd struct{ answerFlags }
 
-// Run prints the name and the grants of the user, as the server knows them.
+// Run prints the user's name and grants, as the server reports them.
 func (c whoamiCmd) Run(p *Program) error {
 	var me api.Me
 	if printed, err := c.fetch(p, http.MethodGet, "/me", nil, &me); printed || err != nil {
@@ -27,7 +27,7 @@ func (c whoamiCmd) Run(p *Program) error {
 	return nil
 }
 
-// grantWords describes a grant on one line.
+// grantWords returns a one-line description of a grant.
 func grantWords(g api.Grant) string {
 	text := g.Role
 	if g.Reveal {
@@ -50,7 +50,7 @@ func grantWords(g api.Grant) string {
 	return text
 }
 
-// grantFlags are the flags for the rights of a new user or token.
+// grantFlags are the command-line flags that set the rights of a new user or token.
 type grantFlags struct {
 	Role    string   `name:"role" required:"" help:"The role: viewer, reader, operator, editor or admin."`
 	Reveal  bool     `name:"reveal" help:"May see masked data."`
@@ -68,7 +68,7 @@ type tokenCmd struct {
 	Revoke tokenRevokeCmd `cmd:"" help:"Revoke a token of the API. Requests with it are refused from then on."`
 }
 
-// TokenFile accesses the tokens in a store file that no server has open.
+// TokenFile adds API tokens to a store file. No server may have that file open.
 type TokenFile interface {
 	Add(name string, g deadletter.Grant, expires time.Time) (secret string, err error)
 	io.Closer
@@ -82,7 +82,7 @@ type tokenAddCmd struct {
 	Store   string `name:"store" help:"If nobody can sign in as an admin: add the token to this store file while the server is stopped. No server is contacted."`
 }
 
-// Run adds a token. It prints only the secret on standard output, so that scripts can read it.
+// Run adds a token. On standard output it prints only the secret, so that scripts can read it.
 func (c tokenAddCmd) Run(p *Program) error {
 	var expires time.Time
 	if c.Expires != "" {
@@ -176,7 +176,7 @@ func (c userRemoveCmd) Run(p *Program) error {
 	return removeNamed(p, c.answerFlags, "/users/", "user", "removed", c.Name)
 }
 
-// removeNamed removes an object by its name, and reports that.
+// removeNamed deletes the object that has the given name. It then prints that the object is gone.
 func removeNamed(p *Program, f answerFlags, path, what, done, name string) error {
 	if err := f.call(p, http.MethodDelete, path+url.PathEscape(name), nil, nil); err != nil {
 		return err

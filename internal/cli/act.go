@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// actFlags are the flags that all commands acting on letters share.
+// actFlags are the flags that every command that acts on letters has.
 type actFlags struct {
 	answerFlags
 	IDs    []string `arg:"" name:"ids" optional:"" help:"Letter ids; - reads them from standard input, one per line."`
@@ -30,8 +30,8 @@ type actFlags struct {
 	TakeOver []string `name:"take-over" help:"Cancel the rest of these paused or stopped operations, for example O-77, and act on their letters."`
 }
 
-// paceFlags are the flags for the pace at which a requeue sends letters. If a flag is not set, the
-// server's default applies.
+// paceFlags are the flags that set how fast a requeue sends letters, and which letters it sends
+// first. The server's default applies to each flag that is not set.
 type paceFlags struct {
 	Rate       *float64      `name:"rate" help:"Letters per second (50)."`
 	Canary     *int          `name:"canary" help:"How many letters go first and are watched (10); 0 = none."`
@@ -44,12 +44,14 @@ type paceFlags struct {
 	Reset      bool          `name:"reset-attempts" help:"Start their retries again: a letter that comes back has all retries of its rule again."`
 }
 
-// restoredFlag includes letters that a plan would otherwise omit.
+// restoredFlag is the flag --include-restored. It includes letters that may have been sent after
+// the backup was made from which the store was restored.
 type restoredFlag struct {
 	Restored bool `name:"include-restored" help:"Include letters that may have been sent after the copy was made from which the store was restored. A query for doubt:restored includes them anyway."`
 }
 
-// holdFlag delays actions that cannot be undone.
+// holdFlag is the flag --hold. It sets how long an operation that cannot be undone waits before it
+// starts.
 type holdFlag struct {
 	Hold *api.Duration `name:"hold" help:"How long the operation waits before it starts, and can be undone (10s); 0s = start at once."`
 }
@@ -81,7 +83,8 @@ type (
 
 func (c lettersRequeueCmd) Run(p *Program) error { return c.act(p, deadletter.VerbRequeue, c.pace()) }
 
-// pace builds the part of a request that sets the pace of sending.
+// pace returns a request that contains only the values of the flags for pace, hold and restored
+// letters.
 func (c lettersRequeueCmd) pace() api.OperationRequest {
 	return api.OperationRequest{
 		Rate: c.Rate, Canary: c.Canary, CanaryWait: c.CanaryWait, StopAt: c.StopAt, MaxDepth: c.MaxDepth,
@@ -124,12 +127,12 @@ func (c lettersPurgeCmd) Run(p *Program) error {
 	return c.act(p, deadletter.VerbPurge, api.OperationRequest{Hold: c.Hold})
 }
 
-// askedFrom is the largest number of letters on which a destructive command may act without --yes
-// if there is no terminal on which to ask for confirmation.
+// askedFrom is a limit for destructive commands that are run without a terminal and without --yes.
+// Such a command may act on at most this many letters.
 const askedFrom = 100
 
-// act plans an action on the chosen letters, asks for confirmation and starts it. The request
-// contains the values that are specific to the verb.
+// act starts an operation on the chosen letters. Before that, it may show a plan and ask for
+// confirmation. The parameter "request" holds the values that only this verb needs.
 func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationRequest) error {
 	request.Action, request.Reason, request.TakeOver = verb, c.Reason, c.TakeOver
 	if err := c.choose(p, &request); err != nil {
@@ -162,7 +165,7 @@ func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationReq
 	return op.print(p.Stdout)
 }
 
-// choose sets the letters that a request applies to.
+// choose puts the letters that the command line selects into the request.
 func (c actFlags) choose(p *Program, request *api.OperationRequest) (err error) {
 	if request.Except, err = parsed(c.Except); err != nil {
 		return err
@@ -178,8 +181,8 @@ func (c actFlags) choose(p *Program, request *api.OperationRequest) (err error) 
 	return nil
 }
 
-// plan prints the effects that a request would have. If ask is true, it then asks whether to
-// continue, and limits the request to the letters that it showed.
+// plan asks the server for a dry run and prints its effects. If "ask" is true, it then asks the
+// user whether to continue, and limits the request to the letters that the dry run found.
 func (c actFlags) plan(p *Program, verb deadletter.Verb, request *api.OperationRequest, ask bool) (done bool, err error) {
 	request.DryRun = true
 	var raw json.RawMessage
@@ -194,7 +197,7 @@ func (c actFlags) plan(p *Program, verb deadletter.Verb, request *api.OperationR
 		return true, err
 	}
 	out := p.Stdout
-	if ask { // to stderr, because stdout may be a file that receives the final output
+	if ask { // on stderr, because the final output goes to stdout, which may be a file
 		out = p.Stderr
 	}
 	if err := shown.print(out, verb); err != nil || !ask {
@@ -236,7 +239,7 @@ func (c actFlags) ids(p *Program) ([]string, error) {
 	return parsed(texts)
 }
 
-// parsed checks letter ids before a request is sent.
+// parsed returns the letter ids unchanged. It returns an error if one of them is not a letter id.
 func parsed(ids []string) ([]string, error) {
 	for _, id := range ids {
 		if _, err := deadletter.ParseID(id); err != nil {
@@ -246,10 +249,10 @@ func parsed(ids []string) ([]string, error) {
 	return ids, nil
 }
 
-// plan is the response to a dry run, with methods that print it.
+// plan is the server's response to a dry run. It adds methods that print the response.
 type plan struct{ api.Plan }
 
-// going returns the number of letters that an operation would act on.
+// going returns the number of letters on which the operation would act.
 func (a plan) going() int {
 	if a.First > 0 {
 		return min(a.First, a.Eligible)
@@ -257,8 +260,8 @@ func (a plan) going() int {
 	return a.Eligible
 }
 
-// where returns the labels of the brokers that an operation would act on. It returns "" if none has
-// a label.
+// where returns a phrase that names the labels of the brokers on which the operation would act. It
+// returns "" if none of these brokers has a label.
 func (a plan) where() string {
 	var labels []string
 	for _, q := range a.Queues {
@@ -303,7 +306,8 @@ func (a plan) print(out io.Writer, verb deadletter.Verb) error {
 	return nil
 }
 
-// paceWords describes the pace at which the letters would be sent.
+// paceWords returns a sentence about how fast the letters would be sent, and how long the operation
+// can be undone.
 func (a plan) paceWords(verb deadletter.Verb) string {
 	var parts []string
 	if a.Pace.Hold > 0 && verb.Irreversible() {

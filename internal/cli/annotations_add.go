@@ -33,7 +33,7 @@ type annotationsAddCmd struct {
 	VHost      string `name:"vhost" help:"The vhost; the broker's if omitted."`
 }
 
-// annotatedWords describes the result of adding annotations.
+// annotatedWords returns a sentence that says how many annotations the server stored.
 func annotatedWords(r api.Annotated) string {
 	text := fmt.Sprintf("%d annotations stored", r.New)
 	if r.Again > 0 {

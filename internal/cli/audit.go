@@ -53,7 +53,7 @@ func (c auditListCmd) Run(p *Program) error {
 	})
 }
 
-// recorded formats a number from the audit. It returns ? if the number was not recorded.
+// recorded formats a number of an audit entry. It returns "?" if the entry has no such number.
 func recorded(n *int) string {
 	if n == nil {
 		return "?"
@@ -61,8 +61,8 @@ func recorded(n *int) string {
 	return strconv.Itoa(*n)
 }
 
-// shownTargets is the number of targets that a row of the table names. JSON and CSV include all
-// targets.
+// shownTargets is the number of targets that a row of the table names. JSON and CSV output names
+// all of them.
 const shownTargets = 3
 
 func targetWords(targets []api.Target) string {

@@ -16,14 +16,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// serverFlags select the server that a command talks to.
+// serverFlags are the flags that select the server to which a command talks.
 type serverFlags struct {
 	Server  string `name:"server" default:"${server}" help:"URL of the running dlo (DLO_SERVER names it too). DLO_TOKEN is the token that it needs."`
 	Context string `name:"context" help:"A server that dlo login has saved, with its token (DLO_CONTEXT names it too)."`
 }
 
-// defaultServer returns the URL in DLO_SERVER. If it is not set, defaultServer returns the URL of
-// the saved context in use, or else the URL of a server on this machine.
+// defaultServer returns the server's URL for a command line without --server. It uses DLO_SERVER
+// first, then the saved context in use, then DLO_LISTEN. If none of them is set, it returns the URL
+// of a server on this machine.
 func defaultServer(getenv func(string) string) string {
 	if v := getenv("DLO_SERVER"); v != "" {
 		return v
@@ -37,8 +38,8 @@ func defaultServer(getenv func(string) string) string {
 	return "http://127.0.0.1:8672"
 }
 
-// target returns the flags with the server that they select, and the server's token, or "" if no
-// token is known. A saved token goes only to the server with which it was saved.
+// target returns the flags with the URL of the selected server, and the token for that server. The
+// token is "" if none is known. A saved token is sent only to the server with which it was saved.
 func (f serverFlags) target(p *Program) (serverFlags, string, error) {
 	c, err := inUse(f.Context, p.Getenv)
 	if err != nil && (f.Context != "" || p.Getenv("DLO_TOKEN") == "") {
@@ -54,11 +55,11 @@ func (f serverFlags) target(p *Program) (serverFlags, string, error) {
 	return f, token, nil
 }
 
-// base returns the URL of the API.
+// base returns the URL below which the server's API is.
 func (f serverFlags) base() string { return strings.TrimSuffix(f.Server, "/") + "/api/v1" }
 
-// shown returns the server's address without user and password, for display. It also works if the
-// address is not a URL.
+// shown returns the server's address for display, without the user and the password. The address
+// need not be a valid URL.
 func (f serverFlags) shown() string {
 	scheme, rest, ok := strings.Cut(f.Server, "://")
 	if !ok {
@@ -73,13 +74,14 @@ func (f serverFlags) shown() string {
 	return strings.TrimSuffix(rest, "/")
 }
 
-// maxAnswer is the maximum number of bytes of a response that are read. A letter includes its
-// headers and its body in base64.
+// maxAnswer is the maximum number of bytes that are read of a response. The limit is high because
+// the response for a letter contains its headers, and its body in base64.
 const maxAnswer = 256 << 20
 
-// call sends a request with a JSON body and decodes the JSON response into the value that "into"
-// points to. The arguments "body" and "into" may be nil. Errors contain the server's message.
-// Errors with status 404 or 400 wrap the domain's errors.
+// call sends a request whose body is the JSON form of "body". It decodes the JSON response into the
+// value that "into" points to. Both "body" and "into" may be nil. An error contains the server's
+// message. An error for status 400 wraps deadletter.ErrInvalid, and one for status 404 wraps
+// deadletter.ErrNotFound.
 func (f serverFlags) call(p *Program, method, path string, body, into any, headers ...string) error {
 	var content io.Reader
 	if body != nil {
@@ -100,7 +102,7 @@ func (f serverFlags) call(p *Program, method, path string, body, into any, heade
 	return f.decode(answer, into)
 }
 
-// callAs works like call, but sends the given token.
+// callAs works like call, but sends the token that it is given.
 func (f serverFlags) callAs(p *Program, token, method, path string, body, into any) error {
 	as := *p
 	as.Getenv = func(name string) string {
@@ -115,7 +117,7 @@ func (f serverFlags) callAs(p *Program, token, method, path string, body, into a
 	return f.call(&as, method, path, body, into)
 }
 
-// decode decodes a JSON response.
+// decode decodes a JSON response into the value that "into" points to.
 func (f serverFlags) decode(answer io.Reader, into any) error {
 	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(into); err != nil {
 		return fmt.Errorf("the answer from %s cannot be read: %w", f.shown(), err)
@@ -123,9 +125,9 @@ func (f serverFlags) decode(answer io.Reader, into any) error {
 	return nil
 }
 
-// send sends a request and returns the response body, which the caller must close. Request and
-// response may have any length. A timeout of 0 means no timeout. The argument headers alternates
-// between names and values.
+// send sends a request and returns the body of the response, which the caller must close. Request
+// and response may have any length. If "timeout" is 0, there is no timeout. The parameter "headers"
+// contains a name, then its value, then the next name, and so on.
 func (f serverFlags) send(p *Program, timeout time.Duration, method, path string, content io.Reader, headers ...string) (io.ReadCloser, error) {
 	f, token, err := f.target(p)
 	if err != nil {
@@ -157,7 +159,7 @@ func (f serverFlags) send(p *Program, timeout time.Duration, method, path string
 	return answer.Body, nil
 }
 
-// silent returns the error for a server that does not respond.
+// silent returns the error to report when the server does not respond.
 func (f serverFlags) silent(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {
@@ -166,10 +168,10 @@ func (f serverFlags) silent(err error) error {
 	return fmt.Errorf("%w at %s: %w; check that it is running, and that --server names it", errSilent, f.shown(), err)
 }
 
-// errSilent means that no server responded.
+// errSilent is the error for a server that did not respond.
 var errSilent = errors.New("no dlo answers")
 
-// refusal converts problem+json to an error.
+// refusal returns an error with the message of a problem+json response.
 func refusal(answer *http.Response) error {
 	var problem api.Problem
 	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&problem); err != nil || problem.Title == "" {
@@ -188,8 +190,8 @@ func refusal(answer *http.Response) error {
 	return errors.New(text)
 }
 
-// misread is the error for a rules file in which the server found mistakes. It contains the name of
-// the file and the mistakes.
+// misread is the error for a rules file in which the server found mistakes. It holds the name of
+// the file and the list of mistakes.
 type misread struct {
 	name     string
 	mistakes []api.Mistake
@@ -208,8 +210,8 @@ func (m misread) Error() string {
 
 func (m misread) Unwrap() error { return deadletter.ErrInvalid }
 
-// refused is the error for a request that the server rejected as invalid, or that named an object
-// that does not exist. It contains the server's message.
+// refused is the error for a request that the server rejected. Either the request was invalid, or
+// it named an object that does not exist. The error contains the server's message.
 type refused struct {
 	text string
 	kind error

@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// command describes a command for completions and the manual.
+// command describes one command of dlo. Shell completion and the manual are written from it.
 type command struct {
-	path  string // such as "letters list"; "" = dlo itself
+	path  string // such as "letters list"; dlo itself has the path ""
 	help  string
 	usage string
 	subs  []command
@@ -19,7 +19,8 @@ type command struct {
 	flags []*kong.Flag
 }
 
-// tree builds the description of a command and its subcommands from the parser.
+// tree returns the description of a command and of all its subcommands. It reads them from the
+// parser's model.
 func tree(n *kong.Node, path string) command {
 	c := command{path: path, help: n.Help, usage: n.Summary(), args: n.Positional}
 	for _, f := range n.Flags {
@@ -35,7 +36,7 @@ func tree(n *kong.Node, path string) command {
 	return c
 }
 
-// each calls fn for a command and for all commands below it.
+// each calls fn for this command and for every command below it.
 func (c command) each(fn func(command)) {
 	fn(c)
 	for _, s := range c.subs {
@@ -45,7 +46,7 @@ func (c command) each(fn func(command)) {
 
 func (c command) name() string { return c.path[strings.LastIndexByte(c.path, ' ')+1:] }
 
-// values returns the values that a flag accepts; nil if it accepts any value.
+// values returns the values that a flag accepts. It returns nil if the flag accepts any value.
 func values(f *kong.Flag) []string {
 	if f.Enum == "" {
 		return nil
@@ -53,7 +54,7 @@ func values(f *kong.Flag) []string {
 	return slices.DeleteFunc(f.EnumSlice(), func(v string) bool { return v == "" })
 }
 
-// fieldWords returns the beginnings of query terms, such as "state:".
+// fieldWords returns the words with which a term of a query can begin, such as "state:".
 func fieldWords() []string {
 	var words []string
 	for _, h := range query.Help() {
@@ -66,7 +67,7 @@ func fieldWords() []string {
 	return words
 }
 
-// plainValues returns the values of a query field that need no quoting in a shell.
+// plainValues returns those values of a query field that a user can type in a shell without quotes.
 func plainValues(h query.FieldHelp) []string {
 	return slices.DeleteFunc(slices.Clone(h.Values), func(v string) bool { return strings.ContainsAny(v, "<>=*\"'$&|; ") })
 }

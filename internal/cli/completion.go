@@ -28,8 +28,8 @@ func (c completionCmd) Run(p *Program, parser *kong.Kong) error {
 	return err
 }
 
-// wordsOf returns the part of the completion script that bash and zsh share: stateless shell
-// functions that print words.
+// wordsOf returns the part of the completion script that bash and zsh share. It consists of shell
+// functions that print lists of words and keep no state.
 func wordsOf(root command) string {
 	var commands, flags, words, fields strings.Builder
 	root.each(func(c command) {
@@ -61,7 +61,7 @@ func wordsOf(root command) string {
 	return text + fmt.Sprintf("_dlo_fields=%s\n", quoted(strings.Join(fieldWords(), " ")))
 }
 
-// quoted quotes a word for a shell.
+// quoted returns a word in quotes for a shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 const bashCompletion = `
@@ -132,7 +132,8 @@ else
 fi
 `
 
-// fishCompletion returns fish's completion script: one line for each command, flag and query field.
+// fishCompletion returns the completion script for fish. The script has one line for each command,
+// each flag and each query field.
 func fishCompletion(root command) string {
 	var paths []string
 	var b strings.Builder

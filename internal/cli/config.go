@@ -60,7 +60,7 @@ func (c configCheckCmd) Run(p *Program) error {
 	return nil
 }
 
-// askBrokers asks each broker what it permits dlo to do, and prints the results.
+// askBrokers asks each broker what it permits dlo to do, and prints the answers.
 func askBrokers(p *Program, cfg config.Config) error {
 	list, err := p.Ask(p.Ctx, cfg)
 	if err != nil {
@@ -100,9 +100,10 @@ func (c configCheckCmd) queues(p *Program) ([]api.Queue, error) {
 	return answer.Queues, err
 }
 
-// unknownQueues returns a warning for each queue pattern in a rule that matches no known queue, in
-// the order of the rules. If a rule names a broker or a vhost, the pattern is compared only with
-// queues of that broker or vhost. A broker's former names also match.
+// unknownQueues checks the queue patterns of the rules against the queues that the server knows. It
+// returns a warning for each pattern that no queue matches, in the order of the rules. If a rule
+// names a broker or a vhost, only queues of that broker or vhost count. A rule may also use a
+// former name of a broker.
 func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue) []string {
 	var warnings []string
 	for _, r := range list {
@@ -119,9 +120,9 @@ func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue
 	return warnings
 }
 
-// leftBehind returns a warning for each broker that still has letters on the server but is not
-// configured any more, neither under its current name nor under a former one. Nobody would send
-// these letters.
+// leftBehind returns a warning for each broker that is missing from the configuration although the
+// server has letters of it that are scheduled, dead or held. dlo would never send these letters. A
+// broker is not missing if the configuration lists its name as a former name.
 func leftBehind(brokers []config.Broker, known []api.Queue) []string {
 	letters, order := map[string]int{}, []string{}
 	for _, q := range known {

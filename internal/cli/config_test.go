@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// configCheck runs dlo config check on a configuration text.
+// configCheck runs `dlo config check` on a configuration with the given text.
 func configCheck(t *testing.T, text string, args ...string) (code int, out, errs string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -23,8 +23,8 @@ func configCheck(t *testing.T, text string, args ...string) (code int, out, errs
 	return code, stdout.String(), strings.ReplaceAll(stderr.String(), path, "dlo.yaml")
 }
 
-// TestConfigCheckReadsTheFileThatIsNamed checks that an argument, --config and the environment can
-// each name the file.
+// TestConfigCheckReadsTheFileThatIsNamed checks the three ways to name the configuration file: an
+// argument, --config and the environment.
 func TestConfigCheckReadsTheFileThatIsNamed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -101,8 +101,8 @@ func TestConfigCheckWarnsOfQueuesThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestConfigCheckNamesLettersThatAreLeftBehind checks that a renamed broker is noticed before dlo
-// starts with the new configuration.
+// TestConfigCheckNamesLettersThatAreLeftBehind checks the warning for a broker that was renamed in
+// the configuration while the server still has letters under its old name.
 func TestConfigCheckNamesLettersThatAreLeftBehind(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

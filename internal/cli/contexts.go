@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// savedContexts are the servers that dlo login has saved, each with its token. Only the owner of
-// the file may read it.
+// savedContexts is the content of the file in which `dlo login` saves servers, each with its token.
+// Only the owner may have access to this file.
 type savedContexts struct {
-	Current  string         `json:"current"` // name of the context in use; "" = none
+	Current  string         `json:"current"` // name of the context in use; "" if there is none
 	Contexts []savedContext `json:"contexts"`
 }
 
@@ -24,8 +24,9 @@ type savedContext struct {
 	Token  string `json:"token"`
 }
 
-// contextsFile returns the path of the file. It is below XDG_CONFIG_HOME, or below .config in the
-// home directory. It returns "" if there is neither.
+// contextsFile returns the path of the file with the saved contexts. The file is below
+// XDG_CONFIG_HOME, or else below .config in the home directory. The path is "" if neither directory
+// is known.
 func contextsFile(getenv func(string) string) string {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "dlo", "contexts.json")
@@ -36,8 +37,8 @@ func contextsFile(getenv func(string) string) string {
 	return ""
 }
 
-// readContexts reads the file. A file that does not exist has no contexts. A file that others can
-// read is refused.
+// readContexts reads the saved contexts from their file. If the file does not exist, there are no
+// contexts. If other users have access to the file, readContexts returns an error.
 func readContexts(getenv func(string) string) (savedContexts, error) {
 	var s savedContexts
 	path := contextsFile(getenv)
@@ -60,7 +61,7 @@ func readContexts(getenv func(string) string) (savedContexts, error) {
 	return s, nil
 }
 
-// write replaces the file.
+// write replaces the file with the saved contexts.
 func (s savedContexts) write(getenv func(string) string) error {
 	path := contextsFile(getenv)
 	if path == "" {
@@ -73,7 +74,7 @@ func (s savedContexts) write(getenv func(string) string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "contexts-*") // with mode 0600
+	f, err := os.CreateTemp(filepath.Dir(path), "contexts-*") // the new file has mode 0600
 	if err != nil {
 		return err
 	}
@@ -92,8 +93,8 @@ func (s *savedContexts) find(name string) *savedContext {
 	return nil
 }
 
-// inUse returns the context that a command uses. --context takes precedence over DLO_CONTEXT, and
-// DLO_CONTEXT over the current context. inUse returns nil if none is chosen.
+// inUse returns the context that a command uses. It is the one that --context names, or else the
+// one that DLO_CONTEXT names, or else the current one. inUse returns nil if there is none.
 func inUse(named string, getenv func(string) string) (*savedContext, error) {
 	s, err := readContexts(getenv)
 	if err != nil {
@@ -113,6 +114,6 @@ func inUse(named string, getenv func(string) string) (*savedContext, error) {
 	return c, nil
 }
 
-// sameServer reports whether two URLs name the same server. It keeps a token from going to another
-// server.
+// sameServer reports whether two URLs are equal apart from a slash at the end. A token is sent only
+// to the server with which it was saved, and this function decides that.
 func sameServer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }

@@ -12,13 +12,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/api"
 )
 
-// TestContexts checks how servers and tokens are saved and chosen, and that a token goes only to
-// its own server.
+// TestContexts checks how servers and their tokens are saved and chosen. A token must be sent only
+// to the server with which it was saved.
 func TestContexts(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	env := map[string]string{"HOME": home}
-	var got []string // tokens that servers received
+	var got []string // requests that the servers received: name of the server, then the token
 	serve := func(name, token string) *httptest.Server {
 		s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			sent := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -18,7 +18,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// queryFlag selects letters.
+// queryFlag is the flag --query, which selects letters.
 type queryFlag struct {
 	Query string `name:"query" short:"q" default:"" help:"Which letters, for example 'state:dead queue:sms,email'; without it, all letters. See docs/query.md."`
 }
@@ -97,13 +97,13 @@ func (c lettersBodyCmd) Run(p *Program) error {
 	return writeTo(p, c.Out, func(out io.Writer) error { return copied(out, answer) })
 }
 
-// writeTo creates the file with the given name and passes it to the function write. If name is
-// empty, it passes standard output instead. A file that could not be written completely is removed.
+// writeTo creates a file that has the given name, and calls "write" with that file. If the name is
+// empty, it calls "write" with standard output instead. It deletes the file if an error occurs.
 func writeTo(p *Program, name string, write func(io.Writer) error) error {
 	if name == "" {
 		return write(p.Stdout)
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // only the user may read letters
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // only the user may read it, because it contains letters
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type groupsListCmd struct {
 func (c groupsListCmd) Run(p *Program) error {
 	order := c.Order
 	if order == string(deadletter.ByUrgency) {
-		order = "" // the default order: resolved groups are sorted by when they were resolved
+		order = "" // the server's default: by urgency, or for resolved groups by when they were resolved
 	}
 	list := listing[api.Group]{
 		path: "/groups", key: "groups", limit: c.Limit, values: url.Values{"q": {c.Query}, "tab": {c.Tab}, "order": {order}},
@@ -111,13 +111,13 @@ func (c groupsShowCmd) Run(p *Program) error {
 	return table(p.Stdout, []string{"FIELD", "VALUE"}, rows)
 }
 
-// groupsFlags select groups.
+// groupsFlags are the arguments and flags that select groups.
 type groupsFlags struct {
 	answerFlags
 	IDs []string `arg:"" name:"groups" help:"The groups, for example G-418 G-397."`
 }
 
-// decisionWords describes a decision and how to undo it.
+// decisionWords returns a sentence that describes a decision and names the command that undoes it.
 func decisionWords(d api.Decision) string {
 	text := strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " ")+" "+d.Detail) + fmt.Sprintf("; dlo groups undo %d undoes it", d.ID)
 	for _, s := range d.Skipped {
@@ -133,7 +133,7 @@ func (c groupsFlags) decide(p *Program, change api.Change) error {
 	return add(p, c.answerFlags, "/groups/decisions", api.GroupsChange{Change: change, Groups: c.IDs}, decisionWords)
 }
 
-// parsedGroups parses group names.
+// parsedGroups parses a list of group names, such as G-418.
 func parsedGroups(names []string) ([]deadletter.GroupID, error) {
 	var ids []deadletter.GroupID
 	for _, name := range names {
@@ -154,8 +154,7 @@ type groupActFlags struct {
 	Watch  bool   `name:"watch" help:"Wait until the verdict on every letter is known, and print it."`
 }
 
-// letters returns the flags that select the dead and held letters of the groups for the same
-// action.
+// letters returns flags that select every dead or held letter of the groups.
 func (c groupActFlags) letters() (actFlags, error) {
 	ids, err := parsedGroups(c.IDs)
 	names := make([]string, len(ids))

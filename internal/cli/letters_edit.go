@@ -44,7 +44,7 @@ func (c lettersEditCmd) Run(p *Program) error {
 	return c.one(p)
 }
 
-// one edits a single letter.
+// one edits the one letter whose id is on the command line.
 func (c lettersEditCmd) one(p *Program) error {
 	if c.Query != nil || len(c.IDs) != 1 {
 		return fmt.Errorf("%w: --json, --body, --header and --property edit one letter: give its id; --patch edits many", errUsage)
@@ -118,8 +118,9 @@ func printEdited(out io.Writer, a *api.Edited) {
 	}
 }
 
-// given returns the text that a flag specifies. Text that begins with @ names a file that contains
-// the text; @- is standard input.
+// given returns the text that the value of a flag stands for. If the value begins with @, the rest
+// is the name of a file that contains the text. The value @- stands for standard input. Any other
+// value is the text itself.
 func given(p *Program, text string) ([]byte, error) {
 	name, is := strings.CutPrefix(text, "@")
 	switch {

@@ -9,15 +9,15 @@ import (
 	"strconv"
 )
 
-// listing prints a list from the API, page by page.
+// listing is a list of the API that a command prints. It is read page by page.
 type listing[T any] struct {
 	path   string
-	key    string // JSON key of the list in a response
+	key    string // JSON key of the list in the response
 	values url.Values
-	limit  int  // maximum number of rows; 0 = all
-	whole  bool // the response is not paged
+	limit  int  // maximum number of rows; 0 means no limit
+	whole  bool // true if the API returns the whole list in one response, without pages
 	head   []string
-	none   string // printed if the list is empty
+	none   string // text to print if the list is empty
 }
 
 const apiPage = 500
@@ -50,7 +50,7 @@ func (l listing[T]) run(p *Program, f answerFlags, row func(T) []string) error {
 			return fmt.Errorf("the answer from %s cannot be read: %w", f.shown(), err)
 		}
 		left -= len(rows)
-		if f.Output == "jsonl" { // printed page by page, because the list may be long
+		if f.Output == "jsonl" { // each page at once, because the list may be long
 			if err := printLines(p.Stdout, rows); err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ func (l listing[T]) run(p *Program, f answerFlags, row func(T) []string) error {
 			raw = append(raw, rows...)
 		}
 		next = ""
-		json.Unmarshal(answer["next"], &next) // absent in responses without pages
+		json.Unmarshal(answer["next"], &next) // a response without pages has no "next"
 		if next == "" || l.limit > 0 && left <= 0 {
 			break
 		}

@@ -22,7 +22,8 @@ type loginCmd struct {
 	Name string `name:"name" help:"The name of the context; by default the host of the URL."`
 }
 
-// Run asks for a token, checks it, and saves it together with the server as the current context.
+// Run asks for a token and checks it at the server. It then saves the server and the token as the
+// current context.
 func (c loginCmd) Run(p *Program) error {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" {
@@ -52,7 +53,8 @@ func (c loginCmd) Run(p *Program) error {
 	return err
 }
 
-// readToken reads a token from standard input. A terminal does not show it.
+// readToken reads a token from standard input. If standard input is a terminal, the token is not
+// shown while the user types it.
 func readToken(p *Program) (string, error) {
 	fmt.Fprint(p.Stderr, "Token, as dlo token add prints it: ")
 	var text string
@@ -85,7 +87,7 @@ type contextCmd struct {
 
 type contextListCmd struct{}
 
-// Run prints a line for each context. A star marks the context in use.
+// Run prints one line for each saved context. A star marks the current one.
 func (contextListCmd) Run(p *Program) error {
 	saved, err := readContexts(p.Getenv)
 	if err != nil {
@@ -109,7 +111,7 @@ type contextUseCmd struct {
 	Name string `arg:"" name:"name" help:"The name of the context."`
 }
 
-// Run sets the current context.
+// Run makes the named context the current one.
 func (c contextUseCmd) Run(p *Program) error {
 	return changeContexts(p, c.Name, func(s *savedContexts) { s.Current = c.Name }, "is in use")
 }
@@ -118,7 +120,7 @@ type contextRemoveCmd struct {
 	Name string `arg:"" name:"name" help:"The name of the context."`
 }
 
-// Run forgets a context.
+// Run deletes the named context from the saved ones.
 func (c contextRemoveCmd) Run(p *Program) error {
 	return changeContexts(p, c.Name, func(s *savedContexts) {
 		s.Contexts = slices.DeleteFunc(s.Contexts, func(one savedContext) bool { return one.Name == c.Name })

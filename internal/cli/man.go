@@ -12,7 +12,7 @@ import (
 
 type manCmd struct{}
 
-// exitCodes lists the exit codes and their meanings.
+// exitCodes lists the exit codes for the manual, each with its meaning.
 var exitCodes = []struct{ code, what string }{
 	{"0", "done"},
 	{"1", "failed, or no letter was changed"},
@@ -21,7 +21,7 @@ var exitCodes = []struct{ code, what string }{
 	{"4", "another dlo holds the store"},
 }
 
-// Run writes the manual. To read it: dlo man | man -l -
+// Run writes the manual page. The command `dlo man | man -l -` shows it.
 func (manCmd) Run(p *Program, parser *kong.Kong) error {
 	root := tree(parser.Model.Node, "")
 	var b strings.Builder
@@ -83,7 +83,7 @@ func defaultWords(f *kong.Flag) string {
 	return " Default: " + f.Default + "."
 }
 
-// line formats a line of text for troff.
+// line returns the text as one line of troff input.
 func line(text string) string {
 	text = troff(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
@@ -92,7 +92,7 @@ func line(text string) string {
 	return text + "\n"
 }
 
-// troff escapes characters that are special in troff.
+// troff escapes the characters that have a special meaning in troff.
 func troff(text string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ", `"`, `\(dq`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`).Replace(text)
 }

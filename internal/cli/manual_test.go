@@ -10,10 +10,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// serverCommand matches a command of the program that opens the store or a broker.
+// serverCommand matches the declaration of a command that opens the store or a broker itself. Such
+// commands are declared in cmd/dlo/main.go.
 var serverCommand = regexp.MustCompile(`(\w+)\s+server\.\w+\s+.cmd:"" help:"([^"]*)"`)
 
-// TestTheManualHasEveryCommand checks that the tables in docs/cli.md match the program.
+// TestTheManualHasEveryCommand checks that the table of commands in docs/cli.md matches the
+// program.
 func TestTheManualHasEveryCommand(t *testing.T) {
 	t.Parallel()
 	const path, begin, end = "../../docs/cli.md", "<!-- commands: go test ./internal/cli -update -->\n", "<!-- end of commands -->"

@@ -25,10 +25,10 @@ type operationsCmd struct {
 	Rate   operationsRateCmd   `cmd:"" help:"Change how fast an operation sends."`
 }
 
-// operation is an api.Operation with methods that print it.
+// operation is an api.Operation. It adds methods that print the operation.
 type operation struct{ api.Operation }
 
-// count returns the number of letters with any of the given results.
+// count returns how many letters have one of the given results.
 func (o operation) count(results ...deadletter.Result) int {
 	return countOf(o.Counts, results...)
 }
@@ -41,7 +41,7 @@ func countOf(counts map[string]int, results ...deadletter.Result) int {
 	return n
 }
 
-// words describes an operation's state and results.
+// words returns a description of the operation's state and of its results so far.
 func (o operation) words() string {
 	state := string(o.State)
 	if o.State == deadletter.OperationRunning {
@@ -66,14 +66,14 @@ func (o operation) words() string {
 	return deadletter.Visible(strings.Join(parts, ", "))
 }
 
-// print prints one line: the action, the number of letters and the results.
+// print prints one line with the action, the number of letters, the state and the results.
 func (o operation) print(out io.Writer) error {
 	_, err := fmt.Fprintf(out, "%s: %s of %d letters, %s\n", o.ID, o.Action, o.Total, o.words())
 	return err
 }
 
-// outcome returns an error if the operation stopped or if any letter has not gone well so far.
-// Otherwise it returns nil.
+// outcome returns an error if the operation stopped automatically, or if at least one of its
+// letters was skipped, failed, came back, is in doubt or was cancelled. Otherwise it returns nil.
 func (o operation) outcome(server string) error {
 	at := fmt.Sprintf("see %s/operations/%s", server, o.ID)
 	left := o.count(deadletter.ResultSkipped, deadletter.ResultFailed, deadletter.ResultReturned, deadletter.ResultInDoubt, deadletter.ResultCancelled)
@@ -89,8 +89,8 @@ func (o operation) outcome(server string) error {
 	return nil
 }
 
-// over reports whether the command can stop watching an operation. This is also the case for a
-// stopped operation, which waits for a person.
+// over reports whether the command can stop watching the operation. A stopped operation also counts
+// as over, because a person must decide how it continues.
 func (o operation) over() bool {
 	switch o.State {
 	case deadletter.OperationDone, deadletter.OperationStopped:
@@ -103,10 +103,11 @@ func (o operation) over() bool {
 
 const (
 	watchEvery = 500 * time.Millisecond
-	watchBlind = 2 * time.Minute // how long a watch goes on without a response, because operations survive a restart of dlo
+	watchBlind = 2 * time.Minute // how long to keep watching while the server does not respond; operations survive a restart of dlo
 )
 
-// watch polls an operation until the verdict on every letter is known, and prints the result.
+// watch asks the server for the state of an operation until the operation is over. It then prints
+// the result.
 func (f answerFlags) watch(p *Program, id string) error {
 	progress := newProgress(p.Stderr)
 	seen := time.Now()
@@ -169,7 +170,7 @@ type operationsShowCmd struct {
 	Limit  int    `name:"limit" short:"n" default:"50" help:"How many letters at most."`
 }
 
-// operationArg is the argument that names an operation.
+// operationArg is the argument that names an operation, such as O-77.
 type operationArg struct {
 	ID string `arg:"" name:"operation" help:"The operation, for example O-77."`
 }
@@ -274,7 +275,7 @@ func (c operationsWatchCmd) Run(p *Program) error {
 	return c.watch(p, id.String())
 }
 
-// steerFlags are the flags that all commands for steering an operation share.
+// steerFlags are the flags of every command that steers an operation.
 type steerFlags struct {
 	answerFlags
 	operationArg

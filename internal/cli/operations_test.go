@@ -42,7 +42,8 @@ func TestHowAnOperationEnds(t *testing.T) {
 	}
 }
 
-// TestNoServerAnswers checks that the error names the address that was tried.
+// TestNoServerAnswers checks the error for a server that does not respond. An address that is not a
+// URL must be a usage error.
 func TestNoServerAnswers(t *testing.T) {
 	t.Parallel()
 	var out, errs strings.Builder
@@ -68,7 +69,7 @@ func TestProgressOffATerminalIsLines(t *testing.T) {
 	}
 }
 
-// TestNoErrorShowsAPassword checks that no error shows the password in the server's address.
+// TestNoErrorShowsAPassword checks that no error contains the password in the server's address.
 func TestNoErrorShowsAPassword(t *testing.T) {
 	t.Parallel()
 	garbled := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "no JSON") }))

@@ -16,14 +16,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// answerFlags select the server that a command talks to and the output format.
+// answerFlags are the flags that select the server and the output format.
 type answerFlags struct {
 	serverFlags
 	Output string `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
 }
 
 // fetch calls the server and decodes the response into the value that "into" points to. If --output
-// requests JSON, fetch prints the response instead and returns true as "printed".
+// asks for JSON, fetch prints the response instead, and the result "printed" is true.
 func (f answerFlags) fetch(p *Program, method, path string, body, into any, headers ...string) (printed bool, err error) {
 	var raw json.RawMessage
 	if err := f.call(p, method, path, body, &raw, headers...); err != nil {
@@ -35,14 +35,14 @@ func (f answerFlags) fetch(p *Program, method, path string, body, into any, head
 	return false, json.Unmarshal(raw, into)
 }
 
-// fact prints a name and its value, unless the value is empty.
+// fact prints a line with a name and its value. It prints nothing if the value is empty.
 func fact(out io.Writer, name, value string) {
 	if value != "" {
 		fmt.Fprintf(out, "%-10s %s\n", name, deadletter.Visible(value))
 	}
 }
 
-// opened opens a file for reading. The name - means standard input.
+// opened opens a file for reading. The name "-" stands for standard input.
 func opened(p *Program, name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(p.Stdin), nil
@@ -50,7 +50,7 @@ func opened(p *Program, name string) (io.ReadCloser, error) {
 	return os.Open(name)
 }
 
-// agreed asks on the terminal. It returns an error unless the answer is yes.
+// agreed asks a question on the terminal. It returns an error unless the user answers yes.
 func agreed(p *Program, question string) error {
 	fmt.Fprint(p.Stderr, question, "? [y/N] ")
 	answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
@@ -60,8 +60,8 @@ func agreed(p *Program, question string) error {
 	return nil
 }
 
-// table prints rows under a header. Cells are made safe for a terminal, because letters may be
-// hostile.
+// table prints a header and rows. It makes each cell safe for a terminal, because a letter may
+// contain control characters.
 func table(out io.Writer, head []string, rows [][]string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(head, "\t"))
@@ -88,7 +88,7 @@ func printJSON(out io.Writer, v any, indent bool) error {
 	return err
 }
 
-// printLines prints each value of a response on its own line, as received.
+// printLines prints each JSON value of a response on its own line.
 func printLines(out io.Writer, values []json.RawMessage) error {
 	for _, v := range values {
 		if err := printJSON(out, v, false); err != nil {
@@ -98,7 +98,7 @@ func printLines(out io.Writer, values []json.RawMessage) error {
 	return nil
 }
 
-// ago formats a time relative to now.
+// ago returns the time "at" relative to the time "now", such as "5 min ago".
 func ago(at api.Time, now time.Time) string {
 	switch d := now.Sub(at.Time); {
 	case d < 0:
@@ -132,6 +132,6 @@ func terminal(stream any) bool {
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return false
 	}
-	null, err := os.Stat(os.DevNull) // also a character device, but not a terminal
+	null, err := os.Stat(os.DevNull) // the null device is a character device too, but not a terminal
 	return err != nil || !os.SameFile(info, null)
 }

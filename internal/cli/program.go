@@ -1,5 +1,6 @@
-// Package cli is dlo's command line, except for the server. Most commands talk to a running server
-// over its API; a few need no server. The package does not depend on a store or a broker.
+// Package cli is dlo's command line, without the server. Most commands talk to a running server
+// over its API, and a few need no server. The package depends neither on the store nor on the
+// client for brokers.
 package cli
 
 import (
@@ -15,7 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Program holds the values and functions that every command can use.
+// Program holds what every command needs: the streams, the environment and functions of other
+// packages.
 type Program struct {
 	Ctx     context.Context
 	Getenv  func(string) string
@@ -23,20 +25,21 @@ type Program struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Version string
-	Check   func(config.Config) error                                               // reports errors of the server's parts in a valid configuration; nil skips the check
-	Ask     func(context.Context, config.Config) ([]deadletter.BrokerStatus, error) // reports what each broker of a configuration permits dlo to do
-	// Look reads vhosts of a broker through the management API at a URL. If vhosts is empty, it
-	// reads all.
+	Check   func(config.Config) error                                               // reports errors that only the server's parts find in a valid configuration; nil skips this check
+	Ask     func(context.Context, config.Config) ([]deadletter.BrokerStatus, error) // reports what each broker in the configuration permits dlo to do
+	// Look reads vhosts of a broker. The parameter "management" is the URL of its management API. If
+	// "vhosts" is empty, Look reads all vhosts.
 	Look func(ctx context.Context, management string, vhosts []string) ([]topology.Snapshot, error)
-	// Dropped returns how many rejected messages a node has dropped since it started. The argument
-	// metrics is the URL of the node's metrics. "" means the usual URL for a node with this
-	// management API.
+	// Dropped returns how many rejected messages a node has dropped since it started. The parameter
+	// "metrics" is the URL of the node's metrics. If it is "", Dropped uses the usual URL for a node
+	// that has this management API.
 	Dropped func(ctx context.Context, management, metrics string) (int64, error)
-	// Tokens opens the tokens in a store file that no server has open.
+	// Tokens opens a store file to add API tokens to it. No server may have that file open.
 	Tokens func(ctx context.Context, store string) (TokenFile, error)
 }
 
-// Commands are the commands that do not run the server. Most of them talk to a running server.
+// Commands are all commands except those that open the store or a broker. Most of them talk to a
+// running server.
 type Commands struct {
 	Letters     lettersCmd     `cmd:"" help:"Find, show and act on the letters of a running server."`
 	Operations  operationsCmd  `cmd:"" help:"Show what was done to letters, and steer operations in progress."`
@@ -63,20 +66,20 @@ type Commands struct {
 	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
 
-// errUsage means that the command line is wrong.
+// errUsage is the error for a wrong command line.
 var errUsage = errors.New("usage")
 
-// errPartly means that only some of the work was done.
+// errPartly is the error for a command that did only a part of its work.
 var errPartly = errors.New("partly done")
 
-// Run runs one command. The argument "commands" points to a struct of kong commands that embeds
-// Commands. The other commands of that struct may take further parameters besides a
-// context.Context. The values of these parameters are in "further".
+// Run runs the command that the arguments name. The parameter "commands" points to a struct that
+// embeds Commands and may declare other commands for kong. The Run methods of these other commands
+// may have parameters besides a context.Context. Their values are in "further".
 func Run(p Program, commands any, args []string, further ...any) error {
 	exited := false
 	command, err := Parse(p, commands, args, kong.Exit(func(int) { exited = true }))
 	if exited {
-		return nil // --help was printed
+		return nil // kong printed the help text
 	}
 	if err != nil {
 		return err
@@ -84,7 +87,7 @@ func Run(p Program, commands any, args []string, further ...any) error {
 	return command.Run(append(further, &p)...)
 }
 
-// Parse reads a command line without running it.
+// Parse parses a command line without running it.
 func Parse(p Program, commands any, args []string, options ...kong.Option) (*kong.Context, error) {
 	parser, err := newParser(commands, p, options...)
 	if err != nil {
@@ -97,8 +100,9 @@ func Parse(p Program, commands any, args []string, options ...kong.Option) (*kon
 	return command, nil
 }
 
-// arguments joins the query flag with a query that begins with a minus, as in -q '-queue:sms'. The
-// parser would otherwise take the query for a flag.
+// arguments prepares the command line for the parser. A query may begin with a minus, as in -q
+// '-queue:sms', and the parser would take such a query for a flag. arguments joins it with its flag
+// to --query=-queue:sms.
 func arguments(args []string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {
@@ -112,7 +116,7 @@ func arguments(args []string) []string {
 	return out
 }
 
-// newParser returns the command-line parser.
+// newParser returns the parser for the command line.
 func newParser(commands any, p Program, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(commands, append([]kong.Option{
 		kong.Name("dlo"), kong.Description("Dead Letter Office takes over every message that a RabbitMQ consumer gave up on."), kong.Writers(p.Stdout, p.Stderr), kong.UsageOnError(),
@@ -122,16 +126,17 @@ func newParser(commands any, p Program, options ...kong.Option) (*kong.Kong, err
 	}, options...)...)
 }
 
-// These are the exit codes. An error with an ExitCode method supplies its own.
+// These are the exit codes. If an error has an ExitCode method, that method returns the exit code.
 const (
 	ExitFailed = 1
 	ExitUsage  = 2
 	exitPartly = 3
-	// The exit code 4 is for a store that another dlo holds.
+	// Exit code 4 means that another dlo has the store open. It is not declared here.
 	exitFindings = 5
 )
 
-// ExitCode prints an error and returns its exit code.
+// ExitCode prints an error and returns the exit code for it. For nil it prints nothing and returns
+// 0.
 func ExitCode(err error, stderr io.Writer) int {
 	if err == nil {
 		return 0
@@ -144,7 +149,7 @@ func ExitCode(err error, stderr io.Writer) int {
 		return ExitUsage
 	case errors.Is(err, errPartly):
 		return exitPartly
-	case errors.As(err, &own): // after errUsage, because the parser's errors have their own exit code
+	case errors.As(err, &own): // after errUsage, because the parser's errors have an ExitCode method too
 		return own.ExitCode()
 	}
 	return ExitFailed

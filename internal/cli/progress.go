@@ -8,21 +8,21 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// progress shows the progress of an operation. On a terminal it redraws a bar. Otherwise it prints
-// a line for each change worth reporting.
+// progress shows how far an operation has progressed. On a terminal it redraws a bar. Otherwise it
+// prints a line for each change of state and for each further tenth of the letters.
 type progress struct {
 	out   io.Writer
 	bar   bool
-	width int    // width of the text on the bar's line
-	last  string // phase and state last printed
-	tenth int    // tenth of the letters that was last printed
+	width int    // length of the text that the bar's line shows now
+	last  string // state, phase and reason that were printed last
+	tenth int    // tenth of the letters that was printed last
 }
 
 func newProgress(out io.Writer) *progress { return &progress{out: out, bar: terminal(out), tenth: -1} }
 
 const (
 	barWidth  = 24
-	lineWidth = 76 // columns, without the ellipsis; a longer line would wrap, and a wrapped line cannot be overwritten
+	lineWidth = 76 // in columns, without the ellipsis; a longer line could wrap, and a wrapped line cannot be redrawn
 )
 
 func (g *progress) show(o operation) {
@@ -46,7 +46,7 @@ func (g *progress) show(o operation) {
 	g.width = len(line)
 }
 
-// end moves the cursor to the line after the bar.
+// end moves the cursor to the line below the bar.
 func (g *progress) end() {
 	if g.bar && g.width > 0 {
 		fmt.Fprintln(g.out)

@@ -21,7 +21,7 @@ type queuesCmd struct {
 	Stop   queuesStopCmd   `cmd:"" help:"Stop a drain; the rest stays in its queue."`
 }
 
-// drainWords describes how far a drain has progressed.
+// drainWords returns a description of a drain's state and of how many letters it has taken.
 func drainWords(d api.Drain) string {
 	text := fmt.Sprintf("%s: %s, %d letters taken out of %s", d.ID, d.State, d.Taken, d.Queue)
 	if d.Why != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// retriesWords describes in one line why automatic retries are held back.
+// retriesWords returns one line that says why automatic retries are held back.
 func retriesWords(r api.Retries, now time.Time) string {
 	text := r.State
 	if r.State == string(deadletter.GuardPaused) {
@@ -29,8 +29,8 @@ func retriesWords(r api.Retries, now time.Time) string {
 	return text
 }
 
-// queueRetries describes why a queue's automatic retries are held back. The reason of the queue
-// takes precedence over the reason of its broker.
+// queueRetries returns one line that says why the automatic retries of a queue are held back. If
+// the queue itself has a reason, it takes precedence over the reason of the broker.
 func queueRetries(q api.Queue, now time.Time) string {
 	if q.Away != "" && q.Retries.By == "" && q.Retries.Since.IsZero() {
 		return q.Away
@@ -38,7 +38,7 @@ func queueRetries(q api.Queue, now time.Time) string {
 	return retriesWords(q.Retries, now)
 }
 
-// told formats a number that a broker reported for a queue.
+// told formats a number that a broker reported for a queue. It returns "unknown" for nil.
 func told(n *int) string {
 	if n == nil {
 		return "unknown"

@@ -9,12 +9,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// revealFlag requests masked values in plain text.
+// revealFlag is the flag --reveal. It asks the server for masked values in plain text.
 type revealFlag struct {
 	Reveal bool `name:"reveal" help:"Include masked values. This needs the right to reveal, and is recorded in the audit log."`
 }
 
-// query returns the query string of a request.
+// query returns the query string that the flag adds to a request.
 func (f revealFlag) query() string {
 	if f.Reveal {
 		return "?reveal=1"

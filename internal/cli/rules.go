@@ -53,7 +53,8 @@ func (c rulesListCmd) Run(p *Program) error {
 	return printRules(p.Stdout, append(answer.Rules, answer.Default))
 }
 
-// printRuleLines prints the rules of a response as received. The last one is the default.
+// printRuleLines prints each rule of a response as a line of JSON. The last line is the default
+// rule.
 func printRuleLines(out io.Writer, answer json.RawMessage) error {
 	var parts struct {
 		Rules   []json.RawMessage `json:"rules"`
@@ -65,7 +66,7 @@ func printRuleLines(out io.Writer, answer json.RawMessage) error {
 	return printLines(out, append(parts.Rules, parts.Default))
 }
 
-// printRules prints rules as a table. The last one is the default.
+// printRules prints rules as a table. The last rule of the list must be the default rule.
 func printRules(out io.Writer, rules []api.Rule) error {
 	var rows [][]string
 	last := len(rules) - 1
@@ -79,7 +80,7 @@ func printRules(out io.Writer, rules []api.Rule) error {
 	return table(out, []string{"NO", "RULE", "WHEN", "RETRIES", "SEVERITY"}, rows)
 }
 
-// source describes from which file and at what time the rules were read.
+// source returns a phrase that says from which file the rules were read, and when.
 func source(file string, at api.Time) string {
 	if file == "" {
 		return "no rules file: these are the defaults"
@@ -94,7 +95,7 @@ func loaded(at api.Time) string {
 	return ", loaded " + ago(at, time.Now())
 }
 
-// whenWords describes the letters that a rule applies to.
+// whenWords returns a description of the letters to which a rule applies.
 func whenWords(r api.Rule, last bool) string {
 	if last {
 		return "everything else"
@@ -109,8 +110,8 @@ func whenWords(r api.Rule, last bool) string {
 	return strings.Join(parts, " and ")
 }
 
-// severityWords returns the severity of a rule's dead letters. A rule without a severity uses the
-// default rule's severity.
+// severityWords returns the severity of the letters that die under a rule. A rule that has no
+// severity of its own uses that of the default rule.
 func severityWords(r api.Rule, fallback deadletter.Severity) string {
 	switch {
 	case r.Discard:
@@ -121,9 +122,9 @@ func severityWords(r api.Rule, fallback deadletter.Severity) string {
 	return string(r.Severity)
 }
 
-// retryWords returns words for the times at which a rule retries.
+// retryWords returns a description of a rule's retries, such as the list of their delays.
 func retryWords(r api.Rule) string {
-	const shown = 5 // how many delays a table shows
+	const shown = 5 // number of delays that a table shows at most
 	switch {
 	case r.Discard:
 		return "discards"
@@ -162,7 +163,8 @@ type rulesTestCmd struct {
 	Age      api.Duration      `name:"age" help:"The time since it was received, for example 2h."`
 }
 
-// facts returns the facts about a letter from the flags; nil if no such flag is set.
+// facts returns the facts about a letter that the flags state. It returns nil if no such flag is
+// set.
 func (c rulesTestCmd) facts() *api.Facts {
 	facts := api.Facts{
 		Broker: c.Broker, VHost: c.VHost, Queue: c.Queue, Exchange: c.Exchange, Key: c.Key, Reason: c.Reason, Type: c.Type, Error: c.Error, Attempts: c.Attempts,
@@ -185,7 +187,8 @@ func (c rulesTestCmd) facts() *api.Facts {
 	return &facts
 }
 
-// body returns the request. Exactly one of a letter, a query and facts must be given.
+// body returns the request for the server. The command line must name exactly one of a letter, a
+// query and facts. With --config alone, a default query applies.
 func (c rulesTestCmd) body() (api.RuleTestRequest, error) {
 	var none api.RuleTestRequest
 	facts := c.facts()
@@ -261,7 +264,7 @@ func printRuleTest(p *Program, raw json.RawMessage) error {
 	for i, s := range a.Steps {
 		row := []string{strconv.Itoa(i + 1), s.Rule, "no", ""}
 		if i == len(a.Steps)-1 {
-			row[0] = "" // the default
+			row[0] = "" // the default rule has no number
 		}
 		switch {
 		case s.Applies:
@@ -294,7 +297,7 @@ func printWhatIf(p *Program, raw json.RawMessage) error {
 	return table(p.Stdout, []string{"RULE", "LETTERS", "RETRY", "DEAD", "DISCARD"}, rows)
 }
 
-// printLooked prints which letters were examined.
+// printLooked prints how many letters the server examined, and how many it left out.
 func printLooked(p *Program, a api.WhatIf) {
 	matching := strconv.Itoa(a.Matching)
 	if !a.Exact {

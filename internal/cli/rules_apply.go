@@ -24,7 +24,7 @@ type rulesApplyCmd struct {
 	Reason string `name:"reason" help:"Why, for the audit."`
 }
 
-// applied is the result of applying rules, with methods that print it.
+// applied is the server's response to "rules apply". It adds methods that print the response.
 type applied struct{ api.Applied }
 
 func decidedWords(d api.Decided) string { return d.Rule + ": " + string(d.Outcome) }
@@ -46,7 +46,7 @@ func (c rulesApplyCmd) Run(p *Program) error {
 		if err != nil {
 			return err
 		}
-		if err := dry.print(p.Stderr); err != nil { // stderr, because stdout may be a file for the final output
+		if err := dry.print(p.Stderr); err != nil { // on stderr, because the final output goes to stdout, which may be a file
 			return err
 		}
 		if dry.changed() == 0 {
@@ -71,7 +71,7 @@ func (c rulesApplyCmd) Run(p *Program) error {
 	return err
 }
 
-// apply calls the server without a timeout.
+// apply asks the server to apply the rules. The request has no timeout.
 func (c rulesApplyCmd) apply(p *Program, dry bool) (a applied, raw json.RawMessage, err error) {
 	body, err := json.Marshal(api.ApplyRequest{Q: c.Query, DryRun: dry, Reason: c.Reason})
 	if err != nil {

@@ -25,8 +25,9 @@ func TestTheFactsThatAreAsked(t *testing.T) {
 	}
 }
 
-// TestATestAsATable checks that every rule has a line with the first clause that does not match. It
-// also checks that nothing in the output controls the terminal.
+// TestATestAsATable checks the table that `dlo rules test` prints for one letter. Each rule that
+// did not match must have a row with the first clause that does not match. Control characters in
+// the output must be escaped.
 func TestATestAsATable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -57,8 +58,8 @@ NO  RULE       APPLIES  WHY NOT
 	}
 }
 
-// TestEveryOutcomeOfARuleHasItsLine checks that no two outcomes have the same line. A forgotten
-// outcome would have the line of another one.
+// TestEveryOutcomeOfARuleHasItsLine checks that the output of `dlo rules test` differs for each
+// outcome. If the code forgot an outcome, its line would be the line of another outcome.
 func TestEveryOutcomeOfARuleHasItsLine(t *testing.T) {
 	t.Parallel()
 	lines := map[string]deadletter.RuleOutcome{}
@@ -78,8 +79,9 @@ func TestEveryOutcomeOfARuleHasItsLine(t *testing.T) {
 	}
 }
 
-// TestARuleOfEveryOutcomeHasItsWords checks that no two outcomes are described alike. A forgotten
-// outcome would have the description of another one, or of a rule without settings.
+// TestARuleOfEveryOutcomeHasItsWords checks that the description of a rule differs for each
+// outcome. If the code forgot an outcome, its description would be that of another outcome or of a
+// rule without settings.
 func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	t.Parallel()
 	rules := map[deadletter.RuleOutcome]api.Rule{
@@ -101,7 +103,8 @@ func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	}
 }
 
-// TestWhatIfHasAColumnForEveryOutcome checks that each outcome has a column with its own heading.
+// TestWhatIfHasAColumnForEveryOutcome checks that the table has a column for each outcome, with the
+// outcome as its heading.
 func TestWhatIfHasAColumnForEveryOutcome(t *testing.T) {
 	t.Parallel()
 	for _, o := range deadletter.RuleOutcomes {
@@ -117,8 +120,8 @@ func TestWhatIfHasAColumnForEveryOutcome(t *testing.T) {
 	}
 }
 
-// TestRulesAsATable checks that a rule without its own severity shows the default's severity,
-// marked as the default.
+// TestRulesAsATable checks the table of rules. A rule without its own severity must show the
+// severity of the default rule, followed by "(default)".
 func TestRulesAsATable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

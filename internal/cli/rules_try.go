@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// writtenRules reads a file of rules to try. It truncates a file that is too long. The server then
-// rejects the text.
+// writtenRules reads the text of a file with rules to try. If the file is too long, it returns only
+// the beginning, which is still so long that the server rejects it.
 func writtenRules(p *Program, name string) (string, error) {
 	in, err := opened(p, name)
 	if err != nil {
@@ -25,7 +25,8 @@ func writtenRules(p *Program, name string) (string, error) {
 	return string(text), err
 }
 
-// inFile adds the file's name to mistakes that the server found.
+// inFile puts the name of the file into an error that lists mistakes in rules. It returns any other
+// error unchanged.
 func inFile(err error, name string) error {
 	var wrong misread
 	if !errors.As(err, &wrong) {
@@ -37,8 +38,8 @@ func inFile(err error, name string) error {
 	return wrong
 }
 
-// printTried prints sentences and a table. They compare the outcome that letters would have had
-// under the rules with the real outcome.
+// printTried prints sentences and then a table. Both compare what happened to letters with what
+// would have happened to them under the rules that were tried.
 func printTried(p *Program, raw json.RawMessage) error {
 	var a api.WhatIf
 	if err := json.Unmarshal(raw, &a); err != nil {
@@ -71,7 +72,7 @@ func printTried(p *Program, raw json.RawMessage) error {
 	return table(p.Stdout, []string{"LETTERS", "CHANGES", "NOW", "WOULD", "RETRIES", "SUCH AS"}, rows)
 }
 
-// fateWords describes a rule and its outcome in the same words as `dlo rules apply`.
+// fateWords returns a rule and its outcome in the form that `dlo rules apply` also uses.
 func fateWords(rule, outcome string, severity deadletter.Severity) string {
 	if severity != "" {
 		outcome += " (" + string(severity) + ")"

@@ -16,9 +16,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestRulesThatAreTriedAsATable checks that the sentences come first. A table that compares the
-// outcomes under the tried rules with the real outcomes follows. Nothing in the output controls the
-// terminal.
+// TestRulesThatAreTriedAsATable checks the output for rules that were tried. The sentences must
+// come first. The table after them must compare the real outcomes with those under the tried rules.
+// Control characters must be escaped.
 func TestRulesThatAreTriedAsATable(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
@@ -39,8 +39,8 @@ LETTERS  CHANGES  NOW                        WOULD           RETRIES            
 	}
 }
 
-// TestTheRulesOfAFileAreSent checks that the rules are sent unchanged with the request. Errors
-// about the rules name the file.
+// TestTheRulesOfAFileAreSent checks that the request contains the text of the rules file unchanged.
+// An error about the rules must name the file.
 func TestTheRulesOfAFileAreSent(t *testing.T) {
 	t.Parallel()
 	var asked []string

@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// These are the types of SARIF 2.1.0 (OASIS) that a list of findings needs.
+// These types are the part of SARIF 2.1.0 (OASIS) that a list of findings needs.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -57,12 +57,12 @@ type (
 	}
 )
 
-// levels maps a severity to a SARIF level.
+// levels maps the severity of a finding to a SARIF level.
 var levels = map[string]string{"page": "error", "notify": "warning", "digest": "note"}
 
-// sarif returns findings as a SARIF log. The argument file is the name of the definitions file, and
-// text is its content. Each finding has the line of its queue in the file, so that a code review
-// can show the finding at that line.
+// sarif returns the findings as a SARIF log. The parameter "file" is the name of the definitions
+// file, and "text" is its content. Each finding names the line of its queue in this file, so that a
+// code review can show the finding there.
 func sarif(findings []api.Finding, file string, text []byte) sarifLog {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "dlo"}}, Results: []sarifResult{}}
 	for _, kind := range topology.Kinds() {

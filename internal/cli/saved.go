@@ -69,7 +69,7 @@ type overridesAddCmd struct {
 	Reason string `name:"reason" help:"Why, for the audit."`
 }
 
-// placeFlags select a broker of the configuration.
+// placeFlags are the flags that select a broker and a vhost.
 type placeFlags struct {
 	Broker string `name:"broker" help:"The broker, by its name in the configuration; may be omitted if there is only one."`
 	VHost  string `name:"vhost" help:"The vhost; the broker's if omitted."`
@@ -91,7 +91,8 @@ func (c overridesRemoveCmd) Run(p *Program) error {
 	return remove(p, c.answerFlags, "/overrides", "redirect", c.ID)
 }
 
-// add posts a new object and prints what the server saved.
+// add sends a new object to the server with POST, and prints what the server saved. The function
+// "words" returns the text to print.
 func add[T any](p *Program, f answerFlags, path string, body any, words func(T) string) error {
 	var v T
 	if printed, err := f.fetch(p, http.MethodPost, path, body, &v); printed || err != nil {

@@ -33,7 +33,7 @@ type topologyCheckCmd struct {
 	Output string   `name:"output" short:"o" enum:"table,json,jsonl,sarif" default:"table" help:"How to print: table, json, jsonl or sarif."`
 }
 
-// findingsError is the error if there are findings. It supplies the exit code for findings.
+// findingsError is the error for a check that found at least one fault. Its exit code is 5.
 type findingsError struct{ n int }
 
 func (e findingsError) Error() string { return count(e.n, "finding", "findings") }
@@ -57,8 +57,8 @@ func (c topologyCheckCmd) Run(p *Program) error {
 	return unread(checked)
 }
 
-// faults returns the number of findings that are faults. A finding that dlo reports but does not
-// judge is not a fault.
+// faults returns the number of findings that are faults. A finding of kind topology.Moved is not a
+// fault: dlo reports it, but does not judge it.
 func faults(list []api.Finding) (n int) {
 	for _, f := range list {
 		if f.Kind != string(topology.Moved) {
@@ -68,8 +68,8 @@ func faults(list []api.Finding) (n int) {
 	return n
 }
 
-// check gets the findings from the source that the command line names. If the source is a file, the
-// returned text is the content of the file.
+// check returns the findings from the source that the command line names: a file, a broker or the
+// server. If the source is a file, check also returns the text of the file.
 func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, err error) {
 	var snapshots []topology.Snapshot
 	switch {
@@ -107,9 +107,9 @@ func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, 
 	return checked, text, err
 }
 
-// dropped returns how many rejected messages the node of --broker has dropped. 0 can also mean that
-// the number is unknown. Not every broker counts dropped messages, so an error matters only if the
-// user gave the URL.
+// dropped returns how many rejected messages the node at --broker has dropped. It also returns 0 if
+// the number is unknown. Not every broker has this counter. It is therefore an error only for a
+// user who gave the URL of the metrics.
 func (c topologyCheckCmd) dropped(p *Program) (int64, error) {
 	if c.Broker == "" || p.Dropped == nil || c.Output != "table" {
 		return 0, nil
@@ -125,8 +125,9 @@ func (c topologyCheckCmd) dropped(p *Program) (int64, error) {
 	return n, err
 }
 
-// managementURL returns the URL that --broker gives. The URL can also be in a file, which keeps the
-// password out of the list of processes.
+// managementURL returns the URL of the management API from the value of --broker. If the value
+// begins with @, the rest is the name of a file that contains the URL. With a file, the password
+// does not appear in the list of processes.
 func managementURL(broker string) (string, error) {
 	file, ok := strings.CutPrefix(broker, "@")
 	if !ok {
@@ -136,11 +137,11 @@ func managementURL(broker string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// maxDefinitions is the maximum size of a definitions file in bytes. This is enough for some
-// 100,000 queues.
+// maxDefinitions is the maximum size of a definitions file in bytes. A file with about 100,000
+// queues is smaller.
 const maxDefinitions = 64 << 20
 
-// readDefinitions reads a file. The name - means standard input.
+// readDefinitions reads a definitions file. The name "-" stands for standard input.
 func readDefinitions(p *Program, name string) ([]byte, error) {
 	in, err := opened(p, name)
 	if err != nil {
@@ -154,8 +155,8 @@ func readDefinitions(p *Program, name string) ([]byte, error) {
 	return text, err
 }
 
-// inVHosts returns t without the findings and looks of other vhosts than those requested. It is an
-// error if a requested vhost does not exist.
+// inVHosts returns only the findings and looks of the vhosts that --vhost names. It returns an
+// error if one of these vhosts does not exist.
 func (c topologyCheckCmd) inVHosts(t api.Topology) (api.Topology, error) {
 	if len(c.VHost) == 0 {
 		return t, nil
@@ -183,8 +184,8 @@ func (c topologyCheckCmd) inVHosts(t api.Topology) (api.Topology, error) {
 	return kept, nil
 }
 
-// noVHost is the error if the command line names a vhost that was not looked at. The argument
-// "there" lists the vhosts that were looked at.
+// noVHost returns the error for a vhost that the command line names, but that was not read. The
+// parameter "there" lists the vhosts that were read.
 func noVHost(vhost string, there []string) error {
 	if len(there) == 1 && there[0] == "" {
 		return fmt.Errorf("%w: the file does not name its vhost; leave out --vhost", errUsage)
@@ -210,7 +211,8 @@ func (c topologyCheckCmd) print(out io.Writer, t api.Topology, text []byte, drop
 	return nil
 }
 
-// unread returns an error if a part could not be read.
+// unread returns an error that lists everything that could not be read. It returns nil if
+// everything was read.
 func unread(t api.Topology) error {
 	var list []string
 	for _, l := range t.Looks {
@@ -227,15 +229,16 @@ func unread(t api.Topology) error {
 	return errors.New("could not look at everything: " + strings.Join(list, "; "))
 }
 
-// dropping lists the kinds of findings whose queues drop the messages that their consumers reject.
+// dropping is the set of kinds of findings that mean a loss: a queue with such a finding drops the
+// messages that its consumers reject.
 var dropping = map[string]bool{
 	string(topology.NoExchange): true, string(topology.ExchangeMissing): true, string(topology.NoBinding): true, string(topology.QueueMissing): true, string(topology.PolicyShadowed): true,
 }
 
-// printTopology prints findings for people. The first line says how serious they are. Each kind of
-// finding follows, with its queues. Findings that differ only in the queue share their explanation.
-// The argument dropped is the number of rejected messages that the node has dropped since it
-// started. 0 can also mean that the number is unknown.
+// printTopology prints findings as text for people. The first line says how many queues drop
+// messages. The findings follow, sorted by kind. Findings that have the same explanation share it.
+// The parameter "dropped" is the number of rejected messages that the node has dropped since it
+// started. It is also 0 if this number is unknown.
 func printTopology(out io.Writer, t api.Topology, dropped int64) {
 	queues, drops := 0, map[[3]string]bool{}
 	for _, l := range t.Looks {
@@ -296,16 +299,18 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 	}
 }
 
-// clock formats a time.
+// clock formats a time in UTC, with minutes.
 func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
 
-// explainedBy reports whether two findings differ only in the queue.
+// explainedBy reports whether two findings have the same explanation. They may differ in the queue,
+// the vhost, the broker, the title and the time.
 func explainedBy(a, b api.Finding) bool {
 	a.Queue, a.Title, a.Since, a.Broker, a.VHost = b.Queue, b.Title, b.Since, b.Broker, b.VHost
 	return a == b
 }
 
-// count formats a number with its noun.
+// count returns a number followed by a noun. It uses the form "one" for 1 and the form "many" for
+// all other numbers.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -68,8 +68,8 @@ func (c topologyApplyCmd) Run(p *Program) error {
 	return plan.refused(p, plans)
 }
 
-// sure asks on the terminal before a command changes a broker, unless --yes was given. Without a
-// terminal, --yes is needed.
+// sure asks for confirmation on the terminal before a command changes a broker. With --yes it does
+// not ask. Without a terminal, it returns an error unless --yes is set.
 func sure(p *Program, yes bool, command, question string) error {
 	switch {
 	case yes:
@@ -80,7 +80,7 @@ func sure(p *Program, yes bool, command, question string) error {
 	return agreed(p, question)
 }
 
-// printApplied prints the policies that were set, for people.
+// printApplied prints the policies that the server has set, as text for people.
 func printApplied(p *Program, a api.AppliedPlan) {
 	for _, one := range a.Policies {
 		text := "proved with a message"
@@ -142,7 +142,7 @@ func (c topologyUndoCmd) Run(p *Program) error {
 	return errors.Join(failed...)
 }
 
-// chosen returns the policies that the command line selects.
+// chosen returns those policies of the list that the command line selects.
 func (c topologyUndoCmd) chosen(all []api.AdoptedPolicy) []api.AdoptedPolicy {
 	list := slices.DeleteFunc(all, func(a api.AdoptedPolicy) bool {
 		return c.Broker != "" && c.Broker != a.Broker || c.VHost != "" && c.VHost != a.VHost
@@ -160,7 +160,7 @@ func (c topologyUndoCmd) chosen(all []api.AdoptedPolicy) []api.AdoptedPolicy {
 	})
 }
 
-// printAdopted prints, for people, the policies that dlo has set.
+// printAdopted prints the policies that dlo has set in the past, as text for people.
 func printAdopted(p *Program, list []api.AdoptedPolicy) {
 	for _, a := range list {
 		fmt.Fprintf(p.Stdout, "policy %s in vhost %s of broker %s, priority %d, set %s by %s\n", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker), a.Priority, clock(a.At.Time), deadletter.Visible(a.By))

@@ -42,8 +42,9 @@ func (c topologyPlanCmd) Run(p *Program) error {
 	return c.refused(p, plans)
 }
 
-// refused reports the queues that a plan refuses, if the command line names queues. Output for a
-// machine does not contain them.
+// refused returns an error if the command line names queues and a plan leaves some of them alone.
+// Output in a format for machines does not contain these queues. refused then lists them on
+// standard error.
 func (c topologyPlanCmd) refused(p *Program, plans api.Plans) error {
 	policies, refused := 0, 0
 	for _, plan := range plans.Plans {
@@ -64,7 +65,8 @@ func (c topologyPlanCmd) refused(p *Program, plans api.Plans) error {
 	return fmt.Errorf("%w: %s", errPartly, count(refused, "queue is left alone", "queues are left alone"))
 }
 
-// plan gets the plans from the source that the command line names.
+// plan returns the plans from the source that the command line names: a file, a broker or the
+// server.
 func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 	var snapshots []topology.Snapshot
 	switch byURL := strings.Contains(c.Broker, "://") || strings.HasPrefix(c.Broker, "@"); {
@@ -117,14 +119,14 @@ func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 	return api.NewPlans(plans), nil
 }
 
-// printPlans prints plans for people, and how to use them.
+// printPlans prints plans as text for people. It also prints how the user can apply them.
 func printPlans(out io.Writer, plans api.Plans) {
 	if printPolicies(out, plans) > 0 {
 		fmt.Fprintln(out, "nothing was changed; `dlo topology apply` sets these policies, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator prints a file")
 	}
 }
 
-// printPolicies prints the policies of plans for people, and returns their number.
+// printPolicies prints the policies of plans as text for people. It returns the number of policies.
 func printPolicies(out io.Writer, plans api.Plans) (policies int) {
 	brokers := brokersOf(plans.Plans, func(p api.TopologyPlan) string { return p.Broker })
 	for _, plan := range plans.Plans {
@@ -161,7 +163,7 @@ func printPolicies(out io.Writer, plans api.Plans) (policies int) {
 	return policies
 }
 
-// placeOf returns the vhost of a plan, in parentheses, if there are several plans.
+// placeOf returns the vhost of a plan in parentheses. It returns "" if there is only one plan.
 func placeOf(all api.Plans, plan api.TopologyPlan) string {
 	if len(all.Plans) < 2 {
 		return ""
@@ -169,7 +171,8 @@ func placeOf(all api.Plans, plan api.TopologyPlan) string {
 	return " (" + vhostOf(plan.Broker, plan.VHost, brokersOf(all.Plans, func(p api.TopologyPlan) string { return p.Broker }) > 1) + ")"
 }
 
-// vhostOf names a vhost, with its broker if there are several.
+// vhostOf returns a phrase that names a vhost. If "several" is true, the phrase also names its
+// broker.
 func vhostOf(broker, vhost string, several bool) string {
 	text := "vhost " + deadletter.Visible(vhost)
 	if several {
@@ -187,12 +190,12 @@ func brokersOf[T any](list []T, broker func(T) string) int {
 	return len(names)
 }
 
-// indented indents each line of a text.
+// indented indents every line of a text.
 func indented(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
 }
 
-// changeWords describes the change that a policy makes to a key.
+// changeWords returns a description of how a policy changes the value of one key.
 func changeWords(c api.KeyChange) string {
 	text := c.Key + ": " + c.Before + " becomes " + c.After
 	switch {

@@ -29,8 +29,8 @@ const wrongFile = `{
   ]
 }`
 
-// runTopology runs a command of dlo topology and returns its standard output, its standard error
-// and its exit code.
+// runTopology runs `dlo topology` with the given arguments. It returns standard output, standard
+// error and the exit code.
 func runTopology(t *testing.T, p Program, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -43,7 +43,8 @@ func runTopology(t *testing.T, p Program, args ...string) (stdout, stderr string
 	return out.String(), errs.String(), code
 }
 
-// TestTheCheckOfAFile checks the output for a definitions file with faults, in each format.
+// TestTheCheckOfAFile checks the output of `dlo topology check` for a definitions file with faults,
+// in several output formats.
 func TestTheCheckOfAFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "definitions.json")
@@ -97,8 +98,8 @@ notify  no_exchange
 	}
 }
 
-// TestTheCheckOfABroker checks the exit codes. It also checks that the URL and the vhosts are
-// passed on.
+// TestTheCheckOfABroker checks the exit codes of `dlo topology check --broker`. The URL and the
+// vhosts must be passed on to Program.Look.
 func TestTheCheckOfABroker(t *testing.T) {
 	t.Parallel()
 	var asked string
@@ -130,8 +131,8 @@ func TestTheCheckOfABroker(t *testing.T) {
 	}
 }
 
-// TestTheCheckCountsWhatWasDropped checks the line that reports dropped messages. A missing counter
-// is an error only if the user gave its URL.
+// TestTheCheckCountsWhatWasDropped checks the line about the messages that a node has dropped. If
+// the counter cannot be read, this must be an error only for a user who gave its URL.
 func TestTheCheckCountsWhatWasDropped(t *testing.T) {
 	t.Parallel()
 	program := func(n int64, err error) Program {
@@ -171,8 +172,8 @@ func TestTheCheckCountsWhatWasDropped(t *testing.T) {
 	}
 }
 
-// TestTheCheckOfAServer checks that findings of the running server are printed. A failed look is an
-// error.
+// TestTheCheckOfAServer checks that `dlo topology check` prints the findings of a running server.
+// If the server could not read a vhost, the command must return an error.
 func TestTheCheckOfAServer(t *testing.T) {
 	t.Parallel()
 	answer := `{"findings":[{"kind":"no_exchange","severity":"notify","broker":"main","vhost":"/","queue":"q","title":"q has none"}],"looks":[{"broker":"main","vhost":"/","queues":2}]}`
@@ -194,8 +195,8 @@ func TestTheCheckOfAServer(t *testing.T) {
 	}
 }
 
-// TestThePlanOfAFile checks the output of a plan, both for people and as commands. It also checks
-// the exit codes.
+// TestThePlanOfAFile checks the exit codes of `dlo topology plan` and its output, as text for
+// people and as commands.
 func TestThePlanOfAFile(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(wrongFile, `"policies": []`, `"policies": [{"vhost": "/", "name": "limits", "pattern": "^e", "priority": 4, "definition": {"max-length": 5}}], "exchanges": [{"name": "dlo.dlx", "vhost": "/", "type": "fanout"}],
@@ -233,8 +234,8 @@ nothing was changed; ` + "`dlo topology apply`" + ` sets these policies, -o rabb
 	}
 }
 
-// TestAShovelIsSeenAndNotJudged checks a file whose only finding is a shovel. The result is clean,
-// and the shovel is printed.
+// TestAShovelIsSeenAndNotJudged checks a definitions file without faults that contains shovels. The
+// exit code must be 0, and the output must mention the shovel that takes messages out of a queue.
 func TestAShovelIsSeenAndNotJudged(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "definitions.json")
@@ -251,8 +252,9 @@ func TestAShovelIsSeenAndNotJudged(t *testing.T) {
 	}
 }
 
-// TestSeveralPlaces checks the output for several vhosts and brokers. A queue is left alone only if
-// no vhost has it, and each line names its vhost and, if there are several, its broker.
+// TestSeveralPlaces checks the output for several vhosts and brokers. A queue must be reported as
+// left alone only if no vhost has it. Each line must name its vhost and, if there are several
+// brokers, its broker.
 func TestSeveralPlaces(t *testing.T) {
 	t.Parallel()
 	look := func(names map[string][]string) Program {
@@ -294,7 +296,8 @@ func TestSeveralPlaces(t *testing.T) {
 	}
 }
 
-// TestUndoOfAQueueWithTheNameOfAGlob checks that such a queue alone is chosen.
+// TestUndoOfAQueueWithTheNameOfAGlob checks `dlo topology undo '*'` while a queue has the name *.
+// The command must choose only this queue.
 func TestUndoOfAQueueWithTheNameOfAGlob(t *testing.T) {
 	t.Parallel()
 	all := []api.AdoptedPolicy{{Name: "a", Queues: []string{"*"}}, {Name: "b", Queues: []string{"orders"}}}

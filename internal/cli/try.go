@@ -16,7 +16,7 @@ type tryCmd struct {
 	Broker string `name:"broker" help:"The broker, by its name in the configuration; may be omitted if there is only one."`
 }
 
-// Run starts a trial and prints each step as it is observed, until the trial ends.
+// Run starts a trial. It prints each step that the server has observed, until the trial is over.
 func (c tryCmd) Run(p *Program) error {
 	var raw json.RawMessage
 	if err := c.call(p, http.MethodPost, "/trial", api.TrialRequest{Broker: c.Broker}, &raw); err != nil {
@@ -60,9 +60,9 @@ func (c tryCmd) over(p *Program, t api.Trial, raw json.RawMessage) error {
 	return fmt.Errorf("the trial did not get all the way: %s%s", t.Problem, cure)
 }
 
-// sayTrial prints the observed steps of a trial that are not printed yet. The argument "printed" is
-// the number of steps that earlier calls printed. The result is the number of steps that this call
-// printed.
+// sayTrial prints the steps of a trial that were observed since the last call. The parameter
+// "printed" is the number of steps that earlier calls printed. The result is the number of steps
+// that this call printed.
 func sayTrial(out io.Writer, t api.Trial, printed int) (n int) {
 	for i, step := range []struct {
 		name, text string

@@ -57,7 +57,7 @@ func (c typesListCmd) Run(p *Program) error {
 	return printSets(p, &a)
 }
 
-// printRaw prints the descriptor sets, or the search hits, as received.
+// printRaw prints the descriptor sets or the search hits of a response as JSON.
 func (c typesListCmd) printRaw(p *Program, answer json.RawMessage) error {
 	var lists struct {
 		Sets []json.RawMessage `json:"sets"`
@@ -146,7 +146,7 @@ func (c typesShowCmd) Run(p *Program) error {
 
 func (c typesShowCmd) showSet(p *Program, s api.SchemaSet) error {
 	if c.Output != "table" {
-		s.At = api.Time{} // only `types list` shows when a version first arrived
+		s.At = api.Time{} // only `types list` shows the time at which a version first arrived
 		return printJSON(p.Stdout, s, c.Output == "json")
 	}
 	fmt.Fprintln(p.Stderr, deadletter.Visible(fmt.Sprintf("set %s %s by %s from %s: %d types in %d files", s.Name, s.Version[:min(8, len(s.Version))], s.By, cmp.Or(s.Detail, string(s.Source)), s.TypeCount, s.Files)))

@@ -74,7 +74,8 @@ func (c typesAddCmd) add(p *Program, name string) error {
 	return err
 }
 
-// uploadText describes what an uploaded set changes, one line for each type.
+// uploadText returns a description of what an uploaded descriptor set changes, with a line for each
+// type.
 func uploadText(a *api.Upload) string {
 	var b strings.Builder
 	say := func(format string, args ...any) {
@@ -127,12 +128,12 @@ func uploadText(a *api.Upload) string {
 }
 
 const (
-	maxSchemaFile  = 64 << 20 // bytes; the server's limit
+	maxSchemaFile  = 64 << 20 // in bytes; the server has the same limit
 	maxSchemaFiles = 10_000
 )
 
-// schemaFile reads a file, standard input, or a directory, which becomes a zip file. It also
-// returns the name to send to the server.
+// schemaFile returns the content and the name to send to the server. The source is a file, standard
+// input or a directory. A directory is sent as a zip file.
 func schemaFile(stdin io.Reader, name string) ([]byte, string, error) {
 	if name == "-" {
 		b, err := readSome(stdin)
@@ -169,8 +170,8 @@ func readSome(from io.Reader) ([]byte, error) {
 
 var schemaExtensions = []string{".proto", ".binpb", ".pb", ".desc", ".protoset", ".gz"}
 
-// zipDirectory puts the schemas of a directory into a zip file. It omits names that begin with a
-// dot.
+// zipDirectory returns a zip file that contains the schema files of a directory. It omits every
+// file and directory whose name begins with a dot.
 func zipDirectory(fsys fs.FS) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

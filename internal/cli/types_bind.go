@@ -13,7 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// pickedFor describes what a pick applies to: queue sms-*, group G-418, letter 019a….
+// pickedFor returns a phrase that names what a pick applies to: "queue sms-*", "group G-418" or
+// "letter 019a…".
 func pickedFor(p *api.Pick) string {
 	switch p.For {
 	case "letter":
@@ -24,7 +25,7 @@ func pickedFor(p *api.Pick) string {
 	return boundQueue(p.Queue, p.Key)
 }
 
-// boundQueue describes the letters that a binding applies to.
+// boundQueue returns a phrase that names the queue and the routing key of a binding.
 func boundQueue(queue, key string) string {
 	if key != "" {
 		return "queue " + queue + " with key " + key
@@ -32,8 +33,8 @@ func boundQueue(queue, key string) string {
 	return "queue " + queue
 }
 
-// pickWords describes a pick. It includes the pick's number, which `dlo types unbind` takes as an
-// argument.
+// pickWords returns a description of a pick. It contains the number of the pick, because `dlo types
+// unbind` needs this number.
 func pickWords(p api.Pick) string {
 	return fmt.Sprintf("binding %d: %s is decoded as %s", p.ID, pickedFor(&p), p.Type)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// bodyFlags give a body and the properties of a letter with that body.
+// bodyFlags are the flags that name a file with a body and set the properties of a letter.
 type bodyFlags struct {
 	answerFlags
 	File            string `arg:"" name:"file" help:"The body; - reads it from the standard input."`
@@ -23,8 +23,8 @@ type bodyFlags struct {
 	Key             string `name:"key" help:"The routing key, for bindings."`
 }
 
-// read asks the server which type matches the body. The result printed has the same meaning as in
-// fetch.
+// read asks the server which message type matches the body. As with fetch, the result "printed" is
+// true if read has already printed the response.
 func (f bodyFlags) read(p *Program, as string) (a api.MatchAnswer, printed bool, err error) {
 	in, err := opened(p, f.File)
 	if err != nil {
