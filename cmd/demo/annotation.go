@@ -9,7 +9,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// annotation builds the annotation that explains why message m was rejected from the given queue.
+// annotation returns the JSON text of an annotation. It says why the message m, which came from the
+// given queue, was rejected.
 func annotation(queue string, m amqp.Delivery, why string) ([]byte, error) {
 	body := sha256.Sum256(m.Body)
 	token, _ := m.Headers[deadletter.HeaderToken].(string)

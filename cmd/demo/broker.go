@@ -13,22 +13,24 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// names holds the names of the exchange and queues that dlo declares on the broker.
+// names holds the names of the exchange and of the two queues that dlo declares on the broker.
 type names struct{ exchange, inbox, annotations string }
 
-// broker is the demo's RabbitMQ: a private node, or an existing broker that the user named.
+// broker is the RabbitMQ that the demo uses. It is either a private node or an existing broker that
+// the user named.
 type broker struct {
-	url        string // of AMQP
-	managedAt  string // URL of the management API, with user and password; "" = none
+	url        string // AMQP URL
+	managedAt  string // URL of the management API, with user and password; "" if there is none
 	management *management
 	names      names
-	node       *testenv.Node // nil: an existing broker is used
+	node       *testenv.Node // the private node; nil if an existing broker is used
 	connection *amqp.Connection
 	closed     chan *amqp.Error
 }
 
-// openBroker starts a private node or connects to the broker in DLO_AMQP_URL. With install, it
-// first installs RabbitMQ if the package is missing.
+// openBroker connects to the broker in DLO_AMQP_URL. If that variable is empty, it starts a private
+// node. If "install" is true, it first installs RabbitMQ for that node unless it is installed
+// already.
 func openBroker(ctx context.Context, p *program, install bool) (*broker, error) {
 	b := &broker{url: p.getenv("DLO_AMQP_URL"), managedAt: p.getenv("DLO_MANAGEMENT_URL"), names: names{"dlo.demo.dlx", "dlo.demo.letters", "dlo.demo.annotations"}}
 	if b.url == "" {
@@ -44,7 +46,7 @@ func openBroker(ctx context.Context, p *program, install bool) (*broker, error) 
 	return b, nil
 }
 
-// start starts a private node.
+// start starts a private node. If "install" is true, it first installs RabbitMQ if it is missing.
 func (b *broker) start(ctx context.Context, p *program, install bool) error {
 	if install {
 		if err := installRabbitMQ(p); err != nil {
@@ -61,9 +63,9 @@ func (b *broker) start(ctx context.Context, p *program, install bool) error {
 	return nil
 }
 
-// installRabbitMQ runs .ci/install, which installs the package if it is missing. The script prints
-// nothing if the package is already installed. If it cannot install the package, it prints what to
-// install.
+// installRabbitMQ runs .ci/install, which installs the RabbitMQ package if it is missing. If the
+// package is there, the script prints nothing. If the script cannot install the package, it prints
+// what the user must install.
 func installRabbitMQ(p *program) error {
 	cmd := exec.Command(filepath.Join(".ci", "install"), "rabbitmq-server")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.module, p.stdout, p.stderr
@@ -97,7 +99,7 @@ func (b *broker) connect() error {
 	return checkFree(b.connection, b.names.inbox)
 }
 
-// describe returns one line that says which broker is used.
+// describe returns one line that says which broker the demo uses.
 func (b *broker) describe() string {
 	if b.node == nil {
 		version, _ := b.connection.Properties["version"].(string)
@@ -106,8 +108,8 @@ func (b *broker) describe() string {
 	return fmt.Sprintf("RabbitMQ %s, a private node: %s (guest, guest)", b.node.Version(), b.node.ManagementURL())
 }
 
-// stop ends the private node. An existing broker keeps running, and tidy removes what the demo
-// created on it.
+// stop closes the demo's connection and ends the private node. An existing broker keeps running,
+// and tidy removes what the demo created on it.
 func (b *broker) stop() {
 	if b.connection != nil {
 		b.connection.Close()
@@ -117,9 +119,10 @@ func (b *broker) stop() {
 	}
 }
 
-// tidy removes everything that the demo created on an existing broker. Call it after dlo has ended.
-// It opens a new connection, so that it does not depend on the services' connection. Notes beside
-// the store, in the directory that the parameter folder names, show which queues dlo used.
+// tidy removes everything that the demo created on an existing broker. The caller must end dlo
+// first. tidy opens a connection of its own, because the connection of the services may be closed.
+// The parameter "folder" is the directory of dlo's store. The notes in it say which queues dlo
+// used.
 func (b *broker) tidy(folder string) error {
 	if b.node != nil {
 		return nil
@@ -132,9 +135,10 @@ func (b *broker) tidy(folder string) error {
 	return remove(c, b.management, b.names, marksOf(folder))
 }
 
-// marksOf returns the queues in which the demo's dlo recorded the progress of its store.
+// marksOf returns the queues in which the demo's dlo recorded the progress of its store. It reads
+// their names from the notes in the folder.
 func marksOf(folder string) (list []string) {
-	notes, _ := filepath.Glob(filepath.Join(folder, "*.progress-????????")) // the pattern is valid
+	notes, _ := filepath.Glob(filepath.Join(folder, "*.progress-????????")) // this pattern is always valid
 	for _, note := range notes {
 		text, err := os.ReadFile(note)
 		if err != nil {
@@ -147,7 +151,8 @@ func marksOf(folder string) (list []string) {
 	return list
 }
 
-// moduleFolder returns the nearest folder with a go.mod, starting from the working directory.
+// moduleFolder returns the folder that contains go.mod. It looks in the working directory first and
+// then in each directory above it.
 func moduleFolder() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {

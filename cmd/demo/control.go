@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// control is the content of the file that `demo fix` reads to find a running demo. The file is in
-// the demo's folder.
+// control is the content of a file in the demo's folder. `demo fix` and `demo break` read this file
+// to find the running demo.
 type control struct {
-	URL       string // on loopback
-	Token     string // keeps web pages in a browser from calling the demo
+	URL       string // address of the running demo, on the loopback interface
+	Token     string // secret for requests; without it, a web page in a browser could call the demo
 	Dashboard string
 }
 
@@ -34,8 +34,9 @@ func readControl(folder string) (control, error) {
 	return c, json.Unmarshal(text, &c)
 }
 
-// serveControl accepts fix and break requests until ctx ends. It writes its address to the control
-// file. The sentence that deploy returns is sent as the response.
+// serveControl starts an HTTP server for `demo fix` and `demo break`, and stops it when ctx is
+// done. It writes the server's address to the control file. For each request it calls "deploy" and
+// responds with the sentence that "deploy" returns.
 func serveControl(ctx context.Context, folder, dashboard string, deploy func(fixed bool) string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -66,7 +67,7 @@ func serveControl(ctx context.Context, folder, dashboard string, deploy func(fix
 	return nil
 }
 
-// tellDemo asks the running demo to fix or break its services and prints the response.
+// tellDemo sends "fix" or "break" to the running demo and prints the response.
 func tellDemo(ctx context.Context, folder, what string, out io.Writer) error {
 	c, err := readControl(folder)
 	if errors.Is(err, os.ErrNotExist) {

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// options are the options of a demo.
+// options are the command-line options of the demo.
 type options struct {
-	folder  string // recreated at the start, removed at the end
-	install bool   // installs RabbitMQ if it is missing
-	listen  string // address of the dashboard; "" = the default address, or a free one if that is taken
+	folder  string // folder that is created anew at the start and removed at the end
+	install bool   // install RabbitMQ if it is missing
+	listen  string // address of the dashboard; "" = the default address, or any free port if that one is in use
 }
 
-// show runs the demo until ctx ends or a part of it fails. It then stops everything that it
-// started.
+// show runs the demo until ctx is done or a part of the demo fails. It then stops everything that
+// it started.
 func show(ctx context.Context, p *program, opts options) (failure error) {
 	f, err := takeFolder(opts.folder)
 	if err != nil {
 		return err
 	}
-	keep := false // set if dlo's log in the folder explains a failure
+	keep := false // true if the folder must stay, because dlo's log in it explains a failure
 	defer func() {
 		if keep {
 			p.say("dlo's log: " + f.path + "/dlo.log")
@@ -46,7 +46,7 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 	if err := configure(f.path, cmp.Or(opts.listen, freeListen()), b.names); err != nil {
 		return err
 	}
-	defer func() { // runs after dlo has ended, since dlo uses these queues
+	defer func() { // deferred before dlo starts, so that it runs after dlo has ended; dlo uses these queues
 		if err := b.tidy(f.path); err != nil {
 			p.say("not everything could be removed from the broker: " + err.Error())
 		}
@@ -70,7 +70,8 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 	return err
 }
 
-// prepare declares the shop's topology on the broker and sends its dead letters to dlo.
+// prepare declares the shop's exchanges and queues on the broker. It also makes the queues send
+// their dead letters to dlo.
 func prepare(ctx context.Context, b *broker) error {
 	if b.management == nil {
 		return declare(b.connection, b.names.exchange)
@@ -81,13 +82,15 @@ func prepare(ctx context.Context, b *broker) error {
 	return setPolicy(ctx, b.management, b.names.exchange)
 }
 
-// These are the versions of the shop's services: with the bugs, and with the fix.
+// These are the two versions of the shop's services: first the one with the bugs, then the one with
+// the fix.
 const (
 	brokenVersion = "1.4.0"
 	fixedVersion  = "1.4.1"
 )
 
-// perform runs the services and prints their progress. It returns when ctx ends or a part fails.
+// perform runs the services and prints their progress. It returns when ctx is done or a part of the
+// demo fails.
 func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) error {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
@@ -124,7 +127,7 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) e
 		return err
 	}
 	p.say(story(b, o))
-	go keys(p.stdin, func() { announce(!s.fixed.Load()) }, quit) // ends when the terminal closes
+	go keys(p.stdin, func() { announce(!s.fixed.Load()) }, quit) // returns when the terminal is closed
 	go p.teller.run(running)
 
 	work := make(chan error, 1)
@@ -149,12 +152,13 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) e
 	cancel(nil)
 	select {
 	case <-work:
-	case <-time.After(10 * time.Second): // a channel is still waiting for the broker's response
+	case <-time.After(10 * time.Second): // do not wait longer for a channel to which the broker does not respond
 	}
 	return failure
 }
 
-// story returns the text printed at the start. It describes the demo and the steps to try.
+// story returns the text that the demo prints at its start. The text lists the steps that the user
+// can try.
 func story(b *broker, o *office) string {
 	return fmt.Sprintf(`
   Dashboard    %s
@@ -171,8 +175,8 @@ func story(b *broker, o *office) string {
 `, o.url, b.describe())
 }
 
-// keys calls toggle for each line that is an f and quit for each line that is a q. It returns at
-// the end of the input.
+// keys reads lines of input. It calls "toggle" for each line that is "f" and "quit" for each line
+// that is "q". It returns at the end of the input.
 func keys(in io.Reader, toggle, quit func()) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {

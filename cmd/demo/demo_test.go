@@ -22,13 +22,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// patience is the time limit for each step. It is long enough for a machine that is busy with other
-// tests and for the first build of dlo. A whole run normally takes about a minute.
+// patience is the time limit for each step of the test. It allows for the first build of dlo, and
+// for a machine that runs other tests at the same time. A whole run normally takes about a minute.
 const patience = 10 * time.Minute
 
-// TestDemo runs the whole demo on a private node. Letters die, the fix is deployed, the letters are
-// requeued and accepted, the malformed ones come back, and nothing is left after Ctrl-C. As with
-// testenv.Broker, DLO_TEST_BROKER can name the RabbitMQ to run.
+// TestDemo runs the whole demo on a private node. Letters die, the fix is deployed, and the letters
+// are requeued and accepted. Only the letters that the fix does not help come back. After Ctrl-C,
+// the demo must leave nothing behind. DLO_TEST_BROKER can name the RabbitMQ to run, as for
+// testenv.Broker.
 func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it takes a broker and the whole demo")
@@ -38,8 +39,8 @@ func TestDemo(t *testing.T) {
 	d.wholeWay()
 }
 
-// TestDemoOnAGivenBroker runs the whole demo on the broker in DLO_AMQP_URL. It then checks that
-// nothing is left on that broker.
+// TestDemoOnAGivenBroker runs the whole demo on an existing broker, whose URL is in DLO_AMQP_URL.
+// The demo must leave nothing behind on that broker.
 func TestDemoOnAGivenBroker(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it takes a broker and the whole demo")
@@ -60,12 +61,12 @@ func TestDemoOnAGivenBroker(t *testing.T) {
 	}
 }
 
-// running is a demo as a child process.
+// running is a demo that runs as a child process of the test.
 type running struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	folder string
-	url    string // URL of the dashboard
+	url    string // of the dashboard
 	mu     sync.Mutex
 	said   strings.Builder
 	ended  chan struct{}
@@ -73,7 +74,8 @@ type running struct {
 
 var dashboardLine = regexp.MustCompile(`Dashboard +(http://\S+)`)
 
-// startDemo starts the demo with additional environment variables and waits for its dashboard.
+// startDemo starts the demo with additional environment variables. It returns when the demo has
+// printed the URL of its dashboard.
 func startDemo(t *testing.T, env ...string) *running {
 	t.Helper()
 	d := &running{t: t, folder: filepath.Join(t.TempDir(), "demo"), ended: make(chan struct{})}
@@ -106,7 +108,7 @@ func startDemo(t *testing.T, env ...string) *running {
 		d.cmd.Wait()
 	}()
 	t.Cleanup(func() {
-		d.cmd.Process.Kill() // its children are killed with it
+		d.cmd.Process.Kill() // the kernel then kills the children of the demo too
 		<-d.ended
 		if t.Failed() {
 			t.Log(d.output())
@@ -146,7 +148,7 @@ func TestMakeDemoSpeaksAtOnce(t *testing.T) {
 	}
 }
 
-// saidInOrder waits until the demo has printed the given steps in this order.
+// saidInOrder checks that the demo has printed the given texts in the given order.
 func (d *running) saidInOrder(steps ...string) {
 	d.t.Helper()
 	text := d.output()
@@ -159,7 +161,7 @@ func (d *running) saidInOrder(steps ...string) {
 	}
 }
 
-// wholeWay runs the demo's story from start to end.
+// wholeWay goes through all steps of the demo, from the first dead letters to Ctrl-C.
 func (d *running) wholeWay() {
 	t := d.t
 	family := descendants(t, d.cmd.Process.Pid)
@@ -199,8 +201,8 @@ func (d *running) wholeWay() {
 		return o.Counts["came_back"] == 4 && o.Counts["quiet"]+o.Counts["unverified"] == len(ids)-4 && d.count("state:settled") >= len(ids)-4
 	})
 
-	// The provider rejects the text because it is too long. The test shortens it, and the worker
-	// accepts the edited copy.
+	// The provider rejects the text because it is too long. The test shortens the text, and the worker
+	// must accept the edited copy.
 	var list struct{ Letters []struct{ ID string } }
 	d.call(http.MethodGet, "/api/v1/letters?q="+url.QueryEscape("state:dead type:acme.notify.v1.SmsRequested"), nil, &list)
 	if len(list.Letters) != 1 {
@@ -245,7 +247,8 @@ func (d *running) wholeWay() {
 	}
 }
 
-// eventually waits until done returns true. what names the condition in the error.
+// eventually waits until "done" returns true. The parameter "what" describes the condition, for the
+// error.
 func (d *running) eventually(what string, done func() bool) {
 	d.t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
@@ -256,7 +259,7 @@ func (d *running) eventually(what string, done func() bool) {
 	d.t.Fatalf("not within %s: %s", patience, what)
 }
 
-// call sends a request to dlo's API.
+// call sends a request to dlo's API and decodes the response into the value that "into" points to.
 func (d *running) call(method, path string, body, into any) {
 	d.t.Helper()
 	text, err := json.Marshal(body)
@@ -281,7 +284,7 @@ func (d *running) call(method, path string, body, into any) {
 	}
 }
 
-// page reads a page of the dashboard.
+// page returns the text of a page of the dashboard.
 func (d *running) page(path string) string {
 	d.t.Helper()
 	answer, err := http.Get(d.url + path)
@@ -314,8 +317,8 @@ func (d *running) dead() []string {
 	return ids
 }
 
-// seen is a process as ps shows it. It includes the start time, so that another process with the
-// same id is not mistaken for it.
+// seen is a process in the output of ps. The start time distinguishes it from a later process that
+// has the same process id.
 type seen struct {
 	pid, parent int
 	start       string
@@ -340,7 +343,7 @@ func processes(t *testing.T) map[int]seen {
 	return all
 }
 
-// descendants returns all processes below pid.
+// descendants returns the children of the process "pid", their children, and so on.
 func descendants(t *testing.T, pid int) []seen {
 	all := processes(t)
 	var found []seen

@@ -8,20 +8,20 @@ import (
 	"syscall"
 )
 
-// folder is where the demo keeps its dlo binary, configuration, store and log. Only one demo at a
-// time can use it.
+// folder is the directory in which the demo keeps the program dlo, its configuration, its store and
+// its log. Only one demo at a time can use it.
 type folder struct {
 	path string
 	lock *os.File
 }
 
-// takeFolder recreates the folder and removes what an earlier demo left in it. It returns an error
-// while another demo uses the folder.
+// takeFolder creates the folder anew, and so removes what an earlier demo left in it. It returns an
+// error while another demo uses the folder.
 func takeFolder(path string) (*folder, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600) // outside the folder, because the folder is removed
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600) // beside the folder, because the folder itself is removed
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func takeFolder(path string) (*folder, error) {
 	return f, nil
 }
 
-// remove removes the folder and releases the lock, so that another demo can start.
+// remove removes the folder. It also releases the lock, so that another demo can start.
 func (f *folder) remove() error {
 	err := errors.Join(os.RemoveAll(f.path), os.Remove(f.lock.Name()))
 	f.lock.Close()

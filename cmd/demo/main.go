@@ -1,6 +1,6 @@
-// Command demo is `make demo`. It starts a private RabbitMQ, sample services and dlo, so that
-// people can see dlo at work within a minute. Two of the services have bugs. `demo fix` deploys the
-// fix in a running demo, and `demo break` reverts it.
+// Command demo is the program that `make demo` runs. It starts a private RabbitMQ, sample services
+// and dlo, so that people can see dlo at work within a minute. Two of the services have bugs. The
+// command `demo fix` deploys the fix in a running demo, and `demo break` brings the bugs back.
 //
 // The command is not shipped, and dlo does not need it.
 package main
@@ -20,7 +20,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// These are the exit codes.
+// These are the exit codes of the demo.
 const (
 	exitFailed  = 1
 	exitUsage   = 2
@@ -31,13 +31,13 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		<-ctx.Done()
-		stop() // a second signal ends the demo immediately; its children die with it
+		stop() // a second signal ends the demo immediately, and its children with it
 	}()
 	os.Exit(exitCode(run(withLauncher(ctx), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr), os.Stderr))
 }
 
-// withLauncher returns a context that also ends when the `go run` or `make` process that started
-// the demo is gone.
+// withLauncher returns a context that is done when ctx is done, or when the `go run` or `make`
+// process that started the demo has ended.
 func withLauncher(ctx context.Context) context.Context {
 	parent := launcher()
 	if parent == 0 {
@@ -55,7 +55,7 @@ func withLauncher(ctx context.Context) context.Context {
 	return ctx
 }
 
-// program holds what every command can use.
+// program holds what every command of the demo needs.
 type program struct {
 	*teller
 	module string // folder that contains go.mod
@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	return errUsage
 }
 
-// exitCode prints an error and returns its exit code.
+// exitCode prints an error and returns the exit code for it.
 func exitCode(err error, stderr io.Writer) int {
 	if err == nil {
 		return 0

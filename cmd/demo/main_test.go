@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// runVariable makes the test binary run as the demo. Its value is a JSON array of arguments.
+// runVariable is an environment variable. If it is set, the test binary runs as the demo. Its value
+// is a JSON array with the arguments of the demo.
 const runVariable = "DLO_TEST_DEMO"
 
 func TestMain(m *testing.M) {

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// management calls the management API of a broker.
+// management is a client for the management API of a broker. It works in one vhost.
 type management struct {
-	url    *url.URL // with user and password
-	name   string   // name of the vhost
+	url    *url.URL // of the API, with user and password
+	name   string   // of the vhost
 	client *http.Client
 }
 
@@ -27,7 +27,7 @@ func newManagement(address, vhost string) (*management, error) {
 	return &management{u, vhost, &http.Client{Timeout: 30 * time.Second}}, nil
 }
 
-// vhost returns the vhost's name, escaped for use in a path.
+// vhost returns the name of the vhost, escaped for use in a URL path.
 func (m *management) vhost() string { return url.PathEscape(m.name) }
 
 func (m *management) get(ctx context.Context, path string, into any) error {
@@ -42,8 +42,9 @@ func (m *management) delete(ctx context.Context, path string) error {
 	return m.call(ctx, http.MethodDelete, path, nil, nil)
 }
 
-// call sends body as JSON, unless body is nil. It decodes the response into the pointer into,
-// unless that is nil. The caller must escape the segments of path.
+// call sends a request with the JSON form of "body", or without a body if "body" is nil. It decodes
+// the response into the value that "into" points to, unless "into" is nil. The caller must escape
+// each segment of "path".
 func (m *management) call(ctx context.Context, method, path string, body, into any) error {
 	var sent io.Reader
 	if body != nil {

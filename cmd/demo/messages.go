@@ -13,33 +13,34 @@ import (
 const (
 	missingTemplate = "welcome_v3"
 	unknownTenant   = 48213
-	smsColumn       = 160 // characters; width of the column in the sms service
+	smsColumn       = 160 // width of the column in which the sms service stores a text, in characters
 )
 
-// smsProvider is the longest text, in characters, that the provider of text messages accepts. The
-// demo's fix does not change this limit, so a person has to shorten a longer text.
+// smsProvider is the length, in characters, of the longest text that the provider of text messages
+// accepts. The fix of the demo does not change this limit. A person therefore has to shorten a
+// longer text.
 const smsProvider = 480
 
-// kind selects one of the messages that the shop can send.
+// kind is the kind of a message that the shop publishes.
 type kind int
 
 const (
-	registered        kind = iota // fan-out; every service accepts it
-	registeredBadMail             // fan-out; the email service has no such template
-	registeredLongSMS             // fan-out; the text is longer than the column of the sms service
-	registeredTenant              // fan-out; neither service knows the tenant: one event, two letters
-	mail                          // only to the email service
+	registered        kind = iota // goes to all three services, and each of them accepts it
+	registeredBadMail             // goes to all three services; the email service does not have the template
+	registeredLongSMS             // goes to all three services; the text is longer than the column of the sms service
+	registeredTenant              // goes to all three services; two of them do not know the tenant, so there are two letters
+	mail                          // goes only to the email service
 	mailBadTemplate               //
-	sms                           // only to the sms service
+	sms                           // goes only to the sms service
 	smsTooLong                    //
-	smsFarTooLong                 // fits the column after the fix, but the provider rejects it
-	mailHostile                   // HTML in fields that people read
-	oddJSON                       // this kind and the next two are not valid protobuf; no fix helps
+	smsFarTooLong                 // fits the column after the fix, but is too long for the provider
+	mailHostile                   // has HTML in values that dlo shows to people
+	oddJSON                       // like the next two kinds, it is not valid protobuf, so no fix helps
 	oddText                       //
 	oddBytes                      //
 )
 
-// message is one message that the shop publishes.
+// message is a message that the shop publishes, with its exchange and its routing key.
 type message struct {
 	exchange, key string
 	publishing    amqp.Publishing
@@ -64,14 +65,14 @@ const (
 	hostileText = `<script>alert("dlo")</script><img src=x onerror=alert(1)>`
 )
 
-// samples builds the shop's messages. Apart from the time, the same number always gives the same
-// message.
+// samples creates the messages of the shop. The same number and kind always give the same message,
+// apart from the time.
 type samples struct {
 	types schemas
 	now   func() time.Time
 }
 
-// message returns message number n, of kind k.
+// message returns the message that has the number n and the kind k.
 func (s samples) message(n int, k kind) (message, error) {
 	c := customers[n%len(customers)]
 	tenant := 40100 + n%7
@@ -119,10 +120,10 @@ func (s samples) message(n int, k kind) (message, error) {
 		text := map[kind]string{sms: shortText, smsTooLong: longText, smsFarTooLong: longText + termsText}[k]
 		var body []byte
 		body, err = s.types.encode(smsRequested, map[string]any{"to": c.phone, "text": text, "tenant_id": tenant, "requested_at": at})
-		// This is an old publisher. It sends base64 in a text message, and nothing names the type.
-		// dlo.yaml binds the queue to the type.
+		// This publisher is old. It sends the body as base64 in a text message that does not name the
+		// type. In dlo.yaml, the queue is therefore bound to the type.
 		p.AppId, p.ContentType, p.Body = "shop-legacy", "text/plain", []byte(base64.StdEncoding.EncodeToString(body))
-		p.Headers["authorization"] = "Bearer demo-" + strings.Repeat("x", 16) // masked by dlo.yaml
+		p.Headers["authorization"] = "Bearer demo-" + strings.Repeat("x", 16) // dlo.yaml masks this header
 		return message{requestsExchange, smsKey, p}, err
 
 	case oddJSON:
@@ -139,7 +140,7 @@ func (s samples) message(n int, k kind) (message, error) {
 }
 
 // burst returns the kinds of the messages that the shop sends first. Before the fix, these messages
-// cause 60 letters. The services accept all other messages of the burst.
+// cause 60 letters. The services accept the other messages of the burst.
 func burst() []kind {
 	var list []kind
 	for _, part := range []struct {
@@ -151,7 +152,7 @@ func burst() []kind {
 		{registeredTenant, 6},
 		{mailBadTemplate, 12},
 		{smsTooLong, 6},
-		{smsFarTooLong, 1}, // sent last, so that no canary includes it
+		{smsFarTooLong, 1}, // the last message of the burst, so that it is not among the first letters of a requeue
 		{smsTooLong, 3},
 		{mailHostile, 1},
 		{oddJSON, 1},
@@ -166,14 +167,15 @@ func burst() []kind {
 		}
 	}
 	mixed := make([]kind, 0, len(list))
-	for i := range list { // 79 is prime, so each index is used once
+	for i := range list { // 79 messages; 79 is a prime number, so each index occurs exactly once
 		mixed = append(mixed, list[i*33%len(list)])
 	}
 	return mixed
 }
 
-// trickle returns the kind of message n after the burst. The shop sends one a second, and every
-// fifth fails before the fix.
+// trickle returns the kind of a message that the shop sends after the burst. The parameter n counts
+// these messages from 0. The shop sends one of them a second. Before the fix, every fifth of them
+// fails.
 func trickle(n int) kind {
 	failing := []kind{registeredBadMail, smsTooLong, registeredTenant, mailBadTemplate, registeredLongSMS}
 	passing := []kind{registered, mail, sms, registered}

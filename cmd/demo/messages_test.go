@@ -9,7 +9,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// sample returns a message of a kind, and the delivery that its queue would get.
+// sample returns a message of the kind k. It also returns the delivery that a consumer of its queue
+// would get.
 func sample(t testing.TB, types schemas, n int, k kind) (message, amqp.Delivery) {
 	t.Helper()
 	m, err := samples{types, func() time.Time { return time.Unix(1795000000, 0) }}.message(n, k)
@@ -64,7 +65,7 @@ func TestTheHostileSampleIsHostile(t *testing.T) {
 	}
 }
 
-// routed returns the queues that receive a message.
+// routed returns the queues to which the broker routes a message.
 func routed(m message) []string {
 	switch {
 	case m.exchange == eventsExchange:
@@ -98,7 +99,7 @@ func TestTheBurstMakesSixtyLettersAndTheFixLeavesFour(t *testing.T) {
 	if after[emailQueue] != 3 || after[smsQueue] != 1 || after[billingQueue] != 0 {
 		t.Errorf("after the fix: %v", after)
 	}
-	if last != smsFarTooLong { // otherwise a canary of the oldest letters would stop because of it
+	if last != smsFarTooLong { // otherwise a requeue of the oldest letters would stop because of it
 		t.Errorf("the last of the burst is of kind %d", last)
 	}
 }

@@ -19,21 +19,22 @@ import (
 	_ "embed"
 )
 
-// defaultListen is dlo's listen address. If its port is in use, another port is chosen.
+// defaultListen is the address on which dlo listens by default. If its port is in use, the demo
+// takes another port.
 const defaultListen = "127.0.0.1:8672"
 
 //go:embed dlo.yaml
 var configuration string
 
-// office is the demo's `dlo serve` process.
+// office is the `dlo serve` process of the demo.
 type office struct {
 	process *process
 	folder  string
-	url     string // URL of the dashboard
+	url     string // of the dashboard
 	client  *http.Client
 }
 
-// build compiles dlo into the folder, in the same way as `make build`.
+// build compiles dlo into the folder, with the same options as `make build`.
 func build(ctx context.Context, module, folder string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=demo", "-o", filepath.Join(folder, "dlo"), "./cmd/dlo")
 	cmd.Dir = module
@@ -56,8 +57,8 @@ func build(ctx context.Context, module, folder string) error {
 	return nil
 }
 
-// configure writes dlo.yaml and the schemas into the folder. The broker's URLs contain passwords,
-// so dlo gets them through the environment.
+// configure writes dlo.yaml and the schemas into the folder. The URLs of the broker contain
+// passwords. dlo therefore gets them from environment variables and not from the file.
 func configure(folder, listen string, n names) error {
 	if err := writeSchemas(filepath.Join(folder, "schemas")); err != nil {
 		return err
@@ -66,8 +67,8 @@ func configure(folder, listen string, n names) error {
 	return os.WriteFile(filepath.Join(folder, "dlo.yaml"), []byte(text), 0o600)
 }
 
-// freeListen returns the default address. If that port is in use, it returns an address with any
-// free port.
+// freeListen returns the default listen address. If its port is in use, it returns an address that
+// stands for any free port.
 func freeListen() string {
 	l, err := net.Listen("tcp", defaultListen)
 	if err != nil {
@@ -79,8 +80,8 @@ func freeListen() string {
 
 var readyLine = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
 
-// openOffice starts dlo and returns once dlo drains its inbox. Before that, dead letters would be
-// lost.
+// openOffice starts dlo. It returns when dlo drains its inbox, because dead letters would be lost
+// before that.
 func openOffice(ctx context.Context, folder string, b *broker) (*office, error) {
 	log, err := os.Create(filepath.Join(folder, "dlo.log"))
 	if err != nil {
@@ -96,14 +97,14 @@ func openOffice(ctx context.Context, folder string, b *broker) (*office, error) 
 	cmd.Env = []string{"HOME=" + folder, "PATH=" + os.Getenv("PATH"), "DLO_AMQP_URL=" + b.url, "DLO_MANAGEMENT_URL=" + b.managedAt}
 	o := &office{folder: folder, client: &http.Client{Timeout: 10 * time.Second}}
 	o.process, err = start(cmd)
-	write.Close() // the child has its own copy
+	write.Close() // the child process has a copy of its own
 	if err != nil {
 		read.Close()
 		log.Close()
 		return nil, fmt.Errorf("start dlo: %w", err)
 	}
 	address := make(chan string, 1)
-	go func() { // ends when the child ends and closes the pipe
+	go func() { // returns when the child process has ended, because the pipe is closed then
 		defer log.Close()
 		defer read.Close()
 		lines := bufio.NewReader(io.TeeReader(read, log))
@@ -137,7 +138,7 @@ func openOffice(ctx context.Context, folder string, b *broker) (*office, error) 
 	return o, nil
 }
 
-// draining returns nil once dlo is ready and drains every inbox.
+// draining returns nil if dlo is ready and drains every inbox. Otherwise it returns an error.
 func (o *office) draining() error {
 	answer, err := o.client.Get(o.url + "/readyz")
 	if err != nil {
@@ -176,8 +177,8 @@ func (o *office) draining() error {
 	return nil
 }
 
-// deployed reports a deploy of the shop's services to dlo, as the last step of a real deployment
-// would.
+// deployed tells dlo that a version of the shop's services was deployed. A real deployment would do
+// this as its last step.
 func (o *office) deployed(ctx context.Context, version string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url+"/api/v1/deploys", strings.NewReader(fmt.Sprintf(`{"service": "notifications", "version": %q}`, version)))
 	if err != nil {
@@ -195,7 +196,7 @@ func (o *office) deployed(ctx context.Context, version string) error {
 	return nil
 }
 
-// lastWords returns the end of dlo's log, for use in an error.
+// lastWords returns the last 2,000 bytes of dlo's log, to be put into an error.
 func (o *office) lastWords() string {
 	text, err := os.ReadFile(filepath.Join(o.folder, "dlo.log"))
 	if err != nil {
@@ -204,5 +205,6 @@ func (o *office) lastWords() string {
 	return "\n" + string(text[max(0, len(text)-2000):])
 }
 
-// stop ends dlo. A clean stop waits for outstanding confirms.
+// stop ends dlo. It gives dlo up to 40 s, because dlo waits for outstanding confirms before it
+// ends.
 func (o *office) stop() { o.process.stop(40 * time.Second) }

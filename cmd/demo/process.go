@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// process is a child process that does not outlive this process, however this process ends.
+// process is a child process of the demo. On Linux, the kernel kills it if the demo is killed.
 type process struct {
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when the child ends
-	err   error         // how the child ended; set before ended is closed
+	ended chan struct{} // closed when the child has ended
+	err   error         // result of the child; set before the channel "ended" is closed
 }
 
-// start starts cmd as the leader of its own process group. Ctrl-C in a terminal then reaches only
-// the demo, which ends its children.
+// start starts cmd in a process group of its own. Ctrl-C in a terminal then reaches only the demo,
+// and the demo ends its children.
 func start(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, ended: make(chan struct{})}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
 	started := make(chan error)
 	go func() {
-		// For the kernel, the parent is the thread that forked. This thread must therefore live as
-		// long as the child.
+		// The kernel regards the thread that starts the child as the child's parent. This thread must
+		// therefore live as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -36,12 +36,12 @@ func start(cmd *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
-// stop asks the child to end and waits up to limit. If the child is still running, stop kills its
-// whole process group.
+// stop asks the child to end, and waits for at most the duration "limit". If the child is still
+// running then, stop kills its process group.
 func (p *process) stop(limit time.Duration) {
 	select {
 	case <-p.ended:
-		return // the process id may have been reused
+		return // send no signal, because another process may have the same id now
 	default:
 	}
 	syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM)

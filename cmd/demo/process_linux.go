@@ -7,12 +7,13 @@ import (
 	"syscall"
 )
 
-// dieWithParent makes the kernel kill the child when the demo ends, even after kill -9.
+// dieWithParent makes the kernel kill the child process when the demo ends. This also works if the
+// demo is killed with kill -9.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// launcher returns the process id of the `go run` or `make` that started the demo. It returns 0 if
-// the demo was started in another way. `go run` and `make` do not forward SIGTERM, so the demo has
-// to notice when this process ends.
+// launcher returns the id of the `go run` or `make` process that started the demo. It returns 0 if
+// something else started the demo. Neither `go run` nor `make` forwards SIGTERM to the demo. The
+// demo must therefore notice by itself that this process has ended.
 func launcher() int {
 	parent := os.Getppid()
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))

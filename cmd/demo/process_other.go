@@ -4,8 +4,8 @@ package main
 
 import "syscall"
 
-// dieWithParent does nothing on this platform. After kill -9 of the demo, its dlo must be stopped
-// by hand.
+// dieWithParent does nothing on this platform. If the demo is killed with kill -9, the user must
+// stop dlo by hand.
 func dieWithParent(*syscall.SysProcAttr) {}
 
 // launcher always returns 0 on this platform.

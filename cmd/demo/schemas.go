@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// These are the types that the shop sends.
+// These are the message types that the shop sends.
 const (
 	customerRegistered = "acme.shop.v1.CustomerRegistered"
 	emailRequested     = "acme.notify.v1.EmailRequested"
@@ -28,11 +28,11 @@ const (
 //go:embed schemas
 var schemaFiles embed.FS
 
-// schemas maps full names to the types in schemas/. dlo gets the same folder, so both sides use the
-// same definitions.
+// schemas is a map from the full name of a message type to its descriptor. The types are read from
+// the folder schemas. dlo reads a copy of the same folder.
 type schemas map[string]protoreflect.MessageDescriptor
 
-// loadSchemas parses the embedded .proto files.
+// loadSchemas parses the .proto files that are embedded in the program.
 func loadSchemas() (schemas, error) {
 	root, err := fs.Sub(schemaFiles, "schemas")
 	if err != nil {
@@ -63,7 +63,8 @@ func loadSchemas() (schemas, error) {
 	return types, nil
 }
 
-// encode returns the protobuf body of a message. The fields are given in their JSON form.
+// encode returns the protobuf body of a message. The parameter "fields" holds the values in their
+// JSON form.
 func (s schemas) encode(typ string, fields map[string]any) ([]byte, error) {
 	descriptor, ok := s[typ]
 	if !ok {
@@ -77,10 +78,10 @@ func (s schemas) encode(typ string, fields map[string]any) ([]byte, error) {
 	if err := protojson.Unmarshal(text, m); err != nil {
 		return nil, fmt.Errorf("encode %s: %w", typ, err)
 	}
-	return proto.MarshalOptions{Deterministic: true}.Marshal(m) // ordered by field number, like generated code
+	return proto.MarshalOptions{Deterministic: true}.Marshal(m) // the order of the fields is by field number, as in generated code
 }
 
-// decode decodes a body as the type typ.
+// decode decodes a body as a message of the given type.
 func (s schemas) decode(typ string, body []byte) (fields, error) {
 	descriptor, ok := s[typ]
 	if !ok {
@@ -93,8 +94,8 @@ func (s schemas) decode(typ string, body []byte) (fields, error) {
 	return fields{m}, nil
 }
 
-// fields gives access to the fields of a decoded message by name. A field that the type does not
-// have has the zero value.
+// fields gives access to the fields of a decoded message by their names. If the type has no field
+// of that name, the value is empty.
 type fields struct{ m protoreflect.Message }
 
 func (f fields) value(name protoreflect.Name) (protoreflect.Value, bool) {
@@ -130,7 +131,7 @@ func (f fields) message(name protoreflect.Name) fields {
 	return fields{v.Message()}
 }
 
-// writeSchemas copies the .proto files into dir, for dlo.
+// writeSchemas writes the .proto files into the directory "dir", where dlo reads them.
 func writeSchemas(dir string) error {
 	root, err := fs.Sub(schemaFiles, "schemas")
 	if err != nil {

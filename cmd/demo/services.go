@@ -11,19 +11,19 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// messages is the number of messages after which the shop stops sending.
+// messages is the number of messages that the shop sends before it stops.
 const messages = 2000
 
-// shop represents the sample services: one publisher and three consumers.
+// shop is the set of sample services: one publisher and three consumers.
 type shop struct {
 	connection  *amqp.Connection
 	types       schemas
-	annotations string // queue for annotations; annotations sent before it exists are dropped
+	annotations string // name of the queue for annotations; the broker drops annotations while it does not exist
 	fixed       atomic.Bool
 	tell        *teller
 }
 
-// run sends and consumes until ctx ends or one of its parts fails.
+// run runs the publisher and the consumers until ctx is done or one of them fails.
 func (s *shop) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -44,9 +44,10 @@ func (s *shop) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// consume passes each message of a queue to its worker, and then acks it or rejects it without
-// requeue. dlo requires nothing else of a consumer. Before it rejects a message, consume also
-// publishes the reason, which is optional (docs/consumers.md).
+// consume passes each message of a queue to the worker. It acks the message if the worker accepts
+// it, and otherwise rejects it without requeue. This is all that dlo requires of a consumer. Before
+// it rejects a message, it also publishes an annotation with the reason. Annotations are optional;
+// see docs/consumers.md.
 func (s *shop) consume(ctx context.Context, queue string, work worker) error {
 	ch, err := s.connection.Channel()
 	if err != nil {
@@ -106,7 +107,8 @@ func (s *shop) handle(ctx context.Context, queue string, m amqp.Delivery, work w
 	return m.Ack(false)
 }
 
-// send publishes the burst, then one message a second, with confirms.
+// send publishes the messages of the burst, and then one message a second. It waits for the
+// broker's confirm of each message.
 func (s *shop) send(ctx context.Context) error {
 	ch, err := s.connection.Channel()
 	if err != nil {
@@ -150,8 +152,8 @@ func (s *shop) send(ctx context.Context) error {
 	return nil
 }
 
-// stopped returns nil if ctx has ended, because err is then only a consequence. Otherwise it
-// returns err.
+// stopped returns nil if ctx is done, because the error is then only a result of that. Otherwise it
+// returns the error.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// weight ranks the workers' reports. If there are several reports in one second, the last one with
-// the highest weight is printed.
+// weight is the rank of a worker's report. Of all reports in one second, the demo prints the last
+// one with the highest weight.
 type weight int
 
 const (
@@ -19,13 +19,14 @@ const (
 	accepted
 )
 
-// teller prints the demo's messages immediately, and at most one line a second about the workers.
+// teller prints the output of the demo. Messages of the demo itself appear immediately. Of the
+// workers' reports, it prints at most one line a second.
 type teller struct {
 	mu     sync.Mutex
 	out    io.Writer
-	line   string // the workers' report that is printed at the next tick
+	line   string // worker's report that is printed at the next tick
 	weight weight
-	more   int // number of further reports that line omits
+	more   int // number of further reports that the field "line" leaves out
 }
 
 // say prints a line immediately.
@@ -35,8 +36,8 @@ func (t *teller) say(line string) {
 	fmt.Fprintln(t.out, line)
 }
 
-// worker records what a worker did. The text is made safe for a terminal, because anybody can
-// choose the addresses in messages.
+// worker records a worker's report. It makes the text safe for a terminal, because the text
+// contains addresses from messages, and anybody can choose these.
 func (t *teller) worker(w weight, line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,7 +49,7 @@ func (t *teller) worker(w weight, line string) {
 	}
 }
 
-// run prints what the workers did, until ctx ends.
+// run prints the workers' reports until ctx is done.
 func (t *teller) run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -12,16 +12,16 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// These are the shop's exchanges and queues.
+// These are the exchanges and queues of the shop, and its policy.
 const (
-	eventsExchange   = "shop.events"   // fan-out: each service gets a copy
-	requestsExchange = "shop.requests" // direct: only to one service
+	eventsExchange   = "shop.events"   // fan-out: each service gets a copy of a message
+	requestsExchange = "shop.requests" // direct: only one service gets a message
 	mailKey          = "mail.requested"
 	smsKey           = "sms.requested"
 
-	emailQueue   = "email-queue"   // quorum
-	smsQueue     = "sms-queue"     // classic
-	billingQueue = "billing-queue" // classic
+	emailQueue   = "email-queue"   // a quorum queue
+	smsQueue     = "sms-queue"     // a classic queue
+	billingQueue = "billing-queue" // a classic queue
 
 	policyName    = "dlo"
 	policyPattern = "^(email|sms|billing)-queue$"
@@ -29,9 +29,9 @@ const (
 
 var queues = []string{emailQueue, smsQueue, billingQueue}
 
-// declare creates the shop's exchanges, queues and bindings. If deadLetterExchange is set, each
-// queue names it in an argument. Real applications use a policy instead, so the demo uses the
-// argument only if it has no management API to set a policy with.
+// declare creates the exchanges, queues and bindings of the shop. If deadLetterExchange is not
+// empty, each queue gets it as an argument. Real applications use a policy instead. The demo
+// therefore uses the argument only if it cannot set a policy, because it has no management API.
 func declare(c *amqp.Connection, deadLetterExchange string) error {
 	ch, err := c.Channel()
 	if err != nil {
@@ -66,9 +66,9 @@ func declare(c *amqp.Connection, deadLetterExchange string) error {
 	return nil
 }
 
-// setPolicy does the same as one `rabbitmqctl set_policy`. It returns once every queue of the shop
-// follows the policy. That takes 1 to 2 s after the API responds, and messages that die before then
-// are lost (RabbitMQ 3.10.8, 4.0.5, 4.3.6).
+// setPolicy sets the dead-letter policy, as `rabbitmqctl set_policy` would. It returns when every
+// queue of the shop follows the policy. This takes 1 to 2 s after the response of the API, and
+// messages that die before then are lost (RabbitMQ 3.10.8, 4.0.5, 4.3.6).
 func setPolicy(ctx context.Context, m *management, deadLetterExchange string) error {
 	if err := m.put(ctx, "/api/policies/"+m.vhost()+"/"+policyName, map[string]any{
 		"pattern": policyPattern, "apply-to": "queues", "definition": map[string]string{"dead-letter-exchange": deadLetterExchange},
@@ -97,8 +97,8 @@ func setPolicy(ctx context.Context, m *management, deadLetterExchange string) er
 	return nil
 }
 
-// await calls ask until it returns nil or ctx ends. If ctx ends, the error includes the last error
-// from ask.
+// await calls "ask" again and again until it returns nil or ctx is done. If ctx is done, await
+// returns an error that includes the last error of "ask".
 func await(ctx context.Context, ask func() error) error {
 	const pause = 200 * time.Millisecond
 	for {
@@ -114,13 +114,13 @@ func await(ctx context.Context, ask func() error) error {
 	}
 }
 
-// errTaken means that a queue that the demo would create already exists on the broker and does not
-// belong to the demo.
+// errTaken is the error if the broker already has a queue that the demo would create. Such a queue
+// belongs to someone else, or another demo may be using it.
 var errTaken = errors.New("a demo of its own needs a vhost of its own (rabbitmqctl add_vhost demo, and that vhost in DLO_AMQP_URL)")
 
-// checkFree returns an error if the demo would use the same queues as real applications on an
-// existing broker. Queues that an earlier demo left behind are allowed. The inbox shows that they
-// belong to the demo.
+// checkFree returns an error if the existing broker already has queues with the names that the demo
+// uses. Queues that an earlier demo left behind are allowed. If the inbox of the demo exists, the
+// queues belong to an earlier demo.
 func checkFree(c *amqp.Connection, inbox string) error {
 	_, ours, err := inspect(c, inbox)
 	if err != nil {
@@ -140,8 +140,9 @@ func checkFree(c *amqp.Connection, inbox string) error {
 	return nil
 }
 
-// inspect checks a queue without declaring it. A missing queue closes the channel, so each check
-// opens its own channel.
+// inspect reports whether a queue exists and how many consumers it has. It does not declare the
+// queue. If the queue is missing, the broker closes the channel, so inspect opens a channel of its
+// own.
 func inspect(c *amqp.Connection, queue string) (consumers int, exists bool, err error) {
 	ch, err := c.Channel()
 	if err != nil {
@@ -159,8 +160,8 @@ func inspect(c *amqp.Connection, queue string) (consumers int, exists bool, err 
 	return q.Consumers, true, nil
 }
 
-// remove removes everything that the demo and its dlo created on an existing broker. The inbox is
-// removed last, because it identifies the remaining queues as the demo's.
+// remove removes everything that the demo and its dlo created on an existing broker. It removes the
+// inbox last. While the inbox exists, the demo can tell that the other queues are its own.
 func remove(c *amqp.Connection, m *management, n names, marks []string) error {
 	var all []error
 	do := func(what func(ch *amqp.Channel) error) {
@@ -181,7 +182,7 @@ func remove(c *amqp.Connection, m *management, n names, marks []string) error {
 		all = append(all, m.delete(context.Background(), "/api/policies/"+m.vhost()+"/"+policyName))
 		var left []struct{ Name string }
 		all = append(all, m.get(context.Background(), "/api/queues/"+m.vhost()+"?columns=name", &left))
-		for _, q := range left { // only the management API knows the random name of dlo's marker
+		for _, q := range left { // dlo's marker queue has a random name, which only the management API knows
 			if strings.HasPrefix(q.Name, deadletter.MarkerPrefix(n.inbox)) {
 				do(func(ch *amqp.Channel) error { _, err := ch.QueueDelete(q.Name, false, false, false); return err })
 			}

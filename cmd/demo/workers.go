@@ -9,11 +9,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// worker handles one message of a queue. It returns a description of the message. If it cannot
-// handle the message, it also returns the reason. fixed reports whether the fix is deployed.
+// worker handles one message of a queue. The parameter "fixed" is true if the fix is deployed. The
+// result "what" describes the message. The result "refusal" is the reason for which the worker
+// rejects the message, or "" if it accepts the message.
 type worker func(m amqp.Delivery, fixed bool) (what, refusal string)
 
-// workers returns the workers of the three services.
+// workers returns the worker of each queue.
 func workers(types schemas) map[string]worker {
 	return map[string]worker{
 		emailQueue:   func(m amqp.Delivery, fixed bool) (string, string) { return sendMail(types, m, fixed) },
@@ -22,8 +23,9 @@ func workers(types schemas) map[string]worker {
 	}
 }
 
-// read decodes a body. The type comes from a parameter of the content type or from the type
-// property. Without either, the body is the old publisher's base64.
+// read decodes the body of a message. It takes the type from a parameter of the content type or
+// from the type property. If there is neither, it decodes the body as base64 from the old
+// publisher.
 func read(types schemas, m amqp.Delivery) (string, fields, error) {
 	_, params, _ := mime.ParseMediaType(m.ContentType)
 	switch {
@@ -42,7 +44,7 @@ func read(types schemas, m amqp.Delivery) (string, fields, error) {
 	return smsRequested, f, err
 }
 
-// sendMail is the email service's worker.
+// sendMail is the worker of the email service.
 func sendMail(types schemas, m amqp.Delivery, fixed bool) (what, refusal string) {
 	typ, f, err := read(types, m)
 	if err != nil {
@@ -69,7 +71,7 @@ func sendMail(types schemas, m amqp.Delivery, fixed bool) (what, refusal string)
 	return what, ""
 }
 
-// sendSMS is the sms service's worker.
+// sendSMS is the worker of the sms service.
 func sendSMS(types schemas, m amqp.Delivery, fixed bool) (what, refusal string) {
 	typ, f, err := read(types, m)
 	if err != nil {
@@ -99,8 +101,8 @@ func sendSMS(types schemas, m amqp.Delivery, fixed bool) (what, refusal string) 
 	return what, ""
 }
 
-// openAccount is the billing service's worker. It has no bug. It shows that a requeue to one queue
-// of a fan-out does not reach the other queues.
+// openAccount is the worker of the billing service, which has no bug. With this service, the demo
+// shows that a requeue to one queue of a fan-out does not reach the other queues.
 func openAccount(types schemas, m amqp.Delivery) (what, refusal string) {
 	_, f, err := read(types, m)
 	if err != nil {

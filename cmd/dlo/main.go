@@ -1,4 +1,5 @@
-// Command dlo is Dead Letter Office. It takes over the messages that RabbitMQ consumers gave up on.
+// Command dlo is the program Dead Letter Office. It takes over the messages that the consumers of
+// RabbitMQ queues gave up on.
 package main
 
 import (
@@ -7,16 +8,16 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
-	_ "time/tzdata" // time zones for the digest, if the machine has none
+	_ "time/tzdata" // time zones for the digest, for a machine that has no time zone files
 
 	"github.com/deadletteroffice/dlo/internal/cli"
 	"github.com/deadletteroffice/dlo/internal/server"
 )
 
-// version is set by the linker.
+// version is the version of dlo. The linker sets it.
 var version = ""
 
-// commands defines the whole command line.
+// commands are all commands of dlo.
 type commands struct {
 	Serve  server.Serve  `cmd:"" help:"Drain, retry and show dead letters until stopped."`
 	Drill  server.Drill  `cmd:"" help:"Cause the failures that dlo reports, in a private vhost of a broker, and show what the pages, /readyz and the pager say about them."`
@@ -36,7 +37,7 @@ func main() {
 	os.Exit(cli.ExitCode(err, os.Stderr))
 }
 
-// openTokens opens the tokens of a store file for the command line.
+// openTokens opens the API tokens in a store file, for `dlo token add --store`.
 func openTokens(ctx context.Context, store string) (cli.TokenFile, error) {
 	return server.Tokens(ctx, store)
 }
