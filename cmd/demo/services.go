@@ -152,8 +152,8 @@ func (s *shop) send(ctx context.Context) error {
 	return nil
 }
 
-// stopped returns nil if ctx is done, because the error is then only a result of that. Otherwise it
-// returns the error.
+// stopped returns nil if ctx is done, because the error is then only a result of that. Otherwise
+// it returns the error.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// declare declares a durable queue. The parameter more contains the arguments of the queue: a name,
-// its value, the next name, and so on.
+// declare declares a durable queue. The parameter "more" contains the arguments of the queue: a
+// name, its value, the next name, and so on.
 func (s *site) declare(ctx context.Context, name string, more ...any) error {
 	arguments := map[string]any{"x-queue-type": "classic"} // always set, because the default of the vhost may differ
 	for i := 0; i+1 < len(more); i += 2 {
@@ -78,7 +78,7 @@ func (s *site) publishOne(ctx context.Context, queue, body string, headers map[s
 }
 
 // take takes at most n messages from a queue, as a worker would, and returns their number. If
-// handled is true, it acknowledges them. Otherwise it rejects them.
+// "handled" is true, it acknowledges them. Otherwise it rejects them.
 func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int, error) {
 	mode := "reject_requeue_false"
 	if handled {

@@ -216,7 +216,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // errSlow means that something did not happen within the time limit.
 var errSlow = errors.New("it took too long")
 
-// until waits until the function done returns true. After the limit, it returns an error.
+// until waits until the function "done" returns true. After the limit, it returns an error.
 func until(ctx context.Context, what string, limit time.Duration, done func() bool) error {
 	for end := time.Now().Add(limit); !done(); {
 		if time.Now().After(end) {

@@ -42,8 +42,9 @@ var ErrNotAdmin = errors.New("the user of the management API is not an administr
 // ErrNotEmpty means that the vhost is not empty.
 var ErrNotEmpty = errors.New("the vhost is not empty")
 
-// newSite asks the API who the caller is, and chooses the vhost and the user of the drill. If vhost
-// is "", the drill creates both. The parameters user and password belong to the management API.
+// newSite asks the API who the caller is, and chooses the vhost and the user of the drill. If
+// "vhost" is "", the drill creates both. The parameters "user" and "password" belong to the
+// management API.
 func newSite(ctx context.Context, api API, vhost, user, password string) (*site, error) {
 	var who struct {
 		Name string          `json:"name"`

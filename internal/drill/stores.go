@@ -176,7 +176,7 @@ func (g *ground) haveSent(ctx context.Context, name string) error {
 }
 
 // sendBack makes dlo send ten more letters back, and handles them as a worker would. The parameter
-// sent is how many letters have been sent back after that.
+// "sent" is how many letters have been sent back after that.
 func (g *ground) sendBack(ctx context.Context, name string, sent int) error {
 	if err := g.rejected(ctx, workOf(name), few); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (g *ground) handled(ctx context.Context, queue string, n int) error {
 	return errors.Join(failed, err)
 }
 
-// retries pauses or resumes the retries of a queue. The parameter verb is "pause" or "resume".
+// retries pauses or resumes the retries of a queue. The parameter "verb" is "pause" or "resume".
 func (g *ground) retries(ctx context.Context, name, verb string) error {
 	return g.office(name).post(ctx, "/api/v1/queues/"+verb, map[string]string{"queue": workOf(name)})
 }

@@ -77,8 +77,8 @@ func (i *inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
 func (i *inbox) Limit(n int) { i.most = n }
 
-// next returns the next letter. If patience is above 0, it waits at most that long, and returns nil
-// if no letter came. If patience is 0, it waits until a letter comes.
+// next returns the next letter. If "patience" is above 0, it waits at most that long, and returns
+// nil if no letter came. If "patience" is 0, it waits until a letter comes.
 func (i *inbox) next(ctx context.Context, patience time.Duration) (*deadletter.Arrival, error) {
 	var late <-chan time.Time
 	if patience > 0 {

@@ -257,8 +257,8 @@ func (i *Ingester) receive(ctx context.Context, w deadletter.Window) (deadletter
 	return i.store.Receive(ctx, w)
 }
 
-// window returns a window with the first letters of arrivals. The parameter wanted is the number of
-// letters that the window may have. If it is 0, the window has all of them.
+// window returns a window with the first letters of arrivals. The parameter "wanted" is the number
+// of letters that the window may have. If it is 0, the window has all of them.
 func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.Window {
 	more := wanted > 0 && len(arrivals) > wanted
 	if more {
@@ -275,14 +275,14 @@ func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.
 }
 
 // givesBack reports whether letters behind a window may come back with the flag redelivered,
-// although none of them is in the window. There are two cases.
+// although none of them is in the window. It returns true in two cases.
 //
-// If more letters were fetched than the window has, the others go back to the queue. If the last
-// letter of the window has the flag, the letters behind it may have the flag too, because returned
-// letters come first. In the second case, these letters stay in the queue if the drain ends with
-// this window. Otherwise, and in an inbox, they matter only under two conditions. The broker must
-// flag nothing but returned letters, and the session must have taken more letters than the earlier
-// sessions had unacknowledged.
+// In the first case, more letters were fetched than the window has, so the others go back to the
+// queue. In the second case, the last letter of the window has the flag. The letters behind it may
+// then have the flag too, because returned letters come first. The second case counts if the drain
+// ends with this window, because these letters then stay in the queue. It also counts if the broker
+// flags only returned letters and the session has taken more letters than the earlier sessions had
+// unacknowledged.
 func (i *Ingester) givesBack(w []deadletter.Arrival, more, last bool) bool {
 	flagged := len(w) > 0 && w[len(w)-1].Redelivered
 	return more || flagged && (last || !i.facts.RedeliveredLeaks && i.fetched > i.earlier)

@@ -22,7 +22,8 @@ type Metrics struct {
 // closed.
 type span struct{ began, ended time.Time }
 
-// NewMetrics registers the metrics of this package. If the parameter now is nil, it uses time.Now.
+// NewMetrics registers the metrics of this package. If the parameter "now" is nil, it uses
+// time.Now.
 func NewMetrics(r prometheus.Registerer, now func() time.Time) *Metrics {
 	if now == nil {
 		now = time.Now

@@ -149,7 +149,7 @@ func (o *office) drain(ctx context.Context) {
 	}
 }
 
-// once starts a process that drains the queue once. The function run is Run or Resolve of
+// once starts a process that drains the queue once. The function "run" is Run or Resolve of
 // ingest.Once.
 func (o *office) once(ctx context.Context, count int, run func(*ingest.Once, context.Context) error) (taken int, err error) {
 	options, inbox := o.process()

@@ -26,9 +26,9 @@ type Once struct {
 	taken atomic.Int64
 }
 
-// NewOnce returns a Once that takes count letters. If count is 0, it takes letters until the queue
-// is empty. The Once calls the function say with the reason why it makes no progress, or with ""
-// when it makes progress.
+// NewOnce returns a Once that takes count letters. If "count" is 0, it takes letters until the
+// queue is empty. The Once calls the function "say" with the reason why it makes no progress, or
+// with "" when it makes progress.
 //
 // The caller must call either Run or Resolve, and only once. Run drains the queue. Resolve only
 // closes the window that an earlier Once left open.

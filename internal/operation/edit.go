@@ -17,7 +17,7 @@ type Reviser interface {
 }
 
 // Edit stores a person's edit of one letter. From then on, dlo sends the revision instead of the
-// original. If send is true, Edit also requeues the letter immediately. If the key is repeated,
+// original. If "send" is true, Edit also requeues the letter immediately. If the key is repeated,
 // Edit returns the same revision and the same requeue.
 //
 // Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict. If Edit returns an error

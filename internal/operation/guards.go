@@ -13,7 +13,7 @@ type Guards interface {
 	// Pause stores a pause and returns it with the known facts about its queue or group. It returns
 	// ErrNotFound if the queue or group does not exist, and ErrConflict if it is already paused.
 	Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard, error)
-	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // returns the places of whole groups, whatever the scope of the caller
+	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // returns all queues in which letters of the groups died, even those outside the caller's scope
 	Resume(ctx context.Context, g deadletter.Guard) error                                       // returns ErrNotFound if the queue or group does not exist, and ErrConflict if nothing holds its retries back
 }
 

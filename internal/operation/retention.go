@@ -30,7 +30,8 @@ type Keeper struct {
 	warning atomic.Pointer[string]
 }
 
-// NewKeeper returns a Keeper. Call Run to start its work. If now is nil, the Keeper uses time.Now.
+// NewKeeper returns a Keeper. Call Run to start its work. If "now" is nil, the Keeper uses
+// time.Now.
 func NewKeeper(store RetentionStore, keep Retention, now func() time.Time, log *slog.Logger) *Keeper {
 	if now == nil {
 		now = time.Now

@@ -66,8 +66,8 @@ func (d *Desk) Run(ctx context.Context) error {
 	return nil
 }
 
-// Step advances each active operation by one chunk. The result busy says whether an operation has
-// more to do immediately. The result active says whether an operation may have more to do soon.
+// Step advances each active operation by one chunk. The result "busy" says whether an operation has
+// more to do immediately. The result "active" says whether an operation may have more to do soon.
 func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
 	list, err := d.store.ActiveOperations(ctx)
 	if err != nil {
@@ -157,7 +157,7 @@ func quiet(op *deadletter.Operation) bool {
 }
 
 // judge stops an operation if too many of its letters came back. It counts the letters that were
-// sent since the last canary began. If fewer than atLeast letters were sent, it does nothing.
+// sent since the last canary began. If fewer than "atLeast" letters were sent, it does nothing.
 func (d *Desk) judge(ctx context.Context, op *deadletter.Operation, atLeast int) (stopped bool, err error) {
 	sent, back := op.Sent()-op.Base.Sent, op.Counts[deadletter.ResultCameBack]-op.Base.CameBack
 	if op.Pace.StopAt <= 0 || back <= 0 || sent < atLeast || float64(back)*100 <= op.Pace.StopAt*float64(sent) {

@@ -134,10 +134,10 @@ func (b *breakers) guarded(queue string) []deadletter.GroupID {
 	return groups
 }
 
-// allow returns the limits of one group, or of the whole queue if group is 0. The result probe is
-// the number of letters that may be sent as a probe. If it is 0, no letter may be sent. If it is
-// -1, only the result rate limits the letters. The rate is in letters per second and may be
-// infinite.
+// allow returns the limits of one group, or of the whole queue if "group" is 0. The result "probe"
+// is the number of letters that may be sent as a probe. If it is 0, no letter may be sent. If it is
+// -1, there is no probe, and "rate" is the only limit. The result "rate" is in letters per second
+// and may be infinite.
 func (b *breakers) allow(queue string, group deadletter.GroupID, now time.Time) (probe int, rate float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,7 +158,7 @@ func (b *breakers) ramp(c *circuit, now time.Time) float64 {
 	return rampFirst * math.Pow(2, max(0, rampSteps*float64(now.Sub(c.Since))/float64(b.o.Window)))
 }
 
-// sent counts a letter that is about to be sent. The parameter at is the time when the letter
+// sent counts a letter that is about to be sent. The parameter "at" is the time when the letter
 // reaches its queue. For a letter that waits in the broker first, this is the end of its wait. For
 // any other letter, it is now.
 func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID, probe bool, now, at time.Time) {
@@ -256,9 +256,9 @@ func (b *breakers) back(ids []deadletter.ID, now time.Time) {
 	}
 }
 
-// judge trips a breaker if CameBack per cent of the last letters came back. The parameter of is the
-// number of letters to look at. The last of these letters is the newest letter that came back. A
-// queue is first in, first out, so letters that were sent before that letter have most likely
+// judge trips a breaker if CameBack per cent of the last letters came back. The parameter "of" is
+// the number of letters to look at. The last of these letters is the newest letter that came back.
+// A queue is first in, first out, so letters that were sent before that letter have most likely
 // reached a worker too.
 func (b *breakers) judge(c *circuit, of int, now time.Time) {
 	sent, back := 0, 0
@@ -370,7 +370,7 @@ func (b *breakers) probed(c *circuit, now time.Time) {
 }
 
 // tick looks at all breakers. A probe that stayed quiet ends, and a rate that has risen to the full
-// rate ends its rise. The function full returns the full rate of a queue, in letters per second.
+// rate ends its rise. The function "full" returns the full rate of a queue, in letters per second.
 // tick returns the changes to record.
 func (b *breakers) tick(now time.Time, full func(queue string) float64) []change {
 	b.mu.Lock()
@@ -385,7 +385,7 @@ func (b *breakers) tick(now time.Time, full func(queue string) float64) []change
 	return changes
 }
 
-// tend does what tick does, for one circuit. The parameter full is the full rate of its queue, in
+// tend does what tick does, for one circuit. The parameter "full" is the full rate of its queue, in
 // letters per second.
 func (b *breakers) tend(c *circuit, now time.Time, full float64) {
 	if c.Since.After(now) { // the clock was set back

@@ -153,7 +153,7 @@ func (d *desk) kill() {
 	}
 }
 
-// pause pauses or resumes the retries of a queue. If group is not 0, it does so for this group
+// pause pauses or resumes the retries of a queue. If "group" is not 0, it does so for this group
 // only.
 func (d *desk) pause(queue string, group int, on bool) {
 	d.books.pause(queue, group, on)

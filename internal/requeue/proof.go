@@ -38,7 +38,7 @@ const (
 )
 
 // judge compares what the store remembers with the mark in the broker. It follows the table in
-// docs/reliability.md. If mark is nil, the broker has no mark.
+// docs/reliability.md. If "mark" is nil, the broker has no mark.
 func judge(m *deadletter.Remembered, mark *deadletter.Progress) verdict {
 	if mark != nil && mark.Store != m.Store {
 		mark = nil // another store wrote this mark

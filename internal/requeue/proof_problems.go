@@ -58,7 +58,7 @@ func (d *Dispatcher) replaced(mark *deadletter.Progress) deadletter.Problem {
 }
 
 // unnoted returns the problem that the mark in the broker cannot be read or written. The parameter
-// verb is "read" or "written".
+// "verb" is "read" or "written".
 func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,

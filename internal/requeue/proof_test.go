@@ -40,9 +40,9 @@ func (s *station) closed() (file, note []byte, mark *deadletter.Progress) {
 	return file, note, s.broker.mark
 }
 
-// opened starts a process on the files of an earlier process. The parameter file is the content of
-// the store, and the parameter note is the content of the note beside it. If note is nil, there is
-// no note.
+// opened starts a process on the files of an earlier process. The parameter "file" is the content
+// of the store, and the parameter "note" is the content of the note beside it. If "note" is nil,
+// there is no note.
 func (s *station) opened(file, note []byte) {
 	s.t.Helper()
 	path := s.store.Path()
@@ -174,7 +174,7 @@ func (s *station) answered(copied bool) {
 	}
 }
 
-// released releases all letters of a copy and checks their tokens. The parameter before is the
+// released releases all letters of a copy and checks their tokens. The parameter "before" is the
 // number of these letters that were sent earlier. The first ten of them were sent before the copy
 // was made.
 func (s *station) released(before int) {

@@ -18,7 +18,8 @@ type bucket struct {
 	at     time.Time
 }
 
-// burst is the size of the largest burst, as a fraction of the letters of one second.
+// burst is the largest number of letters that may be sent at once, as a fraction of the letters
+// that may be sent in one second.
 const burst = 0.2
 
 // lane is a set of letters that share one rate. In each queue, the letters of all rules without a
@@ -44,7 +45,7 @@ func (d *Dispatcher) rate(queue, rule string) float64 {
 	return rate
 }
 
-// allow returns how many automatic retries a lane may send now. The result probe is true if these
+// allow returns how many automatic retries a lane may send now. The result "probe" is true if these
 // letters are the probe of a breaker.
 func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool) {
 	n, bound := d.breakers.allow(queue, 0, now)

@@ -145,7 +145,8 @@ const (
 	trouble  = time.Second            // pause after an error of the store
 )
 
-// Run publishes letters until ctx is done. It then waits for the letters that have no response yet.
+// Run publishes letters until ctx is done. It then waits for the letters that have no response
+// yet.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	for d.Guard(ctx) != nil { // no letter may leave before the states of the breakers are known
 		select {

@@ -63,7 +63,7 @@ func (b *broker) WriteMark(_ context.Context, _ int64, p deadletter.Progress) er
 
 func (b *broker) Takes(...deadletter.Wait) bool { return false }
 
-// shows sets the facts that the broker reports about every queue. If away is true, the broker is
+// shows sets the facts that the broker reports about every queue. If "away" is true, the broker is
 // unavailable.
 func (b *broker) shows(facts deadletter.QueueFacts, away bool) {
 	b.mu.Lock()

@@ -17,9 +17,9 @@ const (
 type sights map[string]deadletter.Unseen
 
 // look returns the reason why dlo cannot observe the fate of letters in a queue. If dlo can observe
-// it, u.Why is "". The result again is true if an earlier look confirms the reason. That look must
-// have had the same reason, at least lookAgain ago, and no look since then may have had a different
-// one. The reason then applies to letters that were in the queue at the earlier look.
+// it, u.Why is "". The result "again" is true if an earlier look confirms the reason. That look
+// must have had the same reason, at least lookAgain ago, and no look since then may have had a
+// different one. The reason then applies to letters that were in the queue at the earlier look.
 func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u deadletter.Unseen, again bool) {
 	u = unseen(deadletter.Visible(queue), f)
 	u.Since = now

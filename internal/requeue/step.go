@@ -115,7 +115,7 @@ const unsentAgain = time.Second
 
 // claim claims one batch. Letters in doubt come first, a few at a time, and only one worker may
 // claim them. If they never get a reply, the other worker is still free for all other letters. The
-// caller must call the function done after it has processed the batch.
+// caller must call the function "done" after it has processed the batch.
 func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,7 +159,7 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	return claimed, done, err
 }
 
-// prepare returns the message for an attempt. The result changed lists the properties that had to
+// prepare returns the message for an attempt. The result "changed" lists the properties that had to
 // be left out. If the message cannot be published, the error contains the reason.
 func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, changed string, err error) {
 	l := &due.Letter

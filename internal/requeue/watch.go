@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// watch runs the function look once a second until ctx is done. Each check, for example of requeued
-// letters, breakers or the clock, has its own goroutine, so checks do not wait for each other.
+// watch runs the function "look" once a second until ctx is done. Each check, for example of
+// requeued letters, breakers or the clock, has its own goroutine, so checks do not wait for each
+// other.
 func (d *Dispatcher) watch(ctx context.Context, look func(context.Context) error) {
 	for {
 		if err := look(ctx); err != nil && !errors.Is(err, context.Canceled) {

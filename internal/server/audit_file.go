@@ -77,7 +77,7 @@ func (a *auditFile) run(ctx context.Context) error {
 	}
 }
 
-// copy writes one batch of acts. The result more is true if there may be further acts to write.
+// copy writes one batch of acts. The result "more" is true if there may be further acts to write.
 func (a *auditFile) copy(ctx context.Context) (more bool, err error) {
 	list, err := a.acts(ctx, a.last, auditBatch)
 	if err != nil || len(list) == 0 {

@@ -164,7 +164,7 @@ func ofRoom(ctx context.Context, file, name string, link *rabbitmq.Link) checkup
 	return roomFor(one, room, arrived, err, now)
 }
 
-// roomFor adds the estimate to a check and returns the check. The parameter room is in bytes.
+// roomFor adds the estimate to a check and returns the check. The parameter "room" is in bytes.
 func roomFor(one checkup, room int64, arrived store.Arrivals, err error, now time.Time) checkup {
 	free := fmt.Sprintf("the broker can write %.1f GiB before its disk alarm blocks all publishers", float64(room)/(1<<30))
 	if err != nil || arrived.Letters == 0 {
@@ -190,8 +190,8 @@ func ofClock(ctx context.Context, name string, link *rabbitmq.Link) checkup {
 	return clockOf(name, ahead, err)
 }
 
-// clockOf returns the check for a measured difference. The parameter ahead is how far the broker's
-// clock is ahead.
+// clockOf returns the check for a measured difference. The parameter "ahead" is how far the
+// broker's clock is ahead.
 func clockOf(name string, ahead time.Duration, err error) checkup {
 	one := checkup{Part: "clock"}
 	switch {

@@ -66,7 +66,7 @@ func Look(ctx context.Context, management string, vhosts []string) ([]topology.S
 }
 
 // Dropped returns how many messages a node has dropped since it started. These are messages that a
-// consumer rejected and whose queue has no dead-letter exchange. The parameter metrics is the URL
+// consumer rejected and whose queue has no dead-letter exchange. The parameter "metrics" is the URL
 // of the node's metrics. If it is "", Dropped uses the usual URL for a node with this management
 // API.
 func Dropped(ctx context.Context, management, metrics string) (int64, error) {

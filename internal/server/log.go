@@ -17,7 +17,7 @@ const (
 	logFold  = time.Minute // time for which both limits apply; after that, omitted lines are reported
 )
 
-// newLog returns a log that omits repeated lines. The returned function flush immediately reports
+// newLog returns a log that omits repeated lines. The returned function "flush" immediately reports
 // how many lines were omitted.
 func newLog(w io.Writer) (log *slog.Logger, flush func()) {
 	f := &folds{of: map[string]*fold{}}
@@ -116,8 +116,7 @@ func (f *folds) turn(message string) {
 	m.timer.Reset(logFold)
 }
 
-// say writes the last omitted line, together with the number of lines omitted since the report
-// before.
+// say writes the last omitted line. It adds how many lines were omitted since the last report.
 func (m *fold) say() {
 	if m.left == 0 {
 		return

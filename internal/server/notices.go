@@ -178,8 +178,8 @@ func location(name string) *time.Location {
 
 const repeatEvery = 5 * time.Minute
 
-// repeats sends open alerts to the Alertmanagers again and again until ctx is done. An Alertmanager
-// forgets alerts that are not repeated.
+// repeats sends open alerts to the Alertmanagers again and again until ctx is done. An
+// Alertmanager forgets alerts that are not repeated.
 func (s *Server) repeats(ctx context.Context) error {
 	for {
 		select {

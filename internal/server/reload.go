@@ -33,7 +33,7 @@ func (s *Server) reloads(ctx context.Context) error {
 }
 
 // configured records in the audit which keys of the configuration file have changed. It records
-// only keys for which inUse returns true. If inUse is nil, it records all keys.
+// only keys for which "inUse" returns true. If "inUse" is nil, it records all keys.
 func (s *Server) configured(ctx context.Context, path string, inUse func(path string) bool) error {
 	outline, err := config.Outline(path)
 	if err != nil {

@@ -168,7 +168,7 @@ var ranks = []string{"viewer", "reader", "operator", "editor", "admin"}
 var denials = []string{"send a token", "that needs", "concerns all queues"}
 
 // denial returns the text that must be in the error if the runner may not run a command. The
-// parameter need is the role that the command needs. If the runner may run the command, denial
+// parameter "need" is the role that the command needs. If the runner may run the command, denial
 // returns "".
 func (r runner) denial(t *testing.T, need string) string {
 	t.Helper()

@@ -109,7 +109,7 @@ func digest(body []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// publish publishes n letters, waits for their confirms and logs them. The function body returns
+// publish publishes n letters, waits for their confirms and logs them. The function "body" returns
 // the body and the message id of the i-th letter.
 func (a *audit) publish(n int, body func(i int) (body string, messageID string)) {
 	a.t.Helper()
@@ -178,9 +178,9 @@ func (a *audit) reconnect(url string) {
 
 // check compares the audit with the store's file. Every published letter must have a row, and must
 // have arrived back. Every copy must carry a token that the store issued. If a body was published n
-// times, it must have arrived back under n tokens. The result surplus is the number of rows beyond
-// the published letters, which are suspects. The result duplicates is the number of duplicate
-// copies.
+// times, it must have arrived back under n tokens. The result "surplus" is the number of rows
+// beyond the published letters, which are suspects. The result "duplicates" is the number of
+// duplicate copies.
 func (a *audit) check(p *child) (surplus, duplicates int) {
 	a.t.Helper()
 	surplus, duplicates = a.stored(p)

@@ -122,7 +122,7 @@ func TestBenchSchedule(t *testing.T) {
 }
 
 // wait schedules all received letters, distributed over 40 queues and 3,000 groups. The function
-// due returns the time at which the i-th letter becomes due.
+// "due" returns the time at which the i-th letter becomes due.
 func (b *benchStore) wait(t *testing.T, due func(i int) time.Time) {
 	t.Helper()
 	for i := 0; ; {

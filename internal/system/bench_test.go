@@ -122,8 +122,8 @@ func (b *bench) ratio(name, over, under, goal string, of func(measure) float64) 
 }
 
 // timed runs fn, which handles n letters. It returns the letters per second and the processor time
-// per letter. That time includes this process, the broker, and a child process whose time the
-// function extra returns.
+// per letter. The processor time is that of this process, of the broker and of a child process. The
+// function "extra" returns the time that the child process has used.
 func (b *bench) timed(n int, extra func() time.Duration, fn func()) measure {
 	b.t.Helper()
 	before := b.cpu() + extra()

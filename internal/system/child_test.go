@@ -174,8 +174,8 @@ func (p *child) Configure(config string) {
 // Hangup sends SIGHUP, which reloads the configuration.
 func (p *child) Hangup() { p.cmd.Process.Signal(syscall.SIGHUP) }
 
-// Start starts dlo and waits until it is ready. The parameter crash names a crash point as point=n.
-// If it is "", dlo does not kill itself.
+// Start starts dlo and waits until it is ready. The parameter "crash" names a crash point as
+// point=n. If it is "", dlo does not kill itself.
 func (p *child) Start(crash string) {
 	p.t.Helper()
 	defer waited(p.t, "dlo is ready")()
@@ -241,7 +241,7 @@ func (p *child) start(crash string) chan string {
 	return ready
 }
 
-// Crashed waits until the process has killed itself. The parameter what describes the crash.
+// Crashed waits until the process has killed itself. The parameter "what" describes the crash.
 func (p *child) Crashed(what string) {
 	p.t.Helper()
 	eventually(p.t, what, func() bool {
@@ -407,8 +407,8 @@ func (p *child) ask(query string, args ...any) int {
 	return n
 }
 
-// eventually waits until the function done returns true. The text what describes the condition. It
-// fails the test after 4 minutes, or after an hour in a soak test.
+// eventually waits until the function "done" returns true. The text "what" describes the condition.
+// It fails the test after 4 minutes, or after an hour in a soak test.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	limit := 4 * time.Minute // generous for a busy machine, because it only ends waits without hope
@@ -418,9 +418,9 @@ func eventually(t testing.TB, what string, done func() bool) {
 	within(t, limit, what, done)
 }
 
-// within waits until the function done returns true, and fails the test after limit. The longer it
-// waits, the less often it calls done, because each call takes processor time from the parallel
-// tests.
+// within waits until the function "done" returns true, and fails the test after the duration
+// "limit". The longer it waits, the less often it calls "done", because each call takes processor
+// time from the parallel tests.
 func within(t testing.TB, limit time.Duration, what string, done func() bool) {
 	t.Helper()
 	defer waited(t, what)()

@@ -21,7 +21,7 @@ import (
 const away = "brokers: [{url: 'amqp://127.0.0.1:1/', label: production, colour: red}]\ndefault: {retry: {delays: []}}\n"
 
 // dlo runs a command of dlo against the child's server. It returns the output and the error output,
-// and fails the test unless the exit code is code.
+// and fails the test unless the exit code is the expected one.
 func (p *child) dlo(ctx context.Context, code int, stdin string, args ...string) (string, string) {
 	p.t.Helper()
 	var out, errs strings.Builder

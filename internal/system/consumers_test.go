@@ -203,8 +203,8 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 	stop()
 }
 
-// start runs the program until the returned function stop is called. If the program ends before it
-// consumes, start runs it again, as a supervisor would do. That is necessary because php-amqplib
+// start runs the program until the returned function "stop" is called. If the program ends before
+// it consumes, start runs it again, as a supervisor would do. That is necessary because php-amqplib
 // waits at most 3 s for a connection. The test fails if the program ends after that.
 func (l *language) start(t *testing.T, program *exec.Cmd, conn *amqp.Connection, url, queue string) (stop func()) {
 	t.Helper()

@@ -15,7 +15,7 @@ import (
 )
 
 // doctor runs `dlo doctor` with the given configuration. It returns the output, and fails the test
-// unless the exit code is code.
+// unless the exit code is the expected one.
 func doctor(t *testing.T, code int, text string, args ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")

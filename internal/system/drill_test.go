@@ -43,8 +43,8 @@ func (s *saying) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// drill runs dlo drill as the administrator guest. If the parameter until is not "", it interrupts
-// the run as soon as this text is printed.
+// drill runs dlo drill as the administrator guest. If the parameter "until" is not "", it
+// interrupts the run as soon as this text is printed.
 func drill(t *testing.T, node *testenv.Node, until string, args ...string) drilling {
 	t.Helper()
 	defer waited(t, "dlo drill "+strings.Join(args, " "))()

@@ -97,9 +97,9 @@ func (s *estate) declare() {
 	}
 }
 
-// consume runs the consumer of a queue. The consumer of the queue naive requeues each tenth message
-// again and again, so these messages stay at the head of the queue. It stops this once mended is
-// true.
+// consume runs the consumer of a queue. If the queue is naive, the consumer requeues each tenth
+// message again and again, so these messages stay at the head of the queue. It stops this when the
+// field "mended" is true.
 func (s *estate) consume(queue string) {
 	s.t.Helper()
 	ch, err := s.conn.Channel()
@@ -337,7 +337,7 @@ func (s *estate) told(people *receiver) {
 }
 
 // run runs a command of a document, with further arguments, and returns what it prints. The test
-// fails unless the exit code is code.
+// fails unless the exit code is the expected one.
 func (s *estate) run(code int, command string, more ...string) string {
 	s.t.Helper()
 	out, _ := s.p.dlo(s.t.Context(), code, "", append(words(command)[1:], more...)...)

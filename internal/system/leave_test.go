@@ -18,7 +18,7 @@ import (
 )
 
 // leave runs `dlo leave` with the configuration of a stopped dlo. It returns the output and the
-// error output, and fails the test unless the exit code is code.
+// error output, and fails the test unless the exit code is the expected one.
 func (p *child) leave(code int, args ...string) (string, string) {
 	p.t.Helper()
 	var out, errs strings.Builder

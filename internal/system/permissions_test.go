@@ -68,7 +68,7 @@ func plain(expression string) string {
 }
 
 // checked returns what `dlo config check --broker` prints, and fails the test unless the exit code
-// is code.
+// is the expected one.
 func (p *child) checked(management string, code int) string {
 	p.t.Helper()
 	var out, errs strings.Builder

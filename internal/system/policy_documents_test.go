@@ -78,8 +78,8 @@ func TestThePolicyOfTheDocuments(t *testing.T) {
 }
 
 // commandsOf returns the commands in a section of a document that run rabbitmqctl, dlo or curl, in
-// order. If section is "", it searches the whole document and returns only the rabbitmqctl commands
-// that protect queues.
+// order. If "section" is "", it searches the whole document and returns only the rabbitmqctl
+// commands that protect queues.
 func commandsOf(t *testing.T, document, section string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../" + document)

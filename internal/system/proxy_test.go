@@ -139,7 +139,7 @@ func tryProxy(t *testing.T, file string, start func(p *proxied, text, dir string
 	}
 }
 
-// below starts dlo and a proxy in front of it. The parameter base is the path below which dlo is
+// below starts dlo and a proxy in front of it. The parameter "base" is the path below which dlo is
 // served, or "" for the root. The proxy uses a file of docs/examples/proxies, in which names, ports
 // and files are replaced.
 func below(t *testing.T, base, file string, start func(p *proxied, text, dir string)) *proxied {
@@ -185,8 +185,8 @@ func below(t *testing.T, base, file string, start func(p *proxied, text, dir str
 	}
 }
 
-// try sends a request through the proxy. If who is not "", the request comes from a signed-in
-// person with this name. The list headers alternates between names and values.
+// try sends a request through the proxy. If "who" is not "", the request comes from a signed-in
+// person with this name. The list "headers" alternates between names and values.
 func (p *proxied) try(method, path, who string, headers ...string) (*http.Response, string, error) {
 	p.t.Helper()
 	var body io.Reader

@@ -30,7 +30,7 @@ func placedOrder(n int) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(body, 3, protowire.BytesType), address)
 }
 
-// receiveInto stores letters in windows, as ingest does. The function arrival makes the n-th
+// receiveInto stores letters in windows, as ingest does. The function "arrival" makes the n-th
 // letter. receiveInto returns the total bytes of all bodies and properties.
 func receiveInto(t *testing.T, s *store.Store, letters int, arrival func(n int) deadletter.Arrival) (received int64) {
 	t.Helper()

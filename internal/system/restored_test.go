@@ -51,7 +51,7 @@ func (r *restoring) readyProblems() []readyProblem {
 	return ready.Problems
 }
 
-// retries pauses or resumes the retries of the audit's queue. The parameter verb is "pause" or
+// retries pauses or resumes the retries of the audit's queue. The parameter "verb" is "pause" or
 // "resume".
 func (r *restoring) retries(verb string) {
 	r.t.Helper()

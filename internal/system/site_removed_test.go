@@ -57,7 +57,7 @@ func TestDloIsAddedToASiteAndRemoved(t *testing.T) {
 	t.Logf("%s: messages handled a second before, with dlo, and after: %.0f", s.node.Version(), rates)
 }
 
-// configuration returns the configuration of dlo. The parameter inboxes lists the inboxes,
+// configuration returns the configuration of dlo. The parameter "inboxes" lists the inboxes,
 // separated by commas.
 func (s *site) configuration(inboxes string) string {
 	return fmt.Sprintf(`

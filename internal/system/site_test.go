@@ -389,7 +389,7 @@ func ofDLO(name any) bool {
 }
 
 // definitions returns everything that the management API exports for the vhost, by kind. It adds
-// what the API shows about queues and consumers. If mine is true, it leaves out everything that
+// what the API shows about queues and consumers. If "mine" is true, it leaves out everything that
 // belongs to dlo.
 func (s *site) definitions(mine bool) map[string][]string {
 	s.t.Helper()

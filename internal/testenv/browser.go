@@ -123,7 +123,7 @@ func (b *Tab) Viewport(width, height int64) {
 	b.Do(chromedp.EmulateViewport(width, height))
 }
 
-// DarkScheme sets prefers-color-scheme for pages: dark if on is true, and light otherwise.
+// DarkScheme sets prefers-color-scheme for pages: dark if "on" is true, and light otherwise.
 func (b *Tab) DarkScheme(on bool) {
 	b.t.Helper()
 	scheme := "light"

@@ -31,7 +31,7 @@ type Cluster struct {
 const tick = 8
 
 // StartCluster starts a cluster for one test and stops it at the end of the test. The start takes 7
-// to 30 s. DLO_TEST_BROKER sets the version. The parameter conf contains further lines of
+// to 30 s. DLO_TEST_BROKER sets the version. The parameter "conf" contains further lines of
 // rabbitmq.conf for all nodes.
 //
 // StartCluster is for `make soak`. Without DLO_SOAK=1, it skips the test. If RabbitMQ is not

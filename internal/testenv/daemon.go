@@ -9,8 +9,8 @@ import (
 )
 
 // Daemon starts a program of the system in the foreground and stops it at the end of the test. The
-// parameter name is the program, and the parameter from is the Debian package that contains it. If
-// the program is not installed, the test is skipped. With DLO_TEST_REQUIRE=1, the test fails
+// parameter "name" is the program, and the parameter "from" is the Debian package that contains it.
+// If the program is not installed, the test is skipped. With DLO_TEST_REQUIRE=1, the test fails
 // instead. If the test fails, Daemon logs what the program printed.
 func Daemon(t testing.TB, name, from string, args ...string) {
 	t.Helper()

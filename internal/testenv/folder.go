@@ -14,7 +14,7 @@ type folder struct {
 	lock *os.File // locked while this process lives, which shows that the folder is in use
 }
 
-// newFolder creates a folder in the system's temporary directory. The parameter kind is a part of
+// newFolder creates a folder in the system's temporary directory. The parameter "kind" is a part of
 // the folder's name. Before that, newFolder removes folders of the same kind that killed processes
 // left there.
 func newFolder(kind string) (*folder, error) {

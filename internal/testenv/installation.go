@@ -16,7 +16,7 @@ type installation struct {
 	version string // read from RabbitMQ's own folder, for example "3.10.8"; nothing is pinned, because Debian suites move
 }
 
-// findInstallation returns the newest RabbitMQ in the root folder. If root is empty, it uses the
+// findInstallation returns the newest RabbitMQ in the root folder. If "root" is empty, it uses the
 // machine's own root. A relative root is relative to the folder of the module, because tests run in
 // the folder of their package. If there is no RabbitMQ, or if only root may run it, the error wraps
 // ErrMissing.

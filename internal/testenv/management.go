@@ -12,8 +12,8 @@ import (
 )
 
 // API sends a request to the node's management API as the user guest. The path starts with /api/,
-// and its segments must already be escaped (vhost / is %2F). If body is not nil, it is sent as
-// JSON. If the parameter into is not nil, it points to the value into which the response is
+// and its segments must already be escaped (vhost / is %2F). If "body" is not nil, it is sent as
+// JSON. If the parameter "into" is not nil, it points to the value into which the response is
 // decoded. For a status of 300 or more, API returns an error with the status and the broker's
 // message.
 func (n *Node) API(method, path string, body, into any) error {

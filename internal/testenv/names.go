@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// names is the epmd, or Erlang name server, of one cluster node. It returns the ports of the other
-// nodes. Each node has its own names, so such a port can belong to a relay that a test can cut.
-// names implements the protocol in Erlang's manual ("Distribution Protocol", OTP 25 to 28), but
-// only the requests that nodes and their tools use.
+// names is the Erlang name server (epmd) of one cluster node. It returns the ports of the other
+// nodes. Each node has a name server of its own, so that a port in it can be that of a relay, which
+// a test can cut. names implements the protocol in Erlang's manual ("Distribution Protocol", OTP 25
+// to 28), but only the requests that nodes and their tools use.
 type names struct {
 	listener net.Listener
 	peers    map[string]int

@@ -347,7 +347,7 @@ func (n *Node) ManagementURL() string { return "http://" + loopback(n.ports.mana
 func (n *Node) MetricsURL() string { return "http://" + loopback(n.ports.metrics) + "/metrics" }
 
 // ManagementURLOf returns the URL of the management API with a user and a password. The parameter
-// user contains both, for example "guest:guest".
+// "user" contains both, for example "guest:guest".
 func (n *Node) ManagementURLOf(user string) string {
 	return "http://" + user + "@" + loopback(n.ports.management)
 }

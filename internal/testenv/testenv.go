@@ -30,7 +30,7 @@ func Main(m interface{ Run() int }) int {
 	return m.Run()
 }
 
-// long skips the test in short mode. The parameter what names the large thing that the test would
+// long skips the test in short mode. The parameter "what" names the large thing that the test would
 // start.
 func long(t testing.TB, what string) {
 	t.Helper()

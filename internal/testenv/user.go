@@ -31,7 +31,7 @@ func (n *Node) User(t testing.TB, vhost, tags string) (name, address string) {
 	return name, u.String()
 }
 
-// Grant gives a user rights in a vhost. The parameters configure, write and read are regular
+// Grant gives a user rights in a vhost. The parameters "configure", "write" and "read" are regular
 // expressions.
 func (n *Node) Grant(t testing.TB, vhost, user, configure, write, read string) {
 	t.Helper()
