@@ -44,8 +44,8 @@ type paceFlags struct {
 	Reset      bool          `name:"reset-attempts" help:"Start their retries again: a letter that comes back has all retries of its rule again."`
 }
 
-// restoredFlag is the flag --include-restored. It includes letters that may have been sent after
-// the backup was made from which the store was restored.
+// restoredFlag is the flag --include-restored, for a store that was restored from a copy. With this
+// flag, a plan includes letters that may have been sent after that copy was made.
 type restoredFlag struct {
 	Restored bool `name:"include-restored" help:"Include letters that may have been sent after the copy was made from which the store was restored. A query for doubt:restored includes them anyway."`
 }

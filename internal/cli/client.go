@@ -55,7 +55,7 @@ func (f serverFlags) target(p *Program) (serverFlags, string, error) {
 	return f, token, nil
 }
 
-// base returns the URL below which the server's API is.
+// base returns the URL of the server's API. The path of each request is appended to it.
 func (f serverFlags) base() string { return strings.TrimSuffix(f.Server, "/") + "/api/v1" }
 
 // shown returns the server's address for display, without the user and the password. The address

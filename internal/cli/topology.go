@@ -236,8 +236,8 @@ var dropping = map[string]bool{
 }
 
 // printTopology prints findings as text for people. The first line says how many queues drop
-// messages. The findings follow, sorted by kind. Findings that have the same explanation share it.
-// The parameter "dropped" is the number of rejected messages that the node has dropped since it
+// messages. The findings follow, and successive findings with the same explanation share it. The
+// parameter "dropped" is the number of rejected messages that the node has dropped since it
 // started. It is also 0 if this number is unknown.
 func printTopology(out io.Writer, t api.Topology, dropped int64) {
 	queues, drops := 0, map[[3]string]bool{}

@@ -37,7 +37,7 @@ type Options struct {
 	// If dlo refuses to start, the error has a method ExitCode.
 	Start func(ctx context.Context, config, amqp, management string) (Running, error)
 	// Lose takes the first message of a queue and closes its connection before it acknowledges the
-	// message. It does this as often as the parameter times says.
+	// message. The parameter "times" is the number of times that it does this.
 	Lose func(ctx context.Context, amqp, queue string, times int) error
 	Say  func(text string) // gets one line of progress at a time
 }

@@ -11,7 +11,7 @@ import (
 // a failure, add an entry to the list in the file for its kind.
 type Failure struct {
 	Name  string // name for --only
-	Does  string // says what is done
+	Does  string // description of what the drill does
 	wants sign
 	wave  int  // failures of the same wave are caused at the same time
 	admin bool // true if it needs an administrator of the broker
@@ -21,7 +21,7 @@ type Failure struct {
 	inbox string // a further inbox
 	own   string // an inbox with a broker entry of its own; dlo declares the inbox and its exchange
 	work  string // a queue whose dead letters go to dlo
-	rule  string // the rule for letters of the queue in work, without name and match
+	rule  string // the rule for letters of the queue in the field "work", without name and match
 
 	before func(ctx context.Context, g *ground) error // prepares the failure; its time does not count
 	make   func(ctx context.Context, g *ground) error // causes the failure

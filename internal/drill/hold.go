@@ -95,7 +95,7 @@ func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time
 }
 
 // read records what one look and the pager say about a failure. It keeps the first report of each
-// place, and stores the problem in told.
+// place, and stores the problem in the variable "told".
 func (g *ground) read(s *sign, l look, row *Row, told *problem, began time.Time) {
 	if l.at.Before(began) {
 		return

@@ -102,8 +102,8 @@ func ownInbox(inbox string) string {
 	return fmt.Sprintf("exchange: %s.dlx, inboxes: [%s], annotations: \"\"", inbox, inbox)
 }
 
-// renamed starts a dlo. The text in names sets the name and the former names of the broker in its
-// configuration.
+// renamed starts a dlo. The parameter "names" is the text that sets the name and the former names
+// of the broker in its configuration.
 func (g *ground) renamed(ctx context.Context, names string) error {
 	if err := g.stop("renamed"); err != nil {
 		return err

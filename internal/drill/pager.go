@@ -62,16 +62,17 @@ func (p *pager) take(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(http.StatusNoContent)
 }
 
-// refuse makes the pager reject all notices of the channel broken. With yes = false, it accepts
-// them again.
+// refuse makes the pager reject all notices of the channel "broken". If "yes" is false, the pager
+// accepts them again.
 func (p *pager) refuse(yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuses = yes
 }
 
-// first returns the first notice of a dlo that fits and that arrived since the given time. It looks
-// at the sender, because several dlo processes see the same queues.
+// first returns the first notice that a dlo sent since the given time and for which the function
+// "fits" returns true. It compares the name of the sender, because several dlo processes see the
+// same queues.
 func (p *pager) first(office string, since time.Time, fits func(h heard) bool) (heard, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -23,8 +23,8 @@ func accidents(points ...string) fate {
 	}
 }
 
-// inTurn returns a fate in which the named accidents happen one after the other. Each happens at
-// its first opportunity after the one before it.
+// inTurn returns a fate in which the named accidents happen one after the other. Each accident
+// happens at the first opportunity after the previous accident.
 func inTurn(points ...string) fate {
 	return func(point string) bool {
 		if len(points) == 0 || point != points[0] {

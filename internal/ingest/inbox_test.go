@@ -231,7 +231,7 @@ func (i *inbox) Ack(w []deadletter.Arrival) error {
 // have no gaps.
 func (i *inbox) covered() int { return len(i.held) - int(i.tag-i.ack) }
 
-// arrive lets the ack on its way arrive at the broker.
+// arrive delivers the ack that is on its way to the broker.
 func (i *inbox) arrive() {
 	if i.ack > 0 {
 		n := i.covered()

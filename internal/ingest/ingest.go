@@ -257,8 +257,8 @@ func (i *Ingester) receive(ctx context.Context, w deadletter.Window) (deadletter
 	return i.store.Receive(ctx, w)
 }
 
-// window returns a window with the first letters of arrivals. The parameter "wanted" is the number
-// of letters that the window may have. If it is 0, the window has all of them.
+// window returns a window with the first letters of the list "arrivals". The parameter "wanted" is
+// the number of letters that the window may have. If it is 0, the window has all of them.
 func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.Window {
 	more := wanted > 0 && len(arrivals) > wanted
 	if more {

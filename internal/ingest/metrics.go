@@ -18,7 +18,7 @@ type Metrics struct {
 	windows map[*Ingester]span // the open window of each inbox, or its newest window if none is open
 }
 
-// span is the time during which a window is open. The field ended is zero until the window is
+// span is the time during which a window is open. The field "ended" is zero until the window is
 // closed.
 type span struct{ began, ended time.Time }
 

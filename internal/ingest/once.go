@@ -26,9 +26,9 @@ type Once struct {
 	taken atomic.Int64
 }
 
-// NewOnce returns a Once that takes count letters. If "count" is 0, it takes letters until the
-// queue is empty. The Once calls the function "say" with the reason why it makes no progress, or
-// with "" when it makes progress.
+// NewOnce returns a Once that takes as many letters as "count" says. If "count" is 0, it takes
+// letters until the queue is empty. The Once calls the function "say" with the reason why it makes
+// no progress, or with "" when it makes progress.
 //
 // The caller must call either Run or Resolve, and only once. Run drains the queue. Resolve only
 // closes the window that an earlier Once left open.
@@ -63,7 +63,7 @@ func (o *Once) Resolve(ctx context.Context) error {
 }
 
 // work runs one session after another. Each session first decides what happened to the open window.
-// It then calls the function then. When this function reports that it is done, work ends.
+// It then calls the function "then". When this function reports that it is done, work ends.
 func (o *Once) work(ctx context.Context, then func(ctx context.Context) (done bool, err error)) error {
 	defer o.inbox.Close()
 	for ctx.Err() == nil && o.storeBack(ctx) == nil {

@@ -26,8 +26,8 @@ func TestDrainsKeepTheirCount(t *testing.T) {
 }
 
 // drains runs one drain after another. Instead of a drain, it sometimes only closes the window that
-// the drain before left open. On a quorum queue, the drains have no count. A count would limit the
-// first window, which might then be too small for all letters that came back.
+// the previous drain left open. On a quorum queue, the drains have no count. A count would limit
+// the first window, which might then be too small for all letters that came back.
 func drains(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	b := brokers[random.IntN(len(brokers))]

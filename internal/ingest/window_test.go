@@ -27,7 +27,7 @@ func (s *spy) Receive(ctx context.Context, w deadletter.Window) (deadletter.Rece
 }
 
 // TestWhatAWindowTells checks that a window contains everything that the store needs to judge its
-// letters. This is the source of the letters, the configured treatment of letters in doubt, and how
+// letters. It must contain the source of the letters, the treatment of letters in doubt, and how
 // far the broker can be trusted.
 func TestWhatAWindowTells(t *testing.T) {
 	t.Parallel()

@@ -14,8 +14,8 @@ import (
 // Waiters reads letters that wait for a retry and records new decisions about them.
 type Waiters interface {
 	// Waiting returns the next waiting letters that match a query, complete with their bodies and
-	// ordered by id. It begins after the id in after, and returns only letters that were received
-	// before the serial in until.
+	// ordered by id. It returns only letters whose id is greater than "after", and that were received
+	// before the serial "until".
 	Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error)
 	// RecordDecisions records decisions in one transaction. For each decision, the result says whether
 	// it was recorded. Letters that have changed since they were read are skipped.

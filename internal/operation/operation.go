@@ -33,11 +33,12 @@ type Store interface {
 
 // Selections reads selections of letters and freezes them.
 type Selections interface {
-	// Survey returns the letters of a selection as shares of similar letters. The result changed is
-	// the number of letters that it left out because they changed after sel.Until.
+	// Survey returns the letters of a selection as shares of similar letters. It leaves out letters
+	// that changed after sel.Until. The result "changed" is the number of these letters.
 	Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error)
-	// Freeze stores an operation together with the letters that it selects. Before that, it calls
-	// allow with the place of each of these letters. If allow returns an error, Freeze stores nothing.
+	// Freeze stores an operation together with the letters that it selects. Before that, it calls the
+	// function "allow" with the place of each of these letters. If "allow" returns an error, Freeze
+	// stores nothing.
 	Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int, allow func(deadletter.Origin) error) error
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
 	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)
@@ -76,8 +77,8 @@ type Options struct {
 	Moved   func()             // called after letters are released, to wake the dispatcher
 	Decider Decider            // decides for Apply; nil = Apply is not available
 	// Edit applies an RFC 6902 patch to the decoded body of a letter and returns a complete revision.
-	// If reveal is true, letters with masked values can be edited too. The error says in words why the
-	// letter cannot be edited. If the field is nil, no letter can be edited.
+	// If "reveal" is true, letters with masked values can be edited too. The error says in words why
+	// the letter cannot be edited. If the field is nil, no letter can be edited.
 	Edit func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error)
 }
 
@@ -108,7 +109,7 @@ func New(store Store, o Options) *Desk {
 type Request struct {
 	Action    deadletter.Verb
 	Selection query.Selection
-	Expect    int                      // number of letters that the person was shown; the operation acts on at most so many; 0 = not given
+	Expect    int                      // number of letters that the person was shown; the operation acts on no more than this; 0 = not given
 	First     int                      // maximum number of letters, in the order of sending; 0 = all
 	To        string                   // queue to which letters are requeued, instead of their origin
 	DueAt     time.Time                // time at which rescheduled letters are due

@@ -18,8 +18,9 @@ type Runs interface {
 	// operations that an earlier process started.
 	ActiveOperations(ctx context.Context) ([]deadletter.Operation, error)
 	LayOut(ctx context.Context, id deadletter.OperationID) (more bool, err error)
-	// Advance acts on the next n letters and returns how many it took. It calls allow with the queue
-	// to which a letter would go. If allow returns an error, Advance skips the letter with that error.
+	// Advance acts on the next n letters and returns how many it took. It calls the function "allow"
+	// with the queue to which a letter would go. If "allow" returns an error, Advance skips the letter
+	// with that error.
 	Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error)
 	// PendingLetters returns the next n letters on which Advance would act, complete with their
 	// bodies. Revised does what Advance does for letters that have new revisions.

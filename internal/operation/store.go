@@ -9,7 +9,7 @@ import (
 
 // Copies stores whether the store is current or an older copy.
 type Copies interface {
-	AnyUnproved(ctx context.Context) (bool, error) // reports whether people still have to say this
+	AnyUnproved(ctx context.Context) (bool, error) // reports whether people still have to say if the store is current or a copy
 	Accept(ctx context.Context, by string) error
 	HoldCopy(ctx context.Context, by string) error
 }

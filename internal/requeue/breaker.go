@@ -58,7 +58,7 @@ type breakers struct {
 type circuit struct {
 	deadletter.Breaker
 	tries   []try
-	base    int // number of the first letter in tries
+	base    int // number of the first letter in the field "tries"
 	newest  int // number of the newest letter that came back; -1 = no letter came back
 	slowest time.Duration
 	probes  map[deadletter.ID]bool // letters of the running probe; true = the letter came back
@@ -208,7 +208,7 @@ func (b *breakers) drop(c *circuit) {
 	c.base++
 }
 
-// void takes a letter that did not reach its queue out of the count.
+// void removes a letter from the count, because the letter did not reach its queue.
 func (b *breakers) void(id deadletter.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -334,9 +334,9 @@ func (b *breakers) quiet(c *circuit) time.Duration { return min(max(probeQuiet, 
 
 // recovered reports whether the rate of a circuit has risen for long enough. It looks at the first
 // rampOf letters that reached the queue since the rate began to rise. It returns true if the last
-// of them reached the queue at least as long ago as quiet returns. Without such a letter, it
-// returns true after a whole window. It does not check whether these letters came back, because
-// judge trips the breaker if too many did.
+// of them reached the queue long enough ago to count as consumed (see quiet). Without such a
+// letter, it returns true after a whole window. It does not check whether these letters came back,
+// because judge trips the breaker if too many did.
 func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	n, last := 0, c.Since
 	for _, t := range c.tries {

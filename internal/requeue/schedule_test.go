@@ -120,8 +120,8 @@ func (s *station) start() {
 	})
 }
 
-// wait stores n letters that become due one after the other. The first becomes due after the
-// duration begin, and each other letter becomes due by step later.
+// wait stores n letters that become due one after the other. The first letter becomes due after the
+// duration "begin". The time between two letters is the duration "step".
 func (s *station) wait(n int, begin, step time.Duration) {
 	s.t.Helper()
 	ctx := s.t.Context()

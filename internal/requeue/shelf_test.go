@@ -372,7 +372,7 @@ func (s *shelf) Overdue(context.Context, string, time.Time, func(string) []strin
 	return 0, nil
 }
 
-// GiveUp gives up letters that have been overdue for longer than the duration after. The shelf
+// GiveUp gives up letters that have been overdue for longer than the duration "after". The shelf
 // knows only the number of such letters.
 func (s *shelf) GiveUp(_ context.Context, _ string, after time.Duration, n int) (int, error) {
 	s.mu.Lock()

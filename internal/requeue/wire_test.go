@@ -27,8 +27,8 @@ type wire struct {
 	sent    map[deadletter.Token]*sent
 }
 
-// answer is the response of a broker to a message. If there is no response, the field arrives says
-// whether the message arrived anyway.
+// answer is the response of a broker to a message. If there is no response, the field "arrives"
+// says whether the message arrived anyway.
 type answer struct {
 	kind    deadletter.OutcomeKind
 	arrives bool

@@ -209,7 +209,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l := openLedger(t)
 	const page, api, cli, dlo = deadletter.WayPage, deadletter.WayAPI, deadletter.WayCLI, deadletter.WayService
 	seen := map[string]bool{}
-	// The function did compares the acts since its last call with rows such as "resolved page 1/1
+	// The function "did" compares the acts since its last call with rows such as "resolved page 1/1
 	// group G-1".
 	did := func(want ...string) {
 		t.Helper()

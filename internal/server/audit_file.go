@@ -28,7 +28,7 @@ const (
 // equal ids. The file is opened for each batch, so that people can rotate it by renaming it.
 type auditFile struct {
 	path  string
-	acts  func(ctx context.Context, after int64, limit int) ([]deadletter.Act, error) // returns up to limit acts after the one with the id in after, oldest first
+	acts  func(ctx context.Context, after int64, limit int) ([]deadletter.Act, error) // returns acts whose ids are greater than "after", oldest first, and at most as many as "limit" says
 	mask  func(name, text string) (string, bool)
 	log   *slog.Logger
 	every time.Duration

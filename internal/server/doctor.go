@@ -180,8 +180,8 @@ func roomFor(one checkup, room int64, arrived store.Arrivals, err error, now tim
 	return one
 }
 
-// skewed is the difference between two clocks from which dlo reports a problem. With such a
-// difference, the times of deaths and arrivals are confusing.
+// skewed is the maximum difference between the clocks of this machine and of a broker. dlo reports
+// a larger difference as a problem, because it makes the times of deaths and arrivals confusing.
 const skewed = 5 * time.Second
 
 // ofClock compares the clock of this machine with the clock of the broker.

@@ -75,8 +75,8 @@ func policyOf(a *topology.Adopted) string {
 	return fmt.Sprintf("policy %s in vhost %s of broker %s", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker))
 }
 
-// leftVHost is a vhost that dlo leaves. Its field names contains the names of dlo's objects in the
-// configuration.
+// leftVHost is a vhost that dlo leaves. The field "names" contains the names of dlo's objects in
+// the configuration.
 type leftVHost struct {
 	*rabbitmq.Link
 	names rabbitmq.Configured

@@ -30,7 +30,7 @@ func newLog(w io.Writer) (log *slog.Logger, flush func()) {
 type foldingHandler struct {
 	folds *folds
 	out   slog.Handler
-	with  string // attributes that were already added to out
+	with  string // attributes that were already added to the handler "out"
 }
 
 // folds contains the counts of a log, by level and message.
@@ -43,7 +43,7 @@ type folds struct {
 type fold struct {
 	lines   int            // number of written lines
 	alike   map[string]int // number of written lines, by their text without figures; at most logLines texts
-	before  map[string]int // the map alike of the minute before, if lines were omitted in that minute
+	before  map[string]int // the map "alike" of the previous minute, if lines were omitted in that minute
 	left    int            // number of omitted lines
 	last    slog.Record    // the last omitted line
 	handler slog.Handler   // the handler that received the last omitted line
@@ -94,7 +94,7 @@ func (f *folds) leaves(h *foldingHandler, r slog.Record) bool {
 		return false
 	}
 	if m.before[alike] > 0 {
-		m.alike[alike] = m.before[alike] // the text continues, so the next minute needs its count too
+		m.alike[alike] = m.before[alike] // the text occurs again in this minute, so the next minute needs the count too
 	}
 	m.left++
 	m.last, m.handler = r.Clone(), h.out

@@ -83,8 +83,9 @@ func frozenBrokers(cfg config.Config) (names []string) {
 	return names
 }
 
-// restricted returns a function that finds the principal of a request and then calls restrict on
-// it. If the parameter "actor" is nil, every principal is the local user.
+// restricted returns a function that finds the principal of a request. It then calls the function
+// "restrict" with this principal. If the parameter "actor" is nil, every principal is the local
+// user.
 func restricted(actor func(*http.Request) (deadletter.Principal, error), restrict func(*deadletter.Principal)) func(*http.Request) (deadletter.Principal, error) {
 	return func(r *http.Request) (deadletter.Principal, error) {
 		p, err := deadletter.Local, error(nil)

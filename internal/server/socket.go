@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 )
 
-// socketOf returns the path of a Unix socket. If the listen address does not name a socket, ok is
-// false.
+// socketOf returns the path of a Unix socket. If the listen address does not name a socket, the
+// result "ok" is false.
 func socketOf(listen string) (path string, ok bool) {
 	if len(listen) > len(config.Unix) && listen[:len(config.Unix)] == config.Unix {
 		return listen[len(config.Unix):], true

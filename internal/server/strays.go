@@ -84,7 +84,7 @@ func nobodySends(stray *deadletter.Stray, whose string) deadletter.Problem {
 	return p
 }
 
-// strayText returns a text that says what happens to the letters and how many they are.
+// strayText returns a text that says how many letters there are and what happens to them.
 func strayText(s *deadletter.Stray) string {
 	var parts []string
 	for _, p := range []struct {

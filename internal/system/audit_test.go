@@ -22,7 +22,7 @@ type audit struct {
 	conn   *amqp.Connection
 	queue  string
 	refuse func(d *amqp.Delivery) bool // reports whether to reject a message; nil = reject messages without the header dlo-attempt
-	to     string                      // the queue to which publish sends; "" = the field queue
+	to     string                      // the queue to which the method publish sends; "" = the queue in the field "queue"
 	header amqp.Table                  // headers of published messages
 
 	mu        sync.Mutex
@@ -194,7 +194,7 @@ func (a *audit) check(p *child) (surplus, duplicates int) {
 	return surplus, duplicates
 }
 
-// stored does those checks of check that also hold while letters wait or are held. Every letter
+// stored makes those checks that must also succeed while letters wait or are held. Every letter
 // must have a row, and every copy must carry a token that the store issued.
 func (a *audit) stored(p *child) (surplus, duplicates int) {
 	a.t.Helper()

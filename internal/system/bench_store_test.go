@@ -251,7 +251,7 @@ func (b *benchStore) sizes(t *testing.T) (string, error) {
 }
 
 // whileReceiving runs fn while windows of n letters are stored. It waits for the given pause after
-// each window, and passes to each the time that the commit took.
+// each window. It calls the function "each" with the time that the commit of a window took.
 func (b *benchStore) whileReceiving(t *testing.T, n int, pause time.Duration, each func(commit time.Duration), fn func()) {
 	t.Helper()
 	stop := make(chan struct{})

@@ -175,7 +175,8 @@ func (b *bench) queue(name string, args amqp.Table) {
 // fill publishes n letters to a queue, with headers as if they had died in the queue named work.
 func (b *bench) fill(queue string, n int) { b.publish(queue, n, 1000) }
 
-// publish publishes n letters to a queue. At any time, at most window letters are unconfirmed.
+// publish publishes n letters to a queue. The parameter "window" is the maximum number of
+// unconfirmed letters at any time.
 func (b *bench) publish(queue string, n, window int) {
 	b.t.Helper()
 	ch, err := b.conn.Channel()

@@ -111,8 +111,8 @@ func newTraffic(t testing.TB, url string) *traffic {
 	return w
 }
 
-// runs calls session repeatedly until the runners are stopped. Each call gets a new connection and
-// channel.
+// runs calls the function "session" repeatedly until the runners are stopped. Each call gets a new
+// connection and channel.
 func (w *traffic) runs(r *runners, session func(ctx context.Context, ch *amqp.Channel)) {
 	r.done.Go(func() {
 		for r.ctx.Err() == nil {

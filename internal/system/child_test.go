@@ -48,8 +48,8 @@ type commands struct {
 	cli.Commands
 }
 
-// process runs dlo as the main function of cmd/dlo does. It passes crash on as the function that
-// dlo calls at its crash points.
+// process runs dlo as the main function of cmd/dlo does. At its crash points, dlo calls the
+// function "crash".
 func process(args []string, crash func(point string)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -349,7 +349,7 @@ func (p *child) ids(query string, args ...any) []deadletter.ID {
 	return ids
 }
 
-// rows runs a query on the store's file and calls scan for each row.
+// rows runs a query on the store's file and calls the function "scan" for each row.
 func (p *child) rows(query string, args []any, scan func(*sql.Rows) error) {
 	p.t.Helper()
 	rows, err := p.file().Query(query, args...)

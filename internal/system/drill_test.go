@@ -24,8 +24,8 @@ type drilling struct {
 	out, errs string
 }
 
-// saying is a writer that collects what a drill prints. Once the output contains the text in the
-// field once, it calls end.
+// saying is a writer that collects what a drill prints. The field "once" is a text. When the output
+// contains this text, saying calls the function in the field "end".
 type saying struct {
 	mu   sync.Mutex
 	text bytes.Buffer

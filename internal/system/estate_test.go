@@ -29,7 +29,7 @@ type estate struct {
 
 	failing  atomic.Bool // if true, consumers reject each tenth message when they see it for the first time
 	mended   atomic.Bool // if true, the consumer of the queue naive no longer requeues each tenth message for ever
-	stopping atomic.Bool // if true, publish ends
+	stopping atomic.Bool // if true, the method publish returns
 
 	mu       sync.Mutex
 	sent     map[string]bool // ids of the published messages, without those that the site drops by design
@@ -139,8 +139,8 @@ func (s *estate) consume(queue string) {
 	}()
 }
 
-// publish publishes about 200 messages per second to the queues of the site, until stopping is
-// true.
+// publish publishes about 200 messages per second to the queues of the site, until the field
+// "stopping" is true.
 func (s *estate) publish() {
 	ch, err := s.conn.Channel()
 	if err != nil {
@@ -180,8 +180,8 @@ func (s *estate) publish() {
 	}
 }
 
-// account checks the fate of each message in sent. Either one consumer accepted the message exactly
-// once, or the message is in legacy.dlq, the site's own dead-letter queue.
+// account checks the fate of each message in the field "sent". Either one consumer accepted the
+// message exactly once, or the message is in legacy.dlq, the site's own dead-letter queue.
 func (s *estate) account() {
 	s.t.Helper()
 	eventually(s.t, "every message is accepted or in legacy.dlq", func() bool { return len(s.missing()) == 0 })

@@ -20,8 +20,9 @@ type frameworkError struct {
 	name  string
 	inbox string // name of the error queue; %s stands for the queue of the consumer
 	p     amqp.Publishing
-	// reads names the headers that a consumer of the framework needs to decode the message. They must
-	// come back unchanged. The content type, the type and the body must come back unchanged too.
+	// reads is a list of the headers that a consumer of the framework needs to decode the message.
+	// These headers must come back unchanged. The content type, the type and the body must come back
+	// unchanged too.
 	reads []string
 }
 

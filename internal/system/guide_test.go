@@ -25,8 +25,8 @@ func readGuide(t *testing.T, name string) *guide {
 }
 
 // command returns a command that the document shows, and fails the test if the document does not
-// show it. The texts in examples are pairs, as in strings.NewReplacer: the first of each pair is
-// replaced by the second.
+// show it. The texts in "examples" are pairs, as in strings.NewReplacer. In the returned command,
+// the second text of each pair replaces the first.
 func (g *guide) command(shown string, examples ...string) string {
 	g.t.Helper()
 	running := strings.Join(strings.Fields(g.text), " ")
@@ -39,8 +39,8 @@ func (g *guide) command(shown string, examples ...string) string {
 	return replaced(g.t, shown, examples...)
 }
 
-// block returns the n-th code block in the given language. The texts in examples are pairs: the
-// first of each pair is replaced by the second.
+// block returns the n-th code block in the given language. The texts in "examples" are pairs. In
+// the returned block, the second text of each pair replaces the first.
 func (g *guide) block(language string, n int, examples ...string) string {
 	g.t.Helper()
 	parts := strings.Split(g.text, "```"+language+"\n")
@@ -59,8 +59,8 @@ func (g *guide) followed() {
 	}
 }
 
-// replaced returns a text in which the first text of each pair in examples is replaced by the
-// second. It fails the test if a text to replace is missing.
+// replaced returns a text in which the second text of each pair in "examples" replaces the first.
+// It fails the test if a text to replace is missing.
 func replaced(t *testing.T, text string, examples ...string) string {
 	t.Helper()
 	for i := 0; i < len(examples); i += 2 {

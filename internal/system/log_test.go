@@ -16,7 +16,7 @@ import (
 // letters are missing, and those of others are full. A worker rejects further letters repeatedly,
 // each time with a different error, and each error sends a page to a channel that accepts nothing.
 // At the same time, consumers publish invalid annotations, and connections are cut. No log line may
-// be about a single letter, and no log line may be repeated without an end.
+// be about a single letter, and no log line may be repeated endlessly.
 func TestTheLogStaysQuiet(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

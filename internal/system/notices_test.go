@@ -95,7 +95,7 @@ func (r *receiver) answer(status int) {
 }
 
 // rings waits until a notice about a problem has arrived. The title of the notice must contain the
-// text in says.
+// text "says".
 func (r *receiver) rings(t *testing.T, says string) {
 	t.Helper()
 	eventually(t, "the pager rings", func() bool {

@@ -22,8 +22,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// provider is an OpenID Connect provider for tests. It signs in the person that the field next
-// names. In that field, a slash and the groups of the person may follow the name.
+// provider is an OpenID Connect provider for tests. It signs in the person whose name is in the
+// field "next". In that field, a slash and the groups of the person may follow the name.
 type provider struct {
 	*httptest.Server
 	key *rsa.PrivateKey
@@ -173,7 +173,8 @@ func TestBehindApacheWithOpenIDConnect(t *testing.T) {
 	})
 }
 
-// startApache starts Apache with the given modules. The text becomes a part of its configuration.
+// startApache starts Apache with the given modules. The parameter "text" is a part of its
+// configuration.
 func startApache(p *proxied, text, dir string, modules ...string) {
 	p.t.Helper()
 	load := ""

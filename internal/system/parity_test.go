@@ -22,9 +22,9 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// capability is something that people can do with dlo. The fields page, api and cli list where they
-// can do it: routes of pages, routes of the API below /api/v1, and commands. If one of these lists
-// is empty, the field why contains the reason.
+// capability is something that people can do with dlo. The fields "page", "api" and "cli" list
+// where they can do it: routes of pages, routes of the API below /api/v1, and commands. If one of
+// these lists is empty, the field "why" contains the reason.
 type capability struct {
 	what           string
 	page, api, cli []string
@@ -220,8 +220,8 @@ var (
 	pageCommand = regexp.MustCompile(`dlo (?:letters|groups|operations|rules|views|audit|queues|types show|types add -) ?[^"<\n]*`)
 )
 
-// TestThePagesOfferWhatIsThere checks the golden pages. Their forms must cover every action and
-// must lead to existing routes. The commands that they show for copying must exist.
+// TestThePagesOfferWhatIsThere checks the golden pages. They must offer every action on letters,
+// and each form must lead to an existing route. The commands that they show for copying must exist.
 func TestThePagesOfferWhatIsThere(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../web/view/testdata/*.html")

@@ -38,7 +38,7 @@ func TestFindingsAreTold(t *testing.T) {
 	go func() {
 		for d := range deliveries {
 			time.Sleep(10 * time.Millisecond)
-			_ = d.Reject(!mended.Load()) // requeues the message until mended is true
+			_ = d.Reject(!mended.Load()) // requeues the message until the variable "mended" is true
 		}
 	}()
 	if err := a.ch.PublishWithContext(t.Context(), "", "loop", false, false, amqp.Publishing{Body: []byte("poison"), DeliveryMode: 2}); err != nil {

@@ -48,8 +48,8 @@ func smallest(t *testing.T) []rightOf {
 	return rights
 }
 
-// grant gives a user the listed rights, except the right with the index in but. With -1, it gives
-// all of them.
+// grant gives a user the rights in the list, except one. The parameter "but" is the index of the
+// right that it leaves out. If "but" is -1, grant gives all rights.
 func grant(t *testing.T, node *testenv.Node, vhost, user string, rights []rightOf, but int) {
 	t.Helper()
 	of := map[string][]string{}

@@ -37,9 +37,9 @@ type proxied struct {
 	port   int
 	client *http.Client
 	base   string                            // the path below which dlo is served; "" = at the root
-	sign   func(r *http.Request, who string) // adds to a request what a browser sends after the person named by who has signed in
+	sign   func(r *http.Request, who string) // adds to a request what a browser sends after the person with the name "who" has signed in
 
-	// enter opens an address in a browser and signs in there as the person named by who.
+	// enter opens an address in a browser. It signs in there as the person with the name "who".
 	enter func(tab *testenv.Tab, address, who string)
 
 	groupless bool // true if the proxy does not send groups

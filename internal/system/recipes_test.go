@@ -218,9 +218,10 @@ func TestARetryGoesToTheTail(t *testing.T) {
 	}
 }
 
-// fanOut publishes ten events, each to four queues. The map kinds contains the type of each queue.
-// All queues except log reject the events, so each rejected event becomes a letter. All letters
-// must end up dead. The map times contains how often each queue must have received each event.
+// fanOut publishes ten events, each to four queues. The map "kinds" contains the type of each
+// queue. All queues except log reject the events, so each rejected event becomes a letter. All
+// letters must end up dead. The map "times" contains how often each queue must have received each
+// event.
 func fanOut(t *testing.T, kinds map[string]string, config string, times map[string]int) (p *child, events int) {
 	t.Helper()
 	_, url := testenv.VHost(t)

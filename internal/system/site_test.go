@@ -57,8 +57,8 @@ func crashing(_ *site, d *amqp.Delivery) verdict {
 func reliable(*site, *amqp.Delivery) verdict { return accepted }
 
 // patiently returns a consumer with retries of its own. It sends every fifth message twice through
-// the site's retry queue. After that, it puts the message into the queue in failed, if there is
-// one.
+// the site's retry queue. After that, it puts the message into the queue "failed". If "failed" is
+// "", there is no such queue.
 func patiently(retry, failed string) func(s *site, d *amqp.Delivery) verdict {
 	return func(s *site, d *amqp.Delivery) verdict {
 		deaths, _ := d.Headers["x-death"].([]any)

@@ -34,7 +34,7 @@ func TestWireFeaturesThroughABroker(t *testing.T) {
 
 	features := payloadtest.WireFeatures()
 	var mu sync.Mutex
-	got := map[string]map[string]int{} // attempt of dlo, "" before the first -> body -> number of deliveries
+	got := map[string]map[string]int{} // dlo's attempt ("" = before the first attempt) -> body -> number of deliveries
 	ch := a.channel()
 	deliveries, err := ch.Consume("work", "", false, false, false, false, nil)
 	if err != nil {

@@ -144,7 +144,8 @@ func (c *Cluster) Restart(ctx context.Context, n int) error {
 // vhost that is created before that line never responds (3.10.8).
 const startupComplete = "Server startup complete"
 
-// complete waits until the log of node n says as many times as starts that the node has started.
+// complete waits until node n has completed its start as many times as "starts" says. It counts the
+// lines startupComplete in the log of the node.
 func (c *Cluster) complete(ctx context.Context, n, starts int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()

@@ -64,7 +64,7 @@ func (i installation) program(name string) string {
 	return "/usr/lib/rabbitmq/lib/rabbitmq_server-" + i.version + "/sbin/" + name
 }
 
-// inside returns the path under which RabbitMQ's programs see the folder dir.
+// inside returns the path under which RabbitMQ's programs see the folder "dir".
 func (i installation) inside(dir string) string {
 	if i.chrooted() {
 		return "/tmp/node"

@@ -29,7 +29,7 @@ const (
 	nameList       = 110 // NAMES_REQ
 )
 
-// serveNames serves a port until its listener is closed. The map peers contains the port at which
+// serveNames serves a port until its listener is closed. The map "peers" contains the port at which
 // each of the other nodes can be reached, by the name of the node.
 func serveNames(port int, peers map[string]int) (*names, error) {
 	l, err := net.Listen("tcp", loopback(port))

@@ -55,7 +55,7 @@ type Node struct {
 	options      Options
 	name         string
 	cookie       string
-	clustered    bool // the node is part of a cluster, where a names serves the names instead of an epmd
+	clustered    bool // the node is part of a cluster, where the type names does the work of epmd
 	ports        ports
 	client       *http.Client
 
@@ -216,8 +216,8 @@ func (n *Node) start(ctx context.Context) error {
 	})
 }
 
-// await calls ready until it returns nil. It returns an error if the process has ended or ctx is
-// done.
+// await calls the function "ready" until it returns nil. It returns an error if the process has
+// ended or ctx is done.
 func (n *Node) await(ctx context.Context, p *process, what string, ready func() error) error {
 	const pause = 100 * time.Millisecond
 	for {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// process is a child process. It ends with this process, however this process ends.
+// process is a child process. On Linux, it ends with this process, however this process ends.
 type process struct {
 	pid   int
 	ended chan struct{} // closed once the child has ended and was waited for
@@ -24,8 +24,8 @@ func start(cmd *exec.Cmd) (*process, error) {
 	dieWithParent(cmd.SysProcAttr)
 	started := make(chan error)
 	go func() {
-		// For the kernel, the parent is the thread that forks. This thread must therefore live as long as
-		// the child.
+		// The kernel regards the thread that starts the child as its parent. This thread must therefore
+		// live as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -66,7 +66,8 @@ func (p *process) kill() {
 	}
 }
 
-// terminate sends SIGTERM to the child and waits until it ends, but no longer than limit.
+// terminate sends SIGTERM to the child and waits until it ends. It waits no longer than the
+// duration "limit".
 func (p *process) terminate(limit time.Duration) error {
 	if !p.running() {
 		return nil

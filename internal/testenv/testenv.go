@@ -30,8 +30,8 @@ func Main(m interface{ Run() int }) int {
 	return m.Run()
 }
 
-// long skips the test in short mode. The parameter "what" names the large thing that the test would
-// start.
+// long skips the test in short mode. The parameter "what" says what the test needs, for example a
+// broker.
 func long(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() {
