@@ -14,12 +14,12 @@ import (
 type actor struct {
 	op             deadletter.OperationID
 	action         deadletter.Verb
-	until          int64 // Unix milliseconds: when the letters were selected
+	until          int64 // time at which the letters were selected, in Unix milliseconds
 	by             string
 	target, reason string
-	due            int64                            // due time of released or rescheduled letters
-	allow          func(to deadletter.Origin) error // returns an error if letters may not be sent to a queue; nil = all queues are allowed
-	restored       bool                             // includes letters that may have been sent since the backup from which the store was restored
+	due            int64                            // time at which released or rescheduled letters become due, in Unix milliseconds
+	allow          func(to deadletter.Origin) error // returns an error if letters may not be sent to the given queue; nil permits all queues
+	restored       bool                             // the operation also takes letters that may already have been sent after the backup from which the store was restored
 	edited         *deadletter.Edited               // the edited letter, if the operation is an edit
 }
 
@@ -38,7 +38,7 @@ func (t *tx) act(do *actor, p picked) error {
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyInBroker)
 	case !ok:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()))
-	case trigger == deadletter.Purging && r.changedAt > do.until: // a purge cannot be undone, and a letter that changed since the selection is not the one that was shown
+	case trigger == deadletter.Purging && r.changedAt > do.until: // a purge cannot be undone, and a person did not see what has changed in the letter since the selection
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, "it has changed since it was selected")
 	case r.suspect == suspectRestored && trigger.Leaves() && !do.restored:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyRestored)
@@ -111,8 +111,8 @@ func (t *tx) act(do *actor, p picked) error {
 	return t.result(do.op, p.serial, deadletter.ResultChanged, "")
 }
 
-// unwatch ends the watch over a letter without a verdict, so that the operation that sent the
-// letter can finish.
+// unwatch ends the watch over a requeued letter. No verdict is recorded. The operation that sent
+// the letter can then finish.
 func (t *tx) unwatch(r *record, why string) error {
 	var operation sql.NullInt64
 	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation); err != nil || !operation.Valid {
@@ -121,8 +121,9 @@ func (t *tx) unwatch(r *record, why string) error {
 	return t.result(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, why)
 }
 
-// destination returns the queue that a letter would be sent to: the operation's target, the target
-// of a saved redirect, or the queue in which the letter died.
+// destination returns the queue to which a letter would be sent. This is the target of the
+// operation, otherwise the target of a saved redirect, otherwise the queue in which the letter
+// died.
 func (t *tx) destination(do *actor, r *record) (deadletter.Origin, error) {
 	var inbox int64
 	if r.origin == 0 {
@@ -146,8 +147,8 @@ func (t *tx) destination(do *actor, r *record) (deadletter.Origin, error) {
 	return to, err
 }
 
-// release makes a letter due for the dispatcher. It records the state that the letter was in
-// before.
+// release makes a letter due, so that the dispatcher sends it. It records the state in which the
+// letter was before.
 func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at deadletter.Origin) error {
 	was, due, target := r.state, r.dueAt, any(nil)
 	if do.target != "" {
@@ -199,7 +200,7 @@ func (t *tx) erase(serial int64) (string, error) {
 	for _, text := range []string{
 		`UPDATE bodies SET properties = $2, body = x'' WHERE letter = $1`,
 		`UPDATE revisions SET properties = $2, body = x'', changes = '' WHERE letter = $1`,
-		// A patch may contain values from the letter. The patch is needed only until its operation
+		// The operation's patch may contain values from the letter. It is needed only until the operation
 		// is over.
 		`UPDATE operations SET patch = NULL WHERE $2 IS NOT NULL AND phase = 'over' AND id IN (SELECT operation FROM revisions WHERE letter = $1)`,
 	} {
@@ -215,9 +216,9 @@ func (t *tx) erase(serial int64) (string, error) {
 	return fmt.Sprintf("%d bytes, SHA-256 %x", len(body), sha256.Sum256(body)), nil
 }
 
-// retitle gives a group a new title if its present title is the error text of a letter that is
-// erased. The new title comes from another letter in the group. If there is none, it comes from the
-// next letter that joins the group.
+// retitle gives a group a new title if the present title is the error text of a letter that is
+// being erased. The new title is the error text of another letter in the group. If no other letter
+// has one, the next letter that joins the group sets the title.
 func (t *tx) retitle(group int64, text string) error {
 	var bears bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups WHERE id = $1 AND error = $2)`, []any{group, text}, &bears); err != nil || !bears {

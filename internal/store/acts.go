@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Record appends an act to the audit, such as the start of a drain. The time of the act is that of
-// the transaction. Its way (page, API or command line) comes from ctx.
+// Record appends an act, such as the start of a drain, to the audit. The time of the act is the
+// time of the transaction. The context says whether the act came from a page, the API or the
+// command line.
 func (s *Store) Record(ctx context.Context, a deadletter.Act) error {
 	if err := s.tx(ctx, urgent, func(t *tx) error { return t.audit(a) }); err != nil {
 		return fmt.Errorf("record %s: %w", a.Kind, err)
@@ -17,8 +18,8 @@ func (s *Store) Record(ctx context.Context, a deadletter.Act) error {
 	return nil
 }
 
-// audit appends an act to the audit. The history of each group that the act concerns shows it too.
-// An act on a letter is also recorded in the letter's own history.
+// audit appends an act to the audit. The act also appears in the history of each group that it
+// concerns. An act on a letter is also recorded in the history of the letter.
 func (t *tx) audit(a deadletter.Act) error {
 	way := deadletter.WayOf(t.ctx)
 	if a.Actor == deadletter.Service.Name {
@@ -47,7 +48,7 @@ func (t *tx) audit(a deadletter.Act) error {
 	return nil
 }
 
-// counted converts a number of an act for the database. Unrecorded becomes NULL.
+// counted converts the number in an act to a database value. The number Unrecorded becomes NULL.
 func counted(n int) any {
 	if n == deadletter.Unrecorded {
 		return nil
@@ -55,7 +56,7 @@ func counted(n int) any {
 	return n
 }
 
-// steered records an act on an operation, together with the number of letters that the operation
+// steered records an act on an operation. The act contains the number of letters that the operation
 // has completed.
 func (t *tx) steered(op deadletter.OperationID, kind, by, detail string) error {
 	a := deadletter.Act{Kind: kind, Actor: by, Operation: op, Detail: detail}

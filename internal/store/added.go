@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// added records the fields of a letter that its type does not declare.
+// added records which fields of a letter are not declared by the letter's type. It replaces the
+// fields recorded before.
 func (t *tx) added(letter int64, fields []deadletter.AddedField) error {
 	if _, err := t.exec(`DELETE FROM added WHERE letter = $1`, letter); err != nil {
 		return err
@@ -21,8 +22,9 @@ func (t *tx) added(letter int64, fields []deadletter.AddedField) error {
 	return nil
 }
 
-// AddedFields returns the fields that letters have on the wire but their types do not declare.
-// Fields with the most letters come first. It returns at most limit fields.
+// AddedFields returns fields that letters contain in their encoded form, but that their types do
+// not declare. The fields that occur in the most letters come first. It returns at most limit
+// fields.
 func (s *Store) AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) {
 	rows, err := s.ask(ctx, `SELECT l.origin, l.type, a.number, a.wire, min(l.received_at), count(*) FROM added a JOIN letters l ON l.id = a.letter
 		GROUP BY l.origin, l.type, a.number, a.wire ORDER BY count(*) DESC, l.origin, l.type, a.number LIMIT $1`, limit)

@@ -15,18 +15,18 @@ import (
 
 const (
 	annotatedAtOnce = 100 // annotations stored in one transaction
-	joinedAtOnce    = 500 // letters joined to annotations in one transaction, for which ingest has to wait
-	candidates      = 8   // annotations per key that the classifier can choose from; any others are joined when the verdict is recorded
+	joinedAtOnce    = 500 // letters to which annotations are joined in one transaction; ingest has to wait for the transaction
+	candidates      = 8   // annotations per key from which the classifier can choose; any other annotation is joined when the verdict is recorded
 	slotMillis      = int64(deadletter.AnnotationWindow / 3 / 1e6)
-	prunedAtOnce    = 5000 // rows in one transaction
-	maxReporter     = 200  // bytes
+	prunedAtOnce    = 5000 // rows deleted in one transaction
+	maxReporter     = 200  // maximum length of a reporter's name, in bytes
 )
 
-// Annotate stores consumers' reports on rejected messages. It joins each report to stored letters
-// of the same death, and lists these letters to be read again. If a report is repeated within
-// deadletter.AnnotationWindow, it is stored only once. A sender can therefore repeat a report if it
-// does not know whether the report was stored. If a report arrives before its letter, Annotations
-// finds it later. Annotate returns ErrUnavailable if the disk is full.
+// Annotate stores consumers' reports on rejected messages. It joins each report to the stored
+// letters of the same death, and it lists these letters so that they are read again. If a report is
+// repeated within deadletter.AnnotationWindow, it is stored only once. A sender that does not know
+// whether a report was stored can therefore repeat it. If a report arrives before its letter,
+// Annotations finds it later. Annotate returns ErrUnavailable if the disk is full.
 func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error) {
 	var sum deadletter.Annotated
 	if s.space != nil {
@@ -34,7 +34,7 @@ func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (dea
 			return sum, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
 		}
 	}
-	open := int64(0) // row id of the first annotation in list, if that annotation was already stored and may join further letters
+	open := int64(0) // row id of the first annotation in the list, if it is stored but may still join further letters; otherwise 0
 	for len(list) > 0 {
 		var part deadletter.Annotated
 		var done int
@@ -102,14 +102,14 @@ func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (in
 func (t *tx) windowStart() int64 { return t.now - deadletter.AnnotationWindow.Milliseconds() }
 
 // place returns the broker name under which annotations are stored. Several entries of the
-// configuration can lead to the same broker and vhost. Their annotations are all stored under the
-// first name of the first of these entries.
+// configuration can lead to the same broker and vhost. In that case, all their annotations are
+// stored under the name that the store first knew for the first entry.
 func (s *Store) place(broker string) string { return s.known.firstName(s.known.entry(broker)) }
 
-// deathKey is one value that identifies a death.
+// deathKey is a value, such as a token or a message id, that identifies a death.
 type deathKey struct{ kind, value string }
 
-// strongest returns the most reliable key of an annotation. The store finds the annotation by this
+// strongest returns the most reliable key of an annotation. The annotation is stored under this
 // key.
 func strongest(a *deadletter.Annotation) deathKey {
 	switch {
@@ -121,7 +121,7 @@ func strongest(a *deadletter.Annotation) deathKey {
 	return deathKey{"body", string(a.Body)}
 }
 
-// keysOf returns the keys of a death on a broker and vhost.
+// keysOf returns hashes of the values that identify a death on a broker and vhost.
 func (s *Store) keysOf(broker, vhost string, k deadletter.DeathKeys) []int64 {
 	broker = s.place(broker)
 	var keys []int64
@@ -143,8 +143,9 @@ func keyOf(broker, vhost string, k deathKey) int64 {
 }
 
 // joinLetters joins an annotation to stored letters of its death, in the order in which the letters
-// were received. It joins at most "room" letters and returns their number. An annotation that names
-// no queue can join many letters. Any other annotation joins one letter per report.
+// were received. It returns the number of joined letters, which is at most the parameter room. An
+// annotation that names no queue can join many letters. Any other annotation joins one letter for
+// each time it was reported.
 func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, error) {
 	if !a.Many() {
 		var free int
@@ -157,9 +158,9 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 		return 0, nil
 	}
 	key := keyOf(t.s.place(a.Broker), a.VHost, strongest(a))
-	// The consumer may have the letter again while dlo is sending it or while it is in its queue. A
-	// new report then describes the next death, unless the report contains the token of the last
-	// attempt.
+	// While dlo sends a letter, or while the letter is in its queue, the consumer may already have the
+	// letter again. A new report then describes the next death, unless the report contains the token
+	// of the last attempt.
 	also := any(nil)
 	if a.Token == "" && a.MessageID != "" && a.Body != nil {
 		also = keyOf(t.s.place(a.Broker), a.VHost, deathKey{"body", string(a.Body)})
@@ -185,8 +186,9 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 
 var errEnough = errors.New("enough")
 
-// unexplained returns the letters of a slot that match an annotation and have the given key. If
-// "also" is not nil, it is a second key that the letters must have too.
+// unexplained returns letters that match an annotation, have the given key and were stored in the
+// given time slot. If the parameter "also" is not nil, it is a second key that the letters must
+// have.
 func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, room int) ([]int64, error) {
 	if room <= 0 {
 		return nil, nil
@@ -208,7 +210,7 @@ func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, ro
 			return err
 		}
 		o.Queue = t.s.names.origin(origin).Queue
-		other := len(token) > 0 && deadletter.Token(a.Token) != deadletter.TokenFromBytes(token) // the letter has died again since
+		other := len(token) > 0 && deadletter.Token(a.Token) != deadletter.TokenFromBytes(token) // the annotation does not describe the letter's latest death, because its token is not that of the last attempt
 		if a.Token == "" && (out || !a.From(o)) || a.Token != "" && other {
 			return nil
 		}
@@ -223,14 +225,14 @@ func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, ro
 	return found, err
 }
 
-// explainLate makes an annotation the failure of a letter that was classified before the annotation
-// arrived. The letter is then read again.
+// explainLate records an annotation as the failure of a letter that was classified before the
+// annotation arrived. It then lists the letter, so that the letter is read again.
 func (t *tx) explainLate(letter, annotation int64) error {
 	if err := t.setFailure(letter, annotation); err != nil {
 		return err
 	}
-	// A reading that has already started does not include the annotation. The new changed_at makes
-	// that reading stale, so the letter stays listed.
+	// If the letter is being read at this moment, that reading does not include the annotation. The
+	// new value of changed_at makes that reading out of date, so the letter stays listed.
 	if _, err := t.exec(`UPDATE letters SET changed_at = max($2, changed_at + 1) WHERE id = $1`, letter, t.now); err != nil {
 		return err
 	}
@@ -250,7 +252,7 @@ const becauseAnnotated = "annotations of consumers"
 func (t *tx) setFailure(letter, annotation int64) error {
 	var by string
 	err := t.row(`UPDATE annotations SET uses = uses + 1, letters = letters + 1 WHERE id = $1 RETURNING reporter`, []any{annotation}, &by)
-	if errors.Is(err, sql.ErrNoRows) { // the annotation's window ended at the same moment
+	if errors.Is(err, sql.ErrNoRows) { // the annotation was deleted at the same moment, because its window had ended
 		return nil
 	}
 	if err != nil {
@@ -265,7 +267,8 @@ func (t *tx) setFailure(letter, annotation int64) error {
 	return t.event(letter, 0, "annotated", deadletter.Service.Name, "reported by "+by)
 }
 
-// unexplain removes the failure of a letter that died again or is purged.
+// unexplain removes the annotation that is recorded as the failure of a letter. It is called if the
+// letter died again or is purged.
 func (t *tx) unexplain(letter int64) error {
 	_, err := t.exec(`UPDATE annotations SET letters = letters - 1 WHERE id = (SELECT annotation FROM letters WHERE id = $1 AND annotation > 0)`, letter)
 	if err != nil {
@@ -275,8 +278,8 @@ func (t *tx) unexplain(letter int64) error {
 	return err
 }
 
-// forget is like unexplain, but for a letter that is erased. It also deletes the annotation, unless
-// another letter still uses it.
+// forget does the same as unexplain for a letter that is erased. It also deletes the annotation,
+// unless another letter uses it.
 func (t *tx) forget(letter int64) error {
 	var annotation int64
 	if err := t.row(`SELECT annotation FROM letters WHERE id = $1`, []any{letter}, &annotation); err != nil || annotation == 0 {
@@ -289,8 +292,8 @@ func (t *tx) forget(letter int64) error {
 	return err
 }
 
-// recordExplanation records which annotation explains a death, or records that none does. It also
-// joins an annotation that arrived while the verdict was being made.
+// recordExplanation records which annotation explains a death, or that no annotation does. It also
+// joins an annotation that arrived while the letter was being classified.
 func (t *tx) recordExplanation(c *deadletter.Classified, letter int64, recent bool) error {
 	if c.Annotation != 0 {
 		return t.setFailure(letter, c.Annotation)
@@ -316,30 +319,30 @@ func (t *tx) recordExplanation(c *deadletter.Classified, letter int64, recent bo
 	return nil
 }
 
-// recent reports whether any annotation arrived within the window.
+// recent reports whether any annotation arrived within the annotation window.
 func (t *tx) recent() (yes bool, err error) {
 	err = t.row(recentAnnotations, []any{t.windowStart()}, &yes)
 	return yes, err
 }
 
-// storeUnexplainedKeys stores the letters for which recordExplanation found no annotation. It uses
-// one statement, which takes a third of the time of the verdict. One statement per key took three
-// times as long as the verdict itself.
+// storeUnexplainedKeys stores the keys of the letters for which recordExplanation found no
+// annotation. It uses one statement for all keys, which takes a third of the time that the verdicts
+// take. One statement per key took three times as long as the verdicts.
 func (t *tx) storeUnexplainedKeys() error {
 	if len(t.wait) == 0 {
 		return nil
 	}
-	list, _ := json.Marshal(t.wait) // numbers always encode
-	// The condition keeps SQLite from taking ON CONFLICT for the ON of a join.
+	list, _ := json.Marshal(t.wait) // json.Marshal cannot fail, because the list contains only numbers
+	// Without the condition "WHERE true", SQLite would read ON CONFLICT as the ON of a join.
 	_, err := t.exec(`INSERT INTO unexplained (slot, key, letter, at) SELECT $1, value ->> 0, value ->> 1, $2 FROM json_each($3) WHERE true ON CONFLICT DO UPDATE SET at = excluded.at`,
 		t.now/slotMillis, t.now, string(list))
 	return err
 }
 
 // Annotations returns the annotations that may describe the deaths of letters that are being
-// classified. It sorts the annotations of a letter by the most reliable key first, then newest
-// first. It returns at most 8 per key. If no annotation arrived lately, the call costs one index
-// lookup.
+// classified. It sorts the annotations of a letter by their keys, most reliable first, and for each
+// key by time, newest first. It returns at most 8 annotations per key. If no annotation arrived
+// within the annotation window, the call costs one index lookup.
 func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error) {
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()
 	var recent bool
@@ -365,7 +368,7 @@ func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (m
 
 const recentAnnotations = `SELECT EXISTS (SELECT 1 FROM annotations WHERE reported_at >= $1)`
 
-// annotationColumns are the columns read into an annotation that may match a death.
+// annotationColumns returns the columns that are read for an annotation that may match a death.
 func annotationColumns(a *deadletter.Annotation) columns {
 	return columns{
 		{`id`, &a.ID},
@@ -391,9 +394,10 @@ var reportedQuery = `SELECT ` + annotationColumns(&deadletter.Annotation{}).list
 	AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $4 AND back_at IS NOT NULL), 0)) ORDER BY reported_at DESC LIMIT $5`
 
 // reported returns the annotations that have one of the given keys and may describe the death of
-// the letter in "queue". It sorts them by the most reliable key first, then newest first. An
-// annotation that was reported before the letter was last sent describes an earlier death. It is
-// returned only if it contains the token of the last attempt.
+// the letter in the given queue. It sorts them by key, most reliable first, and for each key by
+// time, newest first. An annotation that was reported before the letter was last sent describes an
+// earlier death. The function returns such an annotation only if it contains the token of the last
+// attempt.
 func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64) ([]deadletter.Annotation, error) {
 	var list []deadletter.Annotation
 	var a deadletter.Annotation
@@ -413,8 +417,8 @@ func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int
 	return list, nil
 }
 
-// annotated fills in the annotations of the letters in list. The argument "of" contains the id of
-// each letter's annotation, in the same order; 0 = none.
+// annotated adds the annotations to the letters in a list. The parameter "of" contains the row id
+// of each letter's annotation, in the order of the letters; 0 = none.
 func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []int64) error {
 	for i, id := range of {
 		if id == 0 {
@@ -424,7 +428,7 @@ func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []in
 		var at sql.NullInt64
 		err := s.askRow(ctx, `SELECT error_type, message, stack, service, version, queue, exchange, routing_key, failed_at FROM annotations WHERE id = $1`, []any{id},
 			&a.ErrorType, &a.Message, &a.Stack, &a.Service, &a.Version, &a.Queue, &a.Exchange, &a.RoutingKey, &at)
-		if errors.Is(err, sql.ErrNoRows) { // it was purged at the same moment
+		if errors.Is(err, sql.ErrNoRows) { // the annotation was deleted at the same moment
 			continue
 		}
 		if err != nil {
@@ -437,9 +441,8 @@ func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []in
 	return nil
 }
 
-// PruneAnnotations deletes rows that have expired. These are the annotations that joined no letter
-// within the window, and the keys of letters for which no annotation arrived. It returns the number
-// of deleted rows.
+// PruneAnnotations deletes expired rows and returns their number. A row expires if an annotation
+// joined no letter within the window, or if no annotation arrived for the key of a letter.
 func (s *Store) PruneAnnotations(ctx context.Context) (int, error) {
 	sum := 0
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Arrivals are the letters that a store has received lately.
+// Arrivals contains the number and size of the letters that a store has received lately.
 type Arrivals struct {
 	Letters int
-	Bytes   int64     // of their bodies
-	Since   time.Time // when the first of them was received
+	Bytes   int64     // total size of their bodies
+	Since   time.Time // time at which the first of them was received
 }
 
-// These constants limit Arrivals to the latest letters, so that reading a large store takes no
-// time.
+// Arrivals counts at most this many letters, and none that are older, so that even a large store is
+// read quickly.
 const (
 	arrivalsOf  = 7 * 24 * time.Hour
 	arrivalsMax = 10000
 )
 
-// ReadArrivals reads the latest letters of the store in a file, even while another process uses the
-// store. It changes nothing.
+// ReadArrivals counts the latest letters in the store file at the given path. It changes nothing,
+// so another process may use the store at the same time.
 func ReadArrivals(ctx context.Context, path string, now time.Time) (Arrivals, error) {
 	db, err := sql.Open("sqlite", dsn(path, "ro"))
 	if err != nil {
@@ -40,8 +40,8 @@ func ReadArrivals(ctx context.Context, path string, now time.Time) (Arrivals, er
 	return a, nil
 }
 
-// PerHour returns the mean number of letters in an hour. If all letters arrived within the last
-// hour, it returns their number.
+// PerHour returns the mean number of letters per hour. If all letters arrived within the last hour,
+// it returns their number.
 func (a Arrivals) PerHour(now time.Time) float64 {
 	return float64(a.Letters) / max(1, now.Sub(a.Since).Hours())
 }

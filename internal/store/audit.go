@@ -13,18 +13,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// actThrough is the SQL expression for the way of an act e of an operation o. Older versions did
-// not record the way of an act. If dlo did such an act, it counts as automatic. If the act is the
-// start of an operation, it has the way of the operation.
+// actThrough is an SQL expression for how an act e was requested: page, API or command line. Older
+// versions did not record this. An act by dlo itself then counts as automatic. An act that started
+// an operation o then counts as requested in the same way as the operation.
 const actThrough = `CASE WHEN e.through <> '' THEN e.through WHEN e.actor = 'dlo' THEN 'dlo' WHEN e.kind = o.action AND e.actor = o.by THEN o.through ELSE '' END`
 
-// actDone is the SQL expression for the number of letters, groups or things that an act completed.
-// For the start of an operation, it is the number that the operation has completed so far.
+// actDone is an SQL expression for the number of letters, groups or other things that an act
+// completed. For an act that started an operation, it is the number of letters that the operation
+// has completed so far.
 const actDone = `CASE WHEN e.kind = o.action THEN (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = o.id AND result IN ('confirmed', 'quiet', 'unverified', 'came back', 'done')) ELSE e.done END`
 
-// Audit returns up to limit acts that match an audit query, newest first, and the cursor of the
-// next page. The cursor is "" on the last page. Events of single letters are not in the audit, but
-// in the histories of the letters.
+// Audit returns up to limit acts that match an audit query, newest first. It also returns the
+// cursor of the next page, which is "" on the last page. Events of single letters are not in the
+// audit, but in the histories of the letters.
 func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit int) (list []deadletter.Act, next string, err error) {
 	if limit <= 0 || limit > maxPage {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d entries", deadletter.ErrInvalid, maxPage)
@@ -60,7 +61,7 @@ func (s *Store) ActsAfter(ctx context.Context, id int64, limit int) ([]deadlette
 	return list, s.targets(ctx, list)
 }
 
-// actList returns acts by id, without their targets. order is ASC or DESC.
+// actList returns acts without their targets, sorted by id. The parameter order is ASC or DESC.
 func (s *Store) actList(ctx context.Context, where clause, order string, limit int) (list []deadletter.Act, err error) {
 	var a deadletter.Act
 	var operation, asked, done sql.NullInt64
@@ -101,14 +102,15 @@ func recorded(n sql.NullInt64) int {
 	return int(n.Int64)
 }
 
-// targets fills in the targets of acts, with the titles of groups.
+// targets adds the targets to the acts in a list. The target of an act on a group includes the
+// title of the group.
 func (s *Store) targets(ctx context.Context, list []deadletter.Act) error {
 	places := map[int64]int{}
 	ids := make([]int64, len(list))
 	for i := range list {
 		ids[i], places[list[i].ID] = list[i].ID, i
 	}
-	text, _ := json.Marshal(ids) // numbers always encode
+	text, _ := json.Marshal(ids) // json.Marshal cannot fail, because the list contains only numbers
 	rows, err := s.ask(ctx, `SELECT t.event, t.kind, t.name, coalesce(g.title, '') FROM event_targets t LEFT JOIN groups g ON t.kind = 'group' AND g.id = CAST(substr(t.name, 3) AS INTEGER)
 		WHERE t.event IN (SELECT value FROM json_each($1)) ORDER BY t.event, g.id, t.kind, t.name`, string(text))
 	if err != nil {
@@ -124,8 +126,8 @@ func (s *Store) targets(ctx context.Context, list []deadletter.Act) error {
 	})
 }
 
-// actsCondition builds the SQL condition for a query on events e and their operations o. The error
-// wraps ErrInvalid.
+// actsCondition converts an audit query to an SQL condition on the tables events e and operations
+// o. The error wraps ErrInvalid.
 func actsCondition(q query.Query) (clause, error) {
 	all := []clause{{text: "e.letter IS NULL"}}
 	for _, t := range q.Terms {
@@ -141,7 +143,8 @@ func actsCondition(q query.Query) (clause, error) {
 	return every(all...), nil
 }
 
-// actTermCondition builds the SQL condition for one term, without its negation.
+// actTermCondition converts one term of an audit query to an SQL condition. It ignores the negation
+// of the term.
 func actTermCondition(t query.Term) (clause, error) {
 	switch t.Field {
 	case query.Who:

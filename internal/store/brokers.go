@@ -2,22 +2,22 @@ package store
 
 import "cmp"
 
-// Broker is a broker in the configuration.
+// Broker contains the names of a broker in the configuration.
 type Broker struct {
 	Name string
-	Was  []string // its earlier names
+	Was  []string // earlier names of the broker
 	Same string   // name of the first entry for the same broker and vhost; "" = its own name
 }
 
-// brokers maps between the names of brokers. In the file, a broker always has the name under which
-// the store first knew it. If the broker is renamed, its rows, groups and everything else therefore
-// stay valid. Outside the file, a broker always has its present name.
+// brokers maps between the names of brokers. The store file always contains the name under which
+// the store first knew a broker. The rows and groups of a broker therefore stay valid if the broker
+// is renamed. Everything outside the file uses the broker's present name.
 type brokers struct {
 	list  []Broker
-	first map[string]string   // each name, present or earlier -> the name in the file
-	now   map[string]string   // each name, present or earlier -> the present name
-	all   map[string][]string // present name -> all its names
-	same  map[string]string   // present name -> present name of the first entry for its broker and vhost
+	first map[string]string   // each present or earlier name -> the name in the store file
+	now   map[string]string   // each present or earlier name -> the present name
+	all   map[string][]string // present name -> the present name and all earlier names
+	same  map[string]string   // present name -> present name of the first configuration entry for the same broker and vhost
 }
 
 func brokersOf(list []Broker) brokers {
@@ -33,18 +33,17 @@ func brokersOf(list []Broker) brokers {
 	return b
 }
 
-// setFirstName sets the name that a broker has in the file.
+// setFirstName sets the name that stands for a broker in the store file.
 func (b *brokers) setFirstName(one *Broker, first string) {
 	for _, name := range b.all[one.Name] {
 		b.first[name] = first
 	}
 }
 
-// firstName returns a broker's name in the file. This method and the methods below return an
-// unknown name unchanged.
+// firstName returns the name that stands for a broker in the store file. All methods of brokers
+// that look up a name return an unknown name unchanged.
 func (b *brokers) firstName(name string) string { return cmp.Or(b.first[name], name) }
 
-// present returns a broker's present name.
 func (b *brokers) present(name string) string { return cmp.Or(b.now[name], name) }
 
 // names returns all names of the broker with the given present name.

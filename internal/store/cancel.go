@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// CancelOperation cancels an operation that is not over. Letters that the operation has released,
-// but that were not sent yet, return at once to their earlier state. Letters that are being sent
-// finish normally. Sweep frees the letters that the operation has not touched, in chunks.
-// CancelOperation returns ErrConflict if there is nothing to cancel.
+// CancelOperation cancels an operation that is not over. Letters that the operation has released
+// but that were not sent yet return at once to their earlier state. Letters that are being sent are
+// sent normally. Sweep later frees the letters that the operation has not touched, in chunks.
+// CancelOperation returns ErrConflict if the operation cannot be cancelled.
 func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('running', 'paused', 'stopped') AND phase <> 'watching'`, int64(op))
@@ -23,15 +23,16 @@ func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, 
 		if err := t.takeBack(op, by); err != nil {
 			return err
 		}
-		if err := t.sweep(op, laidAtOnce); err != nil { // this ends a short operation immediately
+		if err := t.sweep(op, laidAtOnce); err != nil { // a short operation ends immediately
 			return err
 		}
 		return t.steered(op, deadletter.ActCancelled, by, "")
 	})
 }
 
-// takeOver cancels the rest of a halted operation, in the transaction that freezes a new operation.
-// When the selection of the new operation is laid out, it gets the letters of the halted one.
+// takeOver cancels the rest of a halted operation. It runs in the transaction that freezes the
+// selection of a new operation. The new operation gets the letters of the halted one when its
+// selection is laid out.
 func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) error {
 	done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('paused', 'stopped') AND phase NOT IN ('watching', 'over')`, int64(halted))
 	if err != nil {
@@ -47,8 +48,8 @@ func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) e
 	return t.steered(halted, deadletter.ActCancelled, by.By, "its rest was taken over by "+by.ID.String())
 }
 
-// takeBack returns letters to their earlier state if an operation has released them and they were
-// not sent yet.
+// takeBack returns an operation's released letters to their earlier state, unless they are already
+// being sent.
 func (t *tx) takeBack(op deadletter.OperationID, by string) error {
 	rows, err := t.query(`SELECT letter, was, was_due FROM operation_letters WHERE operation = $1 AND result = 'released'`, int64(op))
 	if err != nil {

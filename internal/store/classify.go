@@ -10,18 +10,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// NextReceived returns up to n received letters with their bodies, oldest first. While a letter is
-// being read, the caller registers it with Reading. Letters that have already crashed the process
-// are returned one at a time, and only if there are no other letters. If such a letter crashes the
-// process again, no other verdict is lost. If the process dies for another reason, it is unlikely
-// to be reading such a letter at that moment. Only one classifier may call NextReceived at a time.
+// NextReceived returns up to n received letters with their bodies, oldest first. While the caller
+// reads a letter, the letter must be registered with Reading. A letter that has already crashed the
+// process is returned alone, and only if there are no other letters. If such a letter crashes the
+// process again, no other verdict is therefore lost. If the process dies for another reason, it is
+// unlikely to be reading such a letter at that moment. Only one classifier may call NextReceived at
+// a time.
 func (s *Store) NextReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id`, n)
 }
 
-// innocentFirst returns up to n letters with their bodies. The arguments "from" and "order" are the
-// SQL clauses that select and sort the letters. It returns letters without crashes. If there are
-// none, it returns a single letter with crashes.
+// innocentFirst returns up to n letters that have never crashed the process, with their bodies. If
+// there are none, it returns one letter that has. The parameters "from" and "order" are the SQL
+// clauses that select and sort the letters.
 func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([]deadletter.Letter, error) {
 	query := `SELECT l.id, ` + heldSize + ` ` + from + ` AND l.crashes %s ORDER BY ` + order + ` LIMIT $1`
 	serials, err := s.serials(ctx, fmt.Sprintf(query, `= 0`), n)
@@ -38,8 +39,8 @@ func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([
 // alone.
 const maxRead = 32 << 20
 
-// serials runs a query and returns the first column of as many rows as fit into one batch. The
-// second column contains the sizes of the letters. The first row always fits.
+// serials runs a query and returns the first column of each row that fits into one batch. The
+// second column must be the size of a letter in bytes. The first row is always returned.
 func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64, error) {
 	rows, err := s.ask(ctx, query, args...)
 	if err != nil {
@@ -61,8 +62,9 @@ func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64
 	return serials, err
 }
 
-// Classify records verdicts in one transaction: state, origin, type, group, list columns, event and
-// notice. It skips letters that are no longer in state received.
+// Classify records verdicts in one transaction. A verdict consists of the state, origin, type and
+// group of a letter, the values shown in lists, an event and a notice. Classify skips letters that
+// are no longer in the state "received".
 func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) error {
 	err := s.tx(ctx, classify, func(t *tx) error {
 		groups := map[[32]byte]*grouped{}
@@ -165,8 +167,9 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 	return t.recordExplanation(c, serial, recent)
 }
 
-// diedAt returns the time at which a letter died. The result ok is false for an imported letter. It
-// is also false if rules only decide again on a letter whose time of death is unknown.
+// diedAt returns the time at which a letter died. The result ok is false if this time must not
+// count as a death of the group: the letter was imported, or its rules only decide again and its
+// time of death is unknown.
 func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bool, err error) {
 	if c.Imported {
 		return at, false, nil
@@ -178,7 +181,8 @@ func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bo
 	return t.death(c).At, !released, err
 }
 
-// death returns the death of a letter that needs people, in the form that its group records.
+// death returns the death of a letter that needs people, in the form in which a group records
+// deaths.
 func (t *tx) death(c *deadletter.Classified) deadletter.GroupDeath {
 	d := deadletter.GroupDeath{At: c.DiedAt, Version: c.Version, Severity: c.Severity, Channels: c.Channels}
 	if d.At.IsZero() || c.Repeated {
@@ -190,14 +194,14 @@ func (t *tx) death(c *deadletter.Classified) deadletter.GroupDeath {
 // grouped is a group that letters join in one transaction.
 type grouped struct {
 	id, first, last int64
-	died            []time.Time             // when its letters died
+	died            []time.Time             // times at which the letters of the group died
 	deaths          []deadletter.GroupDeath // deaths of the letters that need people
-	from            int64                   // group that the letters left; 0 = none
-	own             bool                    // the notice about the group that the letters left was not sent yet, so this group needs a notice of its own
+	from            int64                   // the group in which the letters were before; 0 = none
+	own             bool                    // no notice was sent yet about the group in which the letters were before, so this group needs a notice of its own
 }
 
-// join returns the group of a verdict for a letter received at receivedAt. A letter that dlo made
-// for a trial joins no group.
+// join finds or creates the group in which a verdict puts a letter. The parameter receivedAt is the
+// time at which the letter was received. A letter that dlo made for a trial joins no group.
 func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin, typ, receivedAt int64) (*grouped, error) {
 	if c.Tried {
 		return &grouped{}, nil
@@ -215,8 +219,8 @@ func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin
 	return g, nil
 }
 
-// growGroup extends a group's time range to the letters that joined the group. It also adds the
-// deaths of those letters that need people.
+// growGroup extends a group's time range to include the letters that joined the group. It also
+// records the deaths of those letters that need people.
 func (t *tx) growGroup(g *grouped) error {
 	if err := t.beat(g); err != nil {
 		return err
@@ -224,13 +228,14 @@ func (t *tx) growGroup(g *grouped) error {
 	return t.recordDeaths(g.id, g.deaths)
 }
 
-// groupID finds or creates the group for a verdict's key.
+// groupID returns the id of the group that has the group key of a verdict. It creates the group if
+// necessary.
 func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (int64, error) {
 	var id, was int64
 	var text, reason string
 	err := t.row(`SELECT id, error, type, reason FROM groups WHERE key = $1`, []any{c.GroupKey[:]}, &id, &text, &was, &reason)
-	if err == nil && was == 0 && typ != 0 { // the group was created before type names from frameworks counted as types
-		named := text == "" && c.Error == "" // true if all letters of the group have this type
+	if err == nil && was == 0 && typ != 0 { // the group was created by a version in which the type names of frameworks did not count as types
+		named := text == "" && c.Error == "" // without error texts, all letters of the group have this type
 		if _, err = t.exec(`UPDATE groups SET type = $2, mixed = CASE WHEN $4 THEN mixed ELSE 1 END, title = CASE WHEN $4 THEN $3 ELSE title END WHERE id = $1`, id, typ, c.GroupTitle, named); err == nil {
 			was = typ
 		}
@@ -238,7 +243,7 @@ func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (i
 	if err == nil && text == "" && c.Error != "" { // all earlier letters of the group were purged
 		_, err = t.exec(`UPDATE groups SET title = $2, error = $3 WHERE id = $1`, id, c.GroupTitle, c.Error)
 	}
-	if err == nil && (was != typ || reason != c.Reason) { // a rule has grouped letters that differ in type or reason
+	if err == nil && (was != typ || reason != c.Reason) { // a rule put letters of different types or reasons into the group
 		_, err = t.exec(`UPDATE groups SET mixed = 1 WHERE id = $1 AND mixed = 0`, id)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// clause is an SQL condition. Its text has a ? for each argument.
+// clause is an SQL condition. Its text contains a ? for each argument.
 type clause struct {
 	text string
 	args []any
@@ -36,7 +36,7 @@ func joined(with, none string, clauses []clause) clause {
 
 func not(c clause) clause { return clause{"NOT " + "(" + c.text + ")", c.args} }
 
-// in returns column IN (values). Without values, the condition matches no row.
+// in returns the SQL condition "column IN (values)". Without values, the condition matches no row.
 func in(column string, values []any) clause {
 	if len(values) == 0 {
 		return clause{text: "0"}
@@ -44,7 +44,8 @@ func in(column string, values []any) clause {
 	return clause{column + " IN (?" + strings.Repeat(", ?", len(values)-1) + ")", values}
 }
 
-// numbered replaces each ? with $1, $2, and so on. The text never contains values.
+// numbered replaces the question marks in a condition with $1, $2, and so on. Every question mark
+// is a placeholder, because the text never contains values.
 func numbered(text string) string {
 	var b strings.Builder
 	n := 0

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// LastSeen returns the latest time recorded in the store. If the clock shows an earlier time, it
-// was set back.
+// LastSeen returns the latest time recorded in the store. A clock that shows an earlier time was
+// set back.
 func (s *Store) LastSeen(ctx context.Context) (time.Time, error) {
 	var event, letter int64
 	err := s.askRow(ctx, `SELECT coalesce((SELECT at FROM events ORDER BY id DESC LIMIT 1), 0), coalesce((SELECT max(id) FROM letters), 0) >> 12`, nil, &event, &letter)
 	return time.UnixMilli(max(event, letter)).UTC(), err
 }
 
-// DrawNear handles automatic retries that are due after the time "latest". It makes them due at
-// "latest" and returns their number. If the clock was set back, no letter therefore waits longer
-// than the longest back-off. Due times chosen by a person do not change.
+// DrawNear moves automatic retries that are due after the given latest time, so that they are due
+// at that time. It returns their number. No letter therefore waits longer than the longest back-off
+// if the clock was set back. Due times chosen by a person do not change.
 func (s *Store) DrawNear(ctx context.Context, latest time.Time) (int, error) {
 	done := 0
 	for {
@@ -36,4 +36,4 @@ func (s *Store) DrawNear(ctx context.Context, latest time.Time) (int, error) {
 	}
 }
 
-const drawChunk = 1000 // letters in one transaction
+const drawChunk = 1000 // maximum number of letters in one transaction

@@ -16,9 +16,9 @@ var (
 	lagDesc     = prometheus.NewDesc("dlo_schedule_lag_seconds", "Seconds since the automatic retry that waits longest was due, of queues and groups that nobody paused; 0 when none is overdue.", nil, nil)
 )
 
-// Collector returns the gauges dlo_letters, dlo_classify_backlog, dlo_groups, dlo_letters_overdue
-// and dlo_schedule_lag_seconds. Each scrape reads them from counters and an index, without counting
-// letters.
+// Collector returns a collector for the gauges dlo_letters, dlo_classify_backlog, dlo_groups,
+// dlo_letters_overdue and dlo_schedule_lag_seconds. A scrape reads counters and an index, and never
+// counts letters.
 func (s *Store) Collector() prometheus.Collector { return collector{s, &deadletter.Labels{}} }
 
 type collector struct {
@@ -32,7 +32,7 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// patience is how long a scrape may take. Prometheus gives up after 10 seconds by default.
+// patience is the maximum duration of a scrape. Prometheus gives up after 10 seconds by default.
 const patience = 5 * time.Second
 
 func (c collector) Collect(to chan<- prometheus.Metric) {
@@ -90,8 +90,8 @@ type standing struct {
 }
 
 // inboxGroups counts the groups in the inbox by status and severity. The result includes
-// combinations without groups. A group with held letters only has no severity yet and counts as
-// digest.
+// combinations that no group has. A group that contains only held letters has no severity yet, and
+// it counts as digest.
 func (s *Store) inboxGroups(ctx context.Context) (map[standing]int, error) {
 	counts := map[standing]int{}
 	for _, status := range deadletter.GroupStatuses {

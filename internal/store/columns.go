@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// column is a column of a SELECT, with the variable into which its value is read.
+// column is a column of an SQL SELECT. It also holds the variable into which the column is read.
 type column struct {
-	text string // in SQL
-	into any    // for sql.Rows.Scan
+	text string // SQL expression
+	into any    // pointer for sql.Rows.Scan
 }
 
 // columns are the columns of a query, together with the variables of a struct into which each row
-// is read. The list in the SELECT and the scan of the rows both come from columns, so they always
+// is read. Both the SELECT list and the scan of the rows are made from this value, so they always
 // agree.
 type columns []column
 
@@ -27,7 +27,8 @@ func (c columns) list() string {
 	return strings.Join(texts, ", ")
 }
 
-// scan reads each row and calls fn. It closes rows and returns the first error.
+// scan reads each row into the variables of the columns, and then calls fn. It closes rows, and it
+// returns the first error.
 func (c columns) scan(rows *sql.Rows, fn func() error) error {
 	into := make([]any, len(c))
 	for i := range c {
@@ -41,7 +42,8 @@ func (c columns) scan(rows *sql.Rows, fn func() error) error {
 	})
 }
 
-// instant reads milliseconds since 1970 into a time; NULL is the zero time.
+// instant scans a database column of milliseconds since 1970 into a time. NULL becomes the zero
+// time.
 type instant struct{ *time.Time }
 
 // Scan implements sql.Scanner.
@@ -57,7 +59,7 @@ func (i instant) Scan(value any) error {
 	return nil
 }
 
-// lasting reads milliseconds into a duration.
+// lasting scans a database column of milliseconds into a duration.
 type lasting struct{ *time.Duration }
 
 // Scan implements sql.Scanner.

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// span returns the range of serials of the letters that a term on the time of receipt selects. The
-// range includes "from" but not "to".
+// span converts a term on the time of receipt to a range of letter serials. The range includes the
+// result "from", but not the result "to".
 func span(f query.Field, v query.Value) (from, to int64) {
 	at, after := deadletter.SerialAt(v.Time), deadletter.SerialAt(v.Time.Add(time.Millisecond))
 	switch {
@@ -27,13 +27,14 @@ func span(f query.Field, v query.Value) (from, to int64) {
 	return after, math.MaxInt64
 }
 
-// maxTokens is the maximum number of values of one counted column for which the search index is
-// queried.
+// maxTokens is the maximum number of values for which one query reads the search index. The values
+// are those of one column by which letters are counted, such as the queue.
 const maxTokens = 100
 
-// condition compiles one term, without its negation. The result dim is true if the term concerns
-// columns by which letters are counted. In this case, tokens contains the search tokens of the
-// term's values, or is nil if the values contain patterns.
+// condition converts one term of a query to an SQL condition. It ignores the negation of the term.
+// The result dim is true if the term concerns a column by which letters are counted. The result
+// tokens then contains the search tokens for the term's values. It is nil if a value contains a
+// pattern.
 func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool, tokens []string, err error) {
 	ids := func(column string, prefix byte, ids []any) (clause, bool, []string, error) {
 		for _, id := range ids {
@@ -134,7 +135,9 @@ func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool
 	return c, false, nil, fmt.Errorf("%w: the store knows no field %q", deadletter.ErrInvalid, t.Field)
 }
 
-// operation returns the condition on operation_letters ol.
+// operation returns an SQL condition on the table operation_letters, which has the alias ol. It
+// selects the letters of an operation. If the value names a result, it selects only letters with
+// that result.
 func operation(v query.Value) clause {
 	c := clause{"ol.operation = ?", []any{int64(v.Op)}}
 	if v.Result != "" {
@@ -143,8 +146,8 @@ func operation(v query.Value) clause {
 	return c
 }
 
-// text returns the condition on a text column for exact values and for patterns with stars. SQLite
-// ignores case in patterns.
+// text returns an SQL condition on a text column. A value without stars must equal the text, and a
+// value with stars is a pattern. In patterns, SQLite ignores the case of letters.
 func text(column string, values []query.Value) clause {
 	var whole []any
 	var list []clause
@@ -165,7 +168,7 @@ func text(column string, values []query.Value) clause {
 	return some(list...)
 }
 
-// matches returns true if a name equals one of the values or matches a value with stars.
+// matches reports whether a name equals one of the values or matches a value with stars.
 func matches(values []query.Value, name string) bool {
 	return slices.ContainsFunc(values, func(v query.Value) bool {
 		last := len(v.Pattern) - 1
@@ -188,10 +191,11 @@ func matches(values []query.Value, name string) bool {
 	})
 }
 
-const shortID = 8 // hex digits
+const shortID = 8 // number of hex digits in the short id of a letter
 
-// expression returns a full-text expression for a term, without the term's negation. If the term is
-// true of a letter, the letter's search tokens match the expression.
+// expression converts a term to an expression for the full-text index. It ignores the negation of
+// the term. If the term is true of a letter, the expression matches the search tokens of that
+// letter.
 func expression(t query.Term) (string, error) {
 	var alternatives []string
 	for _, v := range t.Values {
@@ -223,8 +227,8 @@ func expression(t query.Term) (string, error) {
 	return "(" + strings.Join(alternatives, " OR ") + ")", nil
 }
 
-// fieldName returns the name under which a field is indexed. The short id of a letter uses the
-// empty header name, which no header can have.
+// fieldName returns the name under which a field is in the search index. The short id of a letter
+// is given as a header whose name is empty, because no real header can have an empty name.
 func fieldName(t query.Term) string {
 	switch {
 	case t.Field == query.Header && t.Name == "":

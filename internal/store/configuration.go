@@ -15,14 +15,15 @@ import (
 
 const (
 	configurationKey = "configuration"
-	changesNamed     = 20 // changes named in one act
+	changesNamed     = 20 // maximum number of changes that one act names
 )
 
-// Configured compares the configuration with the one that was in use before, and records the paths
-// of the changed keys in the audit. A value that begins with # stands for a value that is not
-// shown. The first call records nothing. The function inUse reports whether the present value of a
-// key is in use; nil means that all values are. A key whose value is not in use keeps its recorded
-// value. If the grants change, all sessions end, so that no session gains rights.
+// Configured compares the configuration with the one that was in use before. It records the paths
+// of the changed keys in the audit. A value that begins with # stands for a value that must not be
+// shown. The first call records nothing in the audit. The function inUse reports whether the new
+// value of a key is in use; nil means that all values are. A key whose new value is not in use
+// keeps its recorded value. If the grants change, all sessions end, so that no session gains
+// rights.
 func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse func(path string) bool) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var before string
@@ -46,7 +47,7 @@ func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse
 				}
 			}
 		}
-		text, _ := json.Marshal(outline) // texts always encode
+		text, _ := json.Marshal(outline) // json.Marshal cannot fail, because the values are all texts
 		if before == string(text) {
 			return nil
 		}
@@ -67,8 +68,8 @@ func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse
 	})
 }
 
-// changed lists the differences between two outlines. Each difference is named by the path of its
-// key.
+// changed returns a description of each difference between two outlines of the configuration. A
+// description begins with the path of the changed key.
 func changed(was, now map[string]string) (list []string) {
 	paths := maps.Clone(was)
 	maps.Copy(paths, now)

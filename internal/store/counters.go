@@ -19,7 +19,7 @@ type dims struct {
 const rollupMillis = 15 * 60 * 1000
 
 type rollup struct {
-	bucket int64 // receive time / rollupMillis
+	bucket int64 // time of receipt in milliseconds, divided by rollupMillis
 	group  int64
 	state  string
 }
@@ -30,19 +30,20 @@ type share struct {
 	result    deadletter.Result
 }
 
-// moves collects the changes that a transaction makes to the counters. Each counter is then written
-// once, in the same transaction.
+// moves collects the changes that a transaction makes to the counters. Each counter is written only
+// once, at the end of the same transaction.
 type moves struct {
 	letters map[dims]int64
 	rollups map[rollup]int64
 	shares  map[share]int64
 	read    map[reading]int64
 	learned map[learned]int64
-	runs    map[int64]run   // runs by origin
-	overdue map[int64]int64 // changes by group
+	runs    map[int64]run   // runs by the id of the origin
+	overdue map[int64]int64 // change in the number of overdue letters, by the id of the group
 }
 
-// reading is a further key. Letters that still have a body are counted by it.
+// reading is a key of a counter. It counts the letters that still have a body, by origin, type and
+// how the body was read.
 type reading struct {
 	origin, typ int64
 	reading     deadletter.Reading
@@ -145,8 +146,8 @@ func (m *moves) flush(t *tx) error {
 	return nil
 }
 
-// record is a letter as the write methods of this package use it. It contains the letter's current
-// state and the values by which the letter is counted.
+// record is a letter in the form that the write methods of this package use. It contains the
+// current state of the letter and the values by which the letter is counted.
 type record struct {
 	id         int64
 	state      deadletter.State
@@ -159,22 +160,22 @@ type record struct {
 	severity   string
 	receivedAt int64
 	attempts   int
-	publishes  int // number of publishes so far: n of the newest attempt
+	publishes  int // number of publishes so far; equal to the column n of the newest attempt
 	operation  sql.NullInt64
 	nacks      int
 	random     int64
 	dueAt      sql.NullInt64
 	epoch      sql.NullInt64
-	heldFrom   deadletter.State // state in which a held letter was before it was held
-	target     sql.NullInt64    // origin that the letter was last sent to, if not its own
+	heldFrom   deadletter.State // state of a held letter before it was held
+	target     sql.NullInt64    // origin to which the letter was last sent, if it is not the letter's own origin
 	changedAt  int64
 	rule       string
-	waiter     string // broker waiter in which the letter is to wait
-	wait       int64  // milliseconds
+	waiter     string // waiter of the broker in which the letter is to wait for its retry
+	wait       int64  // planned wait in the broker, in milliseconds
 	waitsIn    sql.NullString
-	toldBy     sql.NullInt64 // when people are notified if the letter still waits
-	overdue    bool          // people were notified that it still waits
-	suspect    int           // 0, or the position in deadletter.Doubts, counted from 1
+	toldBy     sql.NullInt64 // time at which people are notified if the letter still waits
+	overdue    bool          // people were notified that the letter still waits
+	suspect    int           // reason for doubt as a position in deadletter.Doubts, counted from 1; 0 = no doubt
 }
 
 const recordColumns = `l.id, l.state, l.origin, l.type, l.reason, l.grp, l.severity, l.received_at, l.attempts, l.tries, l.operation, l.nacks, l.random, l.due_at, l.epoch,
@@ -187,13 +188,14 @@ func (r *record) dest() []any {
 	}
 }
 
-// waits reports whether the letter waits in the broker for its retry. Nobody can act on it then.
+// waits reports whether the letter waits in the broker for its retry. While it does, nobody can act
+// on it.
 func (r *record) waits(now int64) bool {
 	return r.waitsIn.Valid && now < r.dueAt.Int64+deadletter.Overdue.Milliseconds()
 }
 
-// live reports whether the newest copy of a letter is still out: it is being sent, is in its queue,
-// or waits in the broker.
+// live reports whether the newest copy of the letter is outside the store: dlo is sending it, it is
+// in its queue, or it waits in the broker.
 func (r *record) live() bool {
 	return r.state == deadletter.StatePublishing || r.state == deadletter.StateRequeued || r.waitsIn.Valid
 }
@@ -205,8 +207,8 @@ func (t *tx) record(id int64) (*record, error) {
 	return &r, err
 }
 
-// moved calls "change" to change r, and updates the counters. Every change to a value by which
-// letters are counted must go through moved.
+// moved calls the function "change", which changes the letter r, and updates the counters. Every
+// change to a value by which letters are counted must be made in this way.
 func (t *tx) moved(r *record, change func()) {
 	t.moves.letter(r, -1)
 	change()
@@ -218,7 +220,7 @@ func (t *tx) records(query string, args ...any) ([]*record, error) {
 	return t.sized(nil, query, args...)
 }
 
-// sized is like records, for a query whose last column is the size of the body.
+// sized does the same as records, for a query whose last column is the size of the body.
 func (t *tx) sized(sizes *[]int, query string, args ...any) ([]*record, error) {
 	rows, err := t.query(query, args...)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // Count returns the number of letters that match q. If the counters can answer q, the result is
-// exact and immediate. Otherwise Count stops at limit letters. The result exact is false if there
-// are more. A limit of 0 means that Count counts all letters.
+// exact and immediate. Otherwise Count stops counting at limit letters. If there are more letters,
+// the result exact is false. If limit is 0, Count counts all letters.
 func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error) {
 	p, err := s.plan(ctx, q)
 	if err != nil || p.empty {
@@ -45,7 +45,8 @@ func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exa
 	return n, true, nil
 }
 
-// faceted lists the fields that have facets. Each has the column by which its letters are counted.
+// faceted lists the fields that have facets. The column of a field is the one by which letters are
+// counted.
 var faceted = []struct {
 	field  query.Field
 	column string
@@ -60,14 +61,16 @@ var faceted = []struct {
 	{query.Broker, "l.origin"},
 }
 
-// sampled is the number of newest letters used as a sample if the counters cannot answer a query.
+// sampled is the maximum number of letters in a sample. A sample consists of the newest letters. It
+// is used if the counters cannot answer a query.
 const sampled = 1000
 
-// Facets returns the values of each field among the letters that match q, and how many letters have
-// each value, most first. The terms of a field itself do not narrow the facet of that field, so
-// that people can choose further values. If the counters cannot answer q, Facets counts only the
-// newest letters as a sample, and Sampled is their number. The argument "bodies" names body fields
-// by their paths. Their facets always use such a sample.
+// Facets returns the values of each field among the letters that match q, with the number of
+// letters that have each value. Values with the most letters come first. The facet of a field
+// ignores the terms of q on that field, so that people can choose further values. If the counters
+// cannot answer q, Facets counts only a sample of the newest letters, and Sampled is the size of
+// the sample. The parameter bodies contains the paths of body fields. Facets of body fields always
+// use a sample.
 func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error) {
 	var facets deadletter.Facets
 	samples := map[string][]deadletter.Row{}
@@ -145,10 +148,10 @@ func facetOf(field string, counts map[string]int) deadletter.Facet {
 	return facet
 }
 
-// bodyFacet counts the values of a body field among the newest letters.
+// bodyFacet counts the values of a body field in a sample of the newest letters.
 func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (deadletter.Facet, int, error) {
 	field := string(query.Body) + "." + path
-	if !deadletter.ScopeOf(ctx).ReadsAll() { // a value would reveal content that the request may not read
+	if !deadletter.ScopeOf(ctx).ReadsAll() { // a value would reveal contents that the caller may not read
 		return facetOf(field, nil), 0, nil
 	}
 	p, err := s.plan(ctx, q.With(query.Field(field)))
@@ -181,7 +184,7 @@ func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (dead
 	return facetOf(field, counts), len(serials), nil
 }
 
-// sample returns the newest letters that match a plan.
+// sample returns the newest letters that match a plan, at most as many as a sample may contain.
 func (s *Store) sample(ctx context.Context, p *plan) ([]deadletter.Row, error) {
 	serials, err := s.newest(ctx, s.read, p, 0, false, sampled)
 	if err != nil {
@@ -241,10 +244,10 @@ func rowValue(f query.Field, r *deadletter.Row) (string, bool) {
 
 const rollupStep = rollupMillis * time.Millisecond
 
-// Histogram returns how many letters matching q were received in each interval between from and to.
-// It returns at most "bars" intervals. If both times are zero, it covers the whole period in which
-// letters were received. If the rollups cannot answer q, Histogram counts only the newest letters
-// as a sample, and Sampled is their number.
+// Histogram returns how many letters that match q were received in each interval between two times.
+// It returns at most "bars" intervals. If both times are zero, the histogram covers the whole
+// period in which letters were received. If the rollups cannot answer q, Histogram counts only a
+// sample of the newest letters, and Sampled is the size of the sample.
 func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error) {
 	h := deadletter.Histogram{}
 	p, err := s.plan(ctx, q)
@@ -258,7 +261,7 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 		to = earliest(to, time.UnixMilli(p.to>>12))
 	}
 	type cell struct {
-		at    int64 // bucket
+		at    int64 // bucket of the rollups
 		state deadletter.State
 		n     int
 	}
@@ -271,7 +274,7 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	}
 	where, ok := rolled(p)
 	if ok && (slices.Contains(p.fields, query.Type) || slices.Contains(p.fields, query.Reason)) {
-		var mixed bool // a rule has grouped letters that differ in type or reason
+		var mixed bool // a rule put letters of different types or reasons into one group
 		if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM groups WHERE mixed = 1)`, nil, &mixed); err != nil {
 			return h, fmt.Errorf("histogram: %w", err)
 		}
@@ -330,10 +333,10 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	return h, nil
 }
 
-// rolled converts a plan into a condition on rollups r, if the rollups can answer the plan. A
-// rollup counts the letters of a group. All letters of a group have the same origin. Unless the
-// group is mixed, they also have the same type and reason. Letters without a group have no origin,
-// type or reason.
+// rolled converts a plan to a condition on the table rollups, if the rollups can answer the plan. A
+// row of rollups counts letters of one group. All letters of a group have the same origin. They
+// also have the same type and reason, unless the group is mixed. Letters without a group have no
+// origin, type or reason.
 func rolled(p *plan) (clause, bool) {
 	if len(p.rest) > 0 || p.match != "" || p.ids != nil || p.op != nil {
 		return clause{}, false
@@ -346,7 +349,7 @@ func rolled(p *plan) (clause, bool) {
 		case query.Group, query.Owner, query.Status:
 			list = append(list, clause{strings.ReplaceAll(d.text, "l.grp", "r.grp"), d.args})
 		case query.Severity:
-			return clause{}, false // letters of one group may have different rules, because the rules may have changed between them
+			return clause{}, false // letters of one group may have different severities, because the rules may have changed in between
 		default:
 			list = append(list, clause{"r.grp IN (SELECT l.id FROM (SELECT id, origin, type, reason FROM groups UNION ALL SELECT 0, 0, 0, '') l WHERE " + d.text + ")", d.args})
 		}

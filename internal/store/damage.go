@@ -13,8 +13,8 @@ import (
 )
 
 // Damaged returns the error with which SQLite first reported damage in the store's file. It returns
-// nil if SQLite reported none. After that error, every write is rejected with ErrDamaged, because
-// it could make the damage worse. Reads still work as far as possible.
+// nil if SQLite reported no damage. After such an error, every write is rejected with ErrDamaged,
+// because a write could increase the damage. Reads still work as far as possible.
 func (s *Store) Damaged() error {
 	if err := s.damage.Load(); err != nil {
 		return *err
@@ -22,7 +22,7 @@ func (s *Store) Damaged() error {
 	return nil
 }
 
-// met is called with the error of every SQLite call, for writes and for reads.
+// met receives the error of every SQLite call. It remembers the first error that reports damage.
 func (s *Store) met(err error) {
 	if !isDamage(err) || !s.damage.CompareAndSwap(nil, &err) {
 		return
@@ -30,7 +30,8 @@ func (s *Store) met(err error) {
 	s.log.Error("the store is damaged: nothing more is written to it", "store", s.path, "err", err)
 }
 
-// isDamage reports whether err means that a file is a damaged database or not a database.
+// isDamage reports whether an SQLite error means that a file is a damaged database or not a
+// database.
 func isDamage(err error) bool {
 	switch c := code(err); c & 0xff {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
@@ -48,11 +49,12 @@ func damaged(err error) error {
 	return err
 }
 
-// connector opens connections. Every error on them is passed to met.
+// connector opens connections to the database. It passes every error on these connections to the
+// function met.
 type connector struct {
 	driver.Connector
 	met    func(error)
-	scoped func(ctx context.Context, query string) string // nil: reads are not limited to a scope
+	scoped func(ctx context.Context, query string) string // restricts a query to the scope of the request; nil = reads are not restricted
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -63,20 +65,19 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return metConn{conn.(sqliteConn), c.met, c.scoped}, nil
 }
 
-// database opens the file of the store.
 func (s *Store) database(mode string) (*sql.DB, error) {
 	c, err := sqlite.NewConnector(dsn(s.path, mode))
 	if err != nil {
 		return nil, err
 	}
 	scoped := s.scoped
-	if mode == "rw" { // the scope of a transaction is checked before the transaction begins
+	if mode == "rw" { // a transaction checks its scope before it begins
 		scoped = nil
 	}
 	return sql.OpenDB(connector{c, s.met, scoped}), nil
 }
 
-// sqliteConn and sqliteStmt are the parts of the driver that database/sql uses.
+// sqliteConn and sqliteStmt are the interfaces of the SQLite driver that database/sql uses.
 type (
 	sqliteConn interface {
 		driver.Conn

@@ -13,26 +13,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// choice is everything that people choose for a group. A decision changes it, and an undo restores
-// it.
+// choice is everything that people can choose for a group. A decision changes it, and an undo
+// restores it.
 type choice struct {
 	Status   deadletter.GroupStatus `json:"status"`
 	Severity deadletter.Severity    `json:"severity,omitempty"`
 	Owner    string                 `json:"owner,omitempty"`
 	Ticket   string                 `json:"ticket,omitempty"`
 	Note     string                 `json:"note,omitempty"`
-	NoteBy   string                 `json:"note_by,omitempty"` // set only in a choice that is kept for an undo
+	NoteBy   string                 `json:"note_by,omitempty"` // author of the note; set only in a choice that is stored for an undo
 	Snooze   deadletter.Snooze      `json:"snooze,omitzero"`
 	Snoozed  int                    `json:"snoozed,omitempty"`
 	Resolved deadletter.Resolution  `json:"resolved,omitzero"`
 	Head     int64                  `json:"head,omitempty"`
 }
 
-// choices are the choices for a group, together with the life of the group.
+// choices contains what people have chosen for a group, and the life of the group.
 type choices struct {
 	life                *deadletter.GroupLife
 	owner, ticket, note string
-	noteBy              string // who wrote the note; "" = unknown
+	noteBy              string // author of the note; "" = unknown
 	head                int64
 }
 
@@ -48,16 +48,16 @@ func (t *tx) choices(id int64) (*choices, error) {
 	return c, err
 }
 
-// json returns the choice without the author of the note. It can then be compared with choices that
-// were stored before dlo recorded the author.
+// json encodes the choice without the author of the note. The result can be compared with choices
+// that were stored by versions which did not record the author.
 func (c *choices) json() string { return c.encode("") }
 
-// before returns the choice with the author of the note. An undo restores it.
+// before encodes the choice with the author of the note, so that an undo can restore it.
 func (c *choices) before() string { return c.encode(c.noteBy) }
 
 func (c *choices) encode(noteBy string) string {
 	g := c.life
-	text, _ := json.Marshal(choice{g.Status, g.Chosen, c.owner, c.ticket, c.note, noteBy, g.Snooze, g.Snoozed, g.Resolved, c.head}) // texts, numbers and times always encode
+	text, _ := json.Marshal(choice{g.Status, g.Chosen, c.owner, c.ticket, c.note, noteBy, g.Snooze, g.Snoozed, g.Resolved, c.head}) // json.Marshal cannot fail, because the values are only texts, numbers and times
 	return string(text)
 }
 
@@ -70,8 +70,8 @@ func (t *tx) choose(c *choices) error {
 }
 
 // Decide records a person's decision about groups in one transaction. If one of the groups does not
-// exist, it returns ErrNotFound and changes nothing. It skips a group to which the decision does
-// not apply, and returns the reason. Undo reverses the decision.
+// exist, Decide returns ErrNotFound and changes nothing. If the decision does not apply to a group,
+// Decide skips that group and returns the reason. Undo reverses the decision.
 func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error) {
 	out := deadletter.Decided{Kind: d.Kind(), Detail: d.Detail(), By: d.By}
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -117,8 +117,8 @@ func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.D
 	return out, err
 }
 
-// unchanged checks that a group was last changed at the given time. A zero time matches any change.
-// The error wraps ErrChanged.
+// unchanged returns an error that wraps ErrChanged, unless the last change to a group was at the
+// given time. It accepts any change if the time is zero.
 func (t *tx) unchanged(id deadletter.GroupID, at time.Time) error {
 	var changed int64
 	if at.IsZero() {
@@ -133,7 +133,7 @@ func (t *tx) unchanged(id deadletter.GroupID, at time.Time) error {
 	return nil
 }
 
-// decided records a decision about groups, or its undo, in the audit.
+// decided records a decision about groups, or the undo of a decision, in the audit.
 func (t *tx) decided(kind, by, detail string, out deadletter.Decided) error {
 	a := deadletter.Act{Kind: kind, Actor: by, Detail: detail, Asked: len(out.Groups) + len(out.Skipped), Done: len(out.Groups)}
 	for _, id := range out.Groups {
@@ -142,8 +142,8 @@ func (t *tx) decided(kind, by, detail string, out deadletter.Decided) error {
 	return t.audit(a)
 }
 
-// decide applies a decision to one group. The result why is the reason if the decision does not
-// apply to the group; otherwise it is "".
+// decide applies a decision to one group. If the decision does not apply to the group, the result
+// why contains the reason. Otherwise it is "".
 func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why string, err error) {
 	was, g := c.before(), c.life
 	var told []*deadletter.Notice
@@ -210,8 +210,8 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 	return "", t.notices(told)
 }
 
-// merge merges a group into another group. The result why is the reason if this is not possible.
-// For example, a group that other groups are merged into cannot be merged itself.
+// merge merges a group into another group. If that is impossible, the result why contains the
+// reason. For example, a group cannot be merged if other groups are merged into it.
 func (t *tx) merge(d *deadletter.Decision, c *choices) (why string, err error) {
 	var head sql.NullInt64
 	if err := t.row(`SELECT head FROM groups WHERE id = $1`, []any{int64(d.Into)}, &head); err != nil {
@@ -234,8 +234,8 @@ func (t *tx) merge(d *deadletter.Decision, c *choices) (why string, err error) {
 	return "", nil
 }
 
-// severity returns the severity of the newest dead or held letter of a group, or the group's
-// present severity if there is none.
+// severity returns the severity of the newest dead or held letter of a group. If there is no such
+// letter, it returns the present severity of the group.
 func (t *tx) severity(g *deadletter.GroupLife) (deadletter.Severity, error) {
 	var severity sql.NullString
 	err := t.row(`SELECT (SELECT severity FROM letters INDEXED BY letters_group WHERE grp = $1 AND grp > 0 AND state IN ('dead', 'held') ORDER BY id DESC LIMIT 1)`, []any{int64(g.ID)}, &severity)
@@ -245,8 +245,9 @@ func (t *tx) severity(g *deadletter.GroupLife) (deadletter.Severity, error) {
 	return g.Severity, err
 }
 
-// Undo reverses a decision in every group that has not changed since. It skips the other groups. It
-// returns ErrConflict if every group has changed, or if the decision has already been undone.
+// Undo reverses a decision in every group that has not changed since the decision. It skips the
+// other groups. It returns ErrConflict if every group has changed, or if the decision has already
+// been undone.
 func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error) {
 	var out deadletter.Decided
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -309,8 +310,8 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 	return out, err
 }
 
-// restore restores the earlier choices for a group. The result why is the reason if they cannot be
-// restored.
+// restore restores what people had chosen for a group before a decision. If that is impossible, the
+// result why contains the reason.
 func (t *tx) restore(c *choices, was string) (why string, err error) {
 	var to choice
 	if err := json.Unmarshal([]byte(was), &to); err != nil {
@@ -359,8 +360,8 @@ func (t *tx) restore(c *choices, was string) (why string, err error) {
 }
 
 // tellAgain withdraws the notice which said that a group no longer needs people. If that notice was
-// not delivered yet, it is never sent. If it was delivered, people are notified of the group again.
-// If other groups have kept the incident of the group open, the group rejoins that incident.
+// not delivered yet, it is never sent. If it was delivered, people are notified about the group
+// again. If other groups have kept the incident of the group open, the group rejoins that incident.
 func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	if err := t.unsettle(g); err != nil {
 		return nil, err
@@ -391,11 +392,12 @@ func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	return &deadletter.Notice{Kind: deadletter.NoticeOpened, Key: g.Key, Group: g.ID, Severity: severity, Channels: g.Channels}, nil
 }
 
-// decidedNotice selects the newest notice that the last decision about a group caused.
+// decidedNotice selects the newest notice about a group since the last decision about the group.
 const decidedNotice = `SELECT max(id) FROM notices WHERE grp = $1 AND at >= (SELECT changed_at FROM groups WHERE id = $1)`
 
-// unsettle withdraws the machine notice which said that a group no longer needs people, unless it
-// was delivered. Machines are notified again the next time that the group needs nobody.
+// unsettle withdraws the notice that tells machines that a group no longer needs people. If the
+// notice was delivered, it stays. Machines are notified again the next time that the group needs
+// nobody.
 func (t *tx) unsettle(g *deadletter.GroupLife) error {
 	var id sql.NullInt64
 	if err := t.row(decidedNotice+` AND kind = 'group.resolved'`, []any{int64(g.ID)}, &id); err != nil || !id.Valid {
@@ -406,13 +408,13 @@ func (t *tx) unsettle(g *deadletter.GroupLife) error {
 	return err
 }
 
-// Decisions returns the decisions since a time, newest first, at most n.
+// Decisions returns up to n decisions made since a time, newest first.
 func (s *Store) Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) {
 	return s.decisions(ctx, `d.at >= $1 ORDER BY d.id DESC LIMIT $2`, since.UnixMilli(), n)
 }
 
-// Decision returns one decision, without the groups that it skipped. It returns ErrNotFound if the
-// decision does not exist.
+// Decision returns one decision. The result does not include the groups that the decision skipped.
+// Decision returns ErrNotFound if the decision does not exist.
 func (s *Store) Decision(ctx context.Context, id int64) (deadletter.Decided, error) {
 	list, err := s.decisions(ctx, `d.id = $1`, id)
 	if err == nil && len(list) == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Declare records things that dlo declares on brokers. It also records the given act in the audit,
-// unless the act has no kind. A thing that is already recorded keeps its time.
+// Declare records objects that dlo declares on brokers. It also records the given act in the audit,
+// unless the act has no kind. An object that is already recorded keeps its recorded time.
 func (s *Store) Declare(ctx context.Context, things []deadletter.Declared, act deadletter.Act) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		for _, d := range things {
@@ -26,7 +26,7 @@ func (s *Store) Declare(ctx context.Context, things []deadletter.Declared, act d
 	return nil
 }
 
-// Undeclare removes the records of things that dlo removed from brokers. It also records the given
+// Undeclare deletes the records of objects that dlo removed from brokers. It also records the given
 // act in the audit, unless the act has no kind.
 func (s *Store) Undeclare(ctx context.Context, ids []int64, act deadletter.Act) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -43,7 +43,7 @@ func (s *Store) Undeclare(ctx context.Context, ids []int64, act deadletter.Act) 
 	return nil
 }
 
-// auditIf records an act in the audit, but does nothing if the act has no kind.
+// auditIf records an act in the audit. It does nothing if the act has no kind.
 func (t *tx) auditIf(a deadletter.Act) error {
 	if a.Kind == "" {
 		return nil
@@ -51,7 +51,7 @@ func (t *tx) auditIf(a deadletter.Act) error {
 	return t.audit(a)
 }
 
-// Declared returns everything that dlo declared on brokers and has not removed. It is sorted by
+// Declared returns the objects that dlo declared on brokers and has not removed. They are sorted by
 // broker, vhost, kind and name.
 func (s *Store) Declared(ctx context.Context) (list []deadletter.Declared, err error) {
 	var d deadletter.Declared

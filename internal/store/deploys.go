@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Deploy records that a service was deployed. Equal records within a minute count as one.
+// Deploy records that a version of a service was deployed. A record of the same version within a
+// minute of an earlier one does not count again.
 func (s *Store) Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Deploy, error) {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		if d.At.IsZero() {
@@ -34,7 +35,7 @@ func (s *Store) Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Dep
 	return d, err
 }
 
-// Deploys returns the deploys between two times, newest first, at most n.
+// Deploys returns up to n deploys between two times, newest first.
 func (s *Store) Deploys(ctx context.Context, from, to time.Time, n int) ([]deadletter.Deploy, error) {
 	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE at >= $1 AND at < $2 ORDER BY at DESC, id DESC LIMIT $3`, from.UnixMilli(), to.UnixMilli(), n)
 	if err != nil {
@@ -43,7 +44,8 @@ func (s *Store) Deploys(ctx context.Context, from, to time.Time, n int) ([]deadl
 	return s.deploys(rows)
 }
 
-// DeployAfter returns the first deploy after a time, up to now, or nil if there was none.
+// DeployAfter returns the first deploy after a given time. It ignores deploys in the future. It
+// returns nil if there is no such deploy.
 func (s *Store) DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error) {
 	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE at > $1 AND at <= $2 ORDER BY at, id LIMIT 1`, after.UnixMilli(), s.now().UnixMilli())
 	if err != nil {
@@ -57,8 +59,8 @@ func (s *Store) DeployAfter(ctx context.Context, after time.Time) (*deadletter.D
 }
 
 // DeployEnding returns the first deploy after the last death of a group. It returns nil if there is
-// no such deploy, or if the group was already quiet when the deploy went live. A deploy did not end
-// the failure of a group that was already quiet.
+// no such deploy. It also returns nil if the group was already quiet at the time of the deploy,
+// because the deploy then did not end the failure.
 func (s *Store) DeployEnding(ctx context.Context, group deadletter.GroupID, last time.Time) (*deadletter.Deploy, error) {
 	rows, err := s.ask(ctx, fmt.Sprintf(`SELECT d.id, d.at, d.service, d.version, d.link, d.by FROM deploys d JOIN groups g ON g.id = $1
 		WHERE d.at > $2 AND d.at <= $3 AND $2 >= d.at - max(%d, %d * g.gap) ORDER BY d.at, d.id LIMIT 1`, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps),

@@ -13,9 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// digested selects the groups h of a digest from minute $1 to minute $2. All of them are in the
-// inbox. For each group, c.needs is the number of letters that need people. At most x.n of them
-// died between the two minutes.
+// digested selects the groups h of a digest from minute $1 to minute $2. All these groups are in
+// the inbox. In each row, c.needs is the number of letters of the group that need people. At most
+// x.n of these letters died between the two minutes.
 const digested = needy + ` c CROSS JOIN groups h ON h.id = c.id
 	JOIN (SELECT coalesce(m.head, m.id) AS id, sum(x.n) AS n FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2 GROUP BY 1) x ON x.id = c.id
 	WHERE h.status NOT IN ('snoozed', 'resolved')`
@@ -24,7 +24,7 @@ func digestMinutes(from, to time.Time) []any {
 	return []any{from.Unix() / 60, (to.Unix() + 59) / 60}
 }
 
-// DigestSize returns the number of groups in the digest of a window of time.
+// DigestSize returns the number of groups in the digest of a period.
 func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err error) {
 	if err = s.askRow(ctx, `SELECT count(*) FROM `+digested, digestMinutes(from, to), &n); err != nil {
 		err = fmt.Errorf("digest: %w", err)
@@ -32,8 +32,8 @@ func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err 
 	return n, err
 }
 
-// Digest returns the letters that died in a window of time and still need people, by group. It
-// returns at most "lines" groups. A letter counts in the minute in which it came to need people.
+// Digest returns the letters that died in a period and still need people, by group. It returns at
+// most "lines" groups. A letter counts in the minute from which it needed people.
 func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
 	d := deadletter.Digest{From: from, To: to}
 	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.needs) FROM `+digested, digestMinutes(from, to)...)
@@ -90,11 +90,11 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 	return d, err
 }
 
-// forgottenAfter is how long a pause must have lasted before the digest mentions it.
+// forgottenAfter is the minimum age of a pause that the digest mentions.
 const forgottenAfter = 24 * time.Hour
 
-// forgotten returns the pauses that hold letters back and that, at the time "to", had lasted for
-// forgottenAfter or longer.
+// forgotten returns the pauses that hold letters back and were at least forgottenAfter old at the
+// time "to".
 func (s *Store) forgotten(ctx context.Context, to time.Time) ([]deadletter.Forgotten, error) {
 	rows, err := s.ask(ctx, `SELECT * FROM (SELECT p.origin, p.grp, coalesce(g.title, ''), p.reason, p.by, p.at,
 			(SELECT coalesce(sum(c.n), 0) FROM counters c WHERE c.state = 'scheduled' AND c.origin = p.origin AND (p.grp = 0 OR c.grp = p.grp)) AS n
@@ -114,7 +114,7 @@ func (s *Store) forgotten(ctx context.Context, to time.Time) ([]deadletter.Forgo
 	return list, err
 }
 
-// digestedGroup is a group with letters that died in a window.
+// digestedGroup is a group in a digest. Some of its letters died in the period of the digest.
 type digestedGroup struct {
 	id      deadletter.GroupID
 	status  deadletter.GroupStatus
@@ -122,7 +122,8 @@ type digestedGroup struct {
 	letters int
 }
 
-// rank sorts regressed and escalating groups first, then new groups.
+// rank returns the sort key of a group in a digest. Regressed and escalating groups come first,
+// then new groups.
 func (g *digestedGroup) rank() int {
 	switch {
 	case g.status == deadletter.GroupRegressed, g.status == deadletter.GroupEscalating:
@@ -133,8 +134,8 @@ func (g *digestedGroup) rank() int {
 	return 2
 }
 
-// SettledByPeople counts the letters received between two times that an operation sent. Such
-// letters did not recover on their own.
+// SettledByPeople counts the letters that were received between two times and then sent by an
+// operation. Such letters did not recover on their own.
 func (s *Store) SettledByPeople(ctx context.Context, from, to time.Time) (int, error) {
 	n, err := s.settledByPeople(ctx, from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis+1)
 	if err != nil {
@@ -143,15 +144,15 @@ func (s *Store) SettledByPeople(ctx context.Context, from, to time.Time) (int, e
 	return n, err
 }
 
-// settledByPeople is like SettledByPeople, but for a range of rollup buckets.
+// settledByPeople does the same as SettledByPeople, for a range of rollup buckets.
 func (s *Store) settledByPeople(ctx context.Context, first, end int64) (n int, err error) {
 	err = s.askRow(ctx, `SELECT count(*) FROM operations o JOIN operation_letters ol ON ol.operation = o.id AND ol.result IN ('quiet', 'unverified')
 		WHERE o.created_at >= $1 AND ol.letter >= $2 AND ol.letter < $3`, []any{first * rollupMillis, first * rollupMillis << 12, end * rollupMillis << 12}, &n)
 	return n, err
 }
 
-// digestLines fills in the first groups of a digest. Within a rank, groups with the most letters
-// come first.
+// digestLines fills in the lines for the first groups of a digest. Among groups of equal rank,
+// those with the most letters come first.
 func (s *Store) digestLines(ctx context.Context, d *deadletter.Digest, found []digestedGroup, lines int) error {
 	slices.SortFunc(found, func(a, b digestedGroup) int {
 		return cmp.Or(a.rank()-b.rank(), b.letters-a.letters, cmp.Compare(a.id, b.id))
@@ -173,7 +174,7 @@ func (s *Store) digestLines(ctx context.Context, d *deadletter.Digest, found []d
 	return nil
 }
 
-// groupsNow reads groups in the form that lists show.
+// groupsNow reads the groups of a digest in the form in which lists show groups.
 func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadletter.GroupID]deadletter.GroupRow, error) {
 	if len(found) == 0 {
 		return nil, nil
@@ -205,9 +206,9 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 	return byID, nil
 }
 
-// suggestion describes what people last did with the letters of a group, and how many times in a
-// row they did it. It returns "" if they did nothing. A discard does not count if letters of the
-// group were restored afterwards.
+// suggestion describes what people last did with the letters of a group, and how often they did it
+// in a row. If they did nothing, it returns "". A discard does not count if letters of the group
+// were restored afterwards.
 func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, error) {
 	const ofGroup = `(SELECT operation FROM operation_groups WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1))`
 	list, err := s.operations(ctx, `WHERE state = 'done' AND action IN ('requeue', 'discard', 'edit') AND id IN `+ofGroup+`
@@ -234,7 +235,7 @@ func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, 
 
 // SendDigest writes a digest to the outbox. It writes at most one digest per day, even if the clock
 // changes or SendDigest is called again. The result sent is true if this call wrote the digest. The
-// argument "by" is the person who requested it, or dlo itself.
+// parameter by is the person who requested the digest, or dlo itself.
 func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (sent bool, err error) {
 	content, err := json.Marshal(d)
 	if err != nil {
@@ -255,7 +256,7 @@ func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Dig
 			day, positive(n.ID), d.From.UnixMilli(), d.To.UnixMilli(), string(content), t.now); err != nil {
 			return err
 		}
-		if len(channels) == 0 { // stored, but sent to no one
+		if len(channels) == 0 { // the digest is stored, but it is sent to nobody
 			return nil
 		}
 		said := fmt.Sprintf("%d letters of %d groups, to %s", d.Letters, d.Groups, strings.Join(channels, ", "))
@@ -267,8 +268,8 @@ func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Dig
 	return sent, nil
 }
 
-// LastDigest returns the newest digest that was sent on schedule. It returns ErrNotFound if none
-// was sent yet.
+// LastDigest returns the newest digest that was sent on schedule. If none was sent yet, it returns
+// ErrNotFound.
 func (s *Store) LastDigest(ctx context.Context) (day string, d deadletter.Digest, err error) {
 	var content string
 	err = s.askRow(ctx, `SELECT day, content FROM digests WHERE day NOT LIKE 'asked%' ORDER BY to_at DESC LIMIT 1`, nil, &day, &content)

@@ -12,15 +12,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// maxClaim limits the total size of the bodies in one claim, in bytes. The bodies stay in memory
-// until their confirms are recorded. A single larger body is claimed alone.
+// maxClaim is the maximum total size in bytes of the letter bodies in one claim. The bodies stay in
+// memory until the broker's confirms are recorded. A single larger body is claimed alone.
 const maxClaim = 32 << 20
 
 // ClaimDue takes up to n due scheduled letters of a broker and commits the intent to publish them.
-// Each letter gets the state publishing, an attempt with its token, and the epoch of this process.
-// The allowance a limits how many automatic retries may leave now. It does not limit letters that
-// an operation released. Letters of paused queues and groups stay. Letters that are to wait in the
-// broker are claimed before they are due, for one of a.Waiters.
+// Each letter gets the state "publishing", an attempt with its own token, and the epoch of this
+// process. The parameter a limits how many automatic retries may be sent now. It does not limit
+// letters that an operation released. Letters of paused queues and groups are not taken. A letter
+// that is to wait in the broker is claimed before it is due, if its waiter is in a.Waiters.
 func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
 	origins, released, err := s.due(ctx, broker, now, a.Waiters)
 	if err != nil || len(origins) == 0 && !released {
@@ -69,7 +69,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 				if err := take(limit, taking{probe: probe}, fmt.Sprintf(`%s%s ORDER BY l.due_at LIMIT $%d`, dueLetters, only, len(args)+1), args...); err != nil {
 					return err
 				}
-				if probe { // a probe is a due letter
+				if probe { // a probe is always a due letter
 					return nil
 				}
 				for _, w := range a.Waiters {
@@ -84,8 +84,8 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 			if a.Shares != nil {
 				shares = a.Shares(o)
 			}
-			// parted is like lane, but some groups have shares of their own. The other groups get
-			// what is left.
+			// parted does the same as lane, for a queue in which some groups have shares of their own. The
+			// other groups get what is left.
 			parted := func(limit int, probe bool, only string, args ...any) error {
 				rest, apart := only, args
 				for i := range shares {
@@ -135,14 +135,14 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 	return claimed, nil
 }
 
-// turns remembers, for each broker, the origin with which the last claim began. Without turns, the
-// first queue would keep all other queues waiting for as long as it has due letters.
+// turns remembers the origin with which the last claim began, for each broker. Otherwise the first
+// queue would keep all other queues waiting for as long as it has due letters.
 type turns struct {
 	mu    sync.Mutex
 	began map[string]int64
 }
 
-// next rotates the sorted list of origins so that the origin whose turn it is comes first.
+// next rotates the sorted list of origins. The origin whose turn it is comes first.
 func (t *turns) next(broker string, origins []int64) []int64 {
 	if len(origins) == 0 {
 		return nil
@@ -158,34 +158,34 @@ func (t *turns) next(broker string, origins []int64) []int64 {
 	return slices.Concat(origins[i:], origins[:i])
 }
 
-// taking describes how a letter is claimed.
 type taking struct {
-	probe bool // claimed as a probe of a breaker
-	early bool // claimed before it is due, for a waiter of the broker
+	probe bool // the letter is claimed as the probe of a breaker
+	early bool // the letter is claimed before it is due, to wait in the broker
 }
 
 // late reports whether it is too late to put a letter into a wait queue with one fixed delay. The
-// queue would keep the letter for the whole delay, so the letter waits in the store instead. The
-// arguments wait and due are in milliseconds.
+// queue would keep the letter for the whole delay, so the letter must wait in the store. The
+// parameters wait and due are in milliseconds.
 func late(waiter string, wait, due int64, now time.Time) bool {
 	return waiter == deadletter.WaiterQueue && due-now.UnixMilli() < wait-max(1000, wait/10)
 }
 
-// notPaused is the SQL condition for the letters l of an origin that are in no paused group. A
-// pause of the whole queue is checked elsewhere.
+// notPaused is an SQL condition that excludes letters of paused groups. It does not check whether
+// the whole queue is paused.
 const notPaused = `l.grp NOT IN (SELECT grp FROM pauses WHERE grp > 0)`
 
-// dueLetters selects the letters l of origin $1 whose automatic retry is due at $2.
+// dueLetters selects the letters of origin $1 whose automatic retry is due at the time $2.
 const dueLetters = `INDEXED BY letters_due WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = $1 AND l.due_at <= $2
 	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
-// earlyLetters selects the letters l of origin $1 that are to wait in the broker and are not due
-// yet at $2.
+// earlyLetters selects the letters of origin $1 that are to wait in the broker and are not yet due
+// at the time $2.
 const earlyLetters = `INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> '' AND l.origin = $1 AND l.due_at > $2
 	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
-// due returns the origins that have automatic retries to claim now, or letters that are to wait in
-// the broker. The result released is true if any letter released by an operation is due.
+// due returns the origins with letters that can be claimed now. These are letters whose automatic
+// retry is due, and letters that are to wait in the broker. The result released is true if a letter
+// that an operation released is due.
 func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters []string) (origins []int64, released bool, err error) {
 	early, args := "", []any{now.UnixMilli()}
 	for _, w := range waiters {
@@ -193,9 +193,9 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 		early += fmt.Sprintf(` OR EXISTS (SELECT 1 FROM letters l INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> ''
 			AND l.origin = c.origin AND l.waiter = $%d AND l.due_at > $1 AND `+notPaused+`)`, len(args))
 	}
-	// Select the distinct origins first. The counters have one row per group. When SQLite joined
-	// the counters directly, it read all due letters of the origin for each row (modernc.org/sqlite
-	// v1.60.1; 800 groups and 2,500 letters took 2 s).
+	// The query selects the distinct origins first, because the counters have one row per group. When
+	// SQLite joined the counters directly, it read all due letters of the origin for each row
+	// (modernc.org/sqlite v1.60.1; 800 groups and 2,500 letters took 2 s).
 	rows, err := s.ask(ctx, `SELECT c.origin FROM (SELECT DISTINCT origin FROM counters WHERE state = 'scheduled') c WHERE NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = c.origin AND p.grp = 0)
 		AND (EXISTS (SELECT 1 FROM letters l INDEXED BY letters_due
 				WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = c.origin AND l.due_at <= $1 AND `+notPaused+`)`+early+`)`, args...)
@@ -219,9 +219,9 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 	return origins, released, err
 }
 
-// NextDue returns the due time of the scheduled letter that is due next after now. Something may
-// still hold that letter back at that time. NextDue returns the zero time if there is no such
-// letter.
+// NextDue returns the time at which the next scheduled letter becomes due. Something else may still
+// hold the letter back at that time. If no letter becomes due after now, NextDue returns the zero
+// time.
 func (s *Store) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
 	var at sql.NullInt64
 	err := s.askRow(ctx, `SELECT (SELECT due_at FROM letters INDEXED BY letters_next WHERE state = 'scheduled' AND due_at > $1 ORDER BY due_at LIMIT 1)`, []any{now.UnixMilli()}, &at)
@@ -269,8 +269,9 @@ func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 	return d, err
 }
 
-// redirect sets the target of a letter whose operation sets none. A saved redirect for the letter's
-// queue gives the target. Without one, the target is the letter's origin.
+// redirect sets the target queue of a letter, unless the operation of the letter sets it. The
+// target is that of a saved redirect for the letter's queue. If there is none, the letter goes to
+// its own queue.
 func (t *tx) redirect(r *record) error {
 	if r.operation.Valid && r.target.Valid {
 		return nil
@@ -290,8 +291,8 @@ func (t *tx) redirect(r *record) error {
 	return err
 }
 
-// route returns the origin of a letter and the target queue. The broker and vhost in the returned
-// origin are those to which the letter is sent.
+// route returns the origin of a letter and the queue to which the letter is sent. The broker and
+// vhost in the returned origin are those of the target queue.
 func (t *tx) route(r *record) (deadletter.Origin, string) {
 	p := t.s.names.origin(r.origin)
 	if !r.target.Valid {
@@ -302,9 +303,9 @@ func (t *tx) route(r *record) (deadletter.Origin, string) {
 }
 
 // contents reads the contents of claimed letters and the circumstances of their deaths. The
-// contents of a letter are those of the revision in its newest attempt. contents runs in the
-// transaction of the claim, so a letter that cannot be read does not stay claimed. If the contents
-// of a letter are lost, the letter cannot be published, and its properties give the reason.
+// contents of a letter are those of the revision in its newest attempt. The function runs in the
+// transaction of the claim, so a letter that cannot be read does not stay claimed. A letter whose
+// contents are lost cannot be published, and its properties contain the reason.
 func (t *tx) contents(claimed []deadletter.Due) error {
 	if len(claimed) == 0 {
 		return nil
@@ -336,11 +337,11 @@ func (t *tx) contents(claimed []deadletter.Due) error {
 	})
 }
 
-// ClaimDoubtful takes up to n letters of a broker whose attempt is unfinished. Either an earlier
-// process left the attempt unfinished, or this process wants it to be sent again after Mark.DueAt
-// (Mark.Resend). The letters keep their attempt and token, and may already have been sent.
-// ClaimDoubtful never takes a letter that this process is still publishing, however long that
-// takes.
+// ClaimDoubtful takes up to n letters of a broker whose attempt is unfinished. An earlier process
+// left the attempt unfinished, or this process recorded that the letter must be sent again after
+// Mark.DueAt (Mark.Resend). The letters keep their attempt and token, and they may already have
+// been sent. ClaimDoubtful never takes a letter that this process is still publishing, even if the
+// publish takes long.
 func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Due, error) {
 	var found bool
 	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'publishing' AND epoch <> $1 AND (epoch <> 0 OR resend_at <= $2))`,
@@ -377,8 +378,9 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	return claimed, nil
 }
 
-// claimAgain resumes the newest attempt of a letter. The result wait is true if the rest of the
-// letter's wait is too short for its wait queue. The attempt is then resumed after that rest.
+// claimAgain resumes the newest attempt of a letter. If too little of the letter's wait is left for
+// its wait queue, the result wait is true. In that case, the attempt is resumed when the wait is
+// over.
 func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, wait bool, err error) {
 	p, _ := t.route(r)
 	id := deadletter.NewID(r.id, uint64(r.random))
@@ -396,7 +398,7 @@ func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, wait bool
 		&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &at, &waiter, &until, &a.Revision); err != nil {
 		return d, false, fmt.Errorf("attempt of letter %s: %w", id, err)
 	}
-	if until.Int64 > now.UnixMilli() { // otherwise the letter is due and goes to its queue
+	if until.Int64 > now.UnixMilli() { // otherwise the wait is over, and the letter goes to its queue
 		d.Waiter, d.Wait, d.Letter.DueAt = waiter, time.Duration(r.wait)*time.Millisecond, timeOf(until)
 		if late(waiter, r.wait, until.Int64, now) {
 			_, err := t.exec(`UPDATE letters SET epoch = 0, resend_at = $2 WHERE id = $1`, r.id, until.Int64)

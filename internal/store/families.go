@@ -8,9 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// families holds each group that other groups are merged into (the head), with those groups.
+// families lists the groups that are merged into other groups. A head is a group into which others
+// are merged.
 type families struct {
-	loading sync.Mutex // held while loading, so that an older result never replaces a newer one
+	loading sync.Mutex // held during a load, so that an older result never replaces a newer one
 	mu      sync.RWMutex
 	members map[int64][]int64 // head -> groups merged into it
 }
@@ -18,7 +19,7 @@ type families struct {
 func (f *families) load(ctx context.Context, db reader) error {
 	f.loading.Lock()
 	defer f.loading.Unlock()
-	ctx = deadletter.Within(ctx, deadletter.Scope{}) // loads all families, whatever the scope of the request that merges two groups
+	ctx = deadletter.Within(ctx, deadletter.Scope{}) // every family is loaded, even if the request that merges groups has a narrower scope
 	rows, err := db.QueryContext(ctx, `SELECT head, id FROM groups WHERE head IS NOT NULL ORDER BY id`)
 	if err != nil {
 		return err
@@ -45,7 +46,8 @@ func (f *families) membersOf(id int64) []int64 {
 	return append([]int64{id}, f.members[id]...)
 }
 
-// family returns a group and all groups merged into it, within the scope of the request.
+// family returns a group and all groups merged into it. It leaves out groups outside the scope of
+// the request.
 func (s *Store) family(ctx context.Context, id int64) ([]int64, error) {
 	if deadletter.ScopeOf(ctx).Everywhere() {
 		return s.families.membersOf(id), nil

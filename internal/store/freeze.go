@@ -14,19 +14,20 @@ import (
 )
 
 const (
-	partLetters = 2000 // letters in one part of a frozen selection, which one transaction lays out
-	laidAtOnce  = 500  // selections up to this size are laid out in the transaction that freezes them
+	partLetters = 2000 // letters in one part of a frozen selection; one transaction lays out one part
+	laidAtOnce  = 500  // maximum size of a selection that is laid out in the transaction that freezes it
 )
 
 // Freeze stores an operation and its selection in one transaction, before any letter is changed. It
-// fills in op.ID, op.CreatedAt, op.Phase, op.Total and op.Changed. If first > 0, it takes at most
-// that many letters, in the order of sending. A principal and a key together start at most one
-// operation. If that operation exists already, Freeze only sets op.ID to its id. If it came from a
-// different request, Freeze returns ErrConflict.
+// fills in op.ID, op.CreatedAt, op.Phase, op.Total and op.Changed. If the parameter first is above
+// 0, Freeze takes at most that many letters, in the order of sending. A principal and an
+// idempotency key together start at most one operation. If that operation exists already, Freeze
+// only sets op.ID to its id. If the existing operation came from a different request, Freeze
+// returns ErrConflict.
 //
-// Freeze calls allow for each place whose letters it froze. If allow returns an error, Freeze
-// stores nothing. An earlier check by the caller is not enough, because a letter may have died
-// after the caller looked at the selection.
+// Freeze calls the function allow for each place whose letters it freezes. If allow returns an
+// error, Freeze stores nothing. It is not enough that the caller checks the places earlier, because
+// a letter may have died after that.
 func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int, allow func(deadletter.Origin) error) error {
 	err := s.freeze(ctx, op, sel, first, allow)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 	if !sel.Until.IsZero() {
 		until = sel.Until
 	}
-	// Slow work comes before the transaction, because ingest has to wait for the transaction.
+	// All slow work is done before the transaction, because ingest has to wait for the transaction.
 	shares, groups, total := map[int64]int64{}, map[int64]bool{}, len(list)
 	for _, l := range list {
 		shares[l.origin]++
@@ -71,7 +72,7 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 		}
 	}
 	return s.tx(ctx, bulk, func(t *tx) error {
-		if known, err := sameRequest(op, t.row); known || err != nil { // an identical request may have been stored first
+		if known, err := sameRequest(op, t.row); known || err != nil { // an identical request may have been stored in the meantime
 			return err
 		}
 		var key any
@@ -126,8 +127,8 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 	})
 }
 
-// eachPlace calls fn once for each place to which the letters belong (deadletter.Letter.Place). It
-// stops when fn returns an error.
+// eachPlace calls the function fn once for each place to which letters of the list belong
+// (deadletter.Letter.Place). It stops when fn returns an error.
 func (s *Store) eachPlace(list []picked, fn func(deadletter.Origin) error) error {
 	type ids struct{ origin, inbox int64 }
 	done := map[ids]bool{}
@@ -151,9 +152,9 @@ func changedSince(n int) string {
 	return fmt.Sprintf(": %d letters of the query have changed since they were shown", n)
 }
 
-// sameRequest reports whether an operation with the same principal and key exists. It returns
-// ErrConflict if that operation came from a different request. Otherwise the caller would believe
-// that the new request had been carried out.
+// sameRequest reports whether an operation of the same principal with the same idempotency key
+// exists. It returns ErrConflict if that operation came from a different request. Otherwise the
+// caller would believe that the new request had been carried out.
 func sameRequest(op *deadletter.Operation, row func(text string, args []any, dest ...any) error) (bool, error) {
 	if op.Key == "" {
 		return false, nil

@@ -15,11 +15,11 @@ const (
 	groupOperations = 10
 	groupsAlike     = 10
 	groupDeploys    = 20
-	groupRules      = 100 // newest letters whose rules are listed
+	groupRules      = 100 // number of newest letters whose rules are listed
 )
 
-// Group returns a group with all its details, or ErrNotFound if no group has that id. If the group
-// is merged, Group returns the group itself, with the id of its head.
+// Group returns a group with all its details. It returns ErrNotFound if no group has that id. For a
+// merged group, it returns the merged group itself, with the id of its head.
 func (s *Store) Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error) {
 	g, err := s.group(ctx, id)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	if len(all) == 0 {
 		return g, deadletter.NoSuch("group %s", id)
 	}
-	alone := all[:1] // the group, including the groups merged into it
+	alone := all[:1] // row of the group itself; its numbers include the groups merged into it
 	if err := s.lately(ctx, alone); err != nil {
 		return g, err
 	}
@@ -122,7 +122,7 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	return g, s.suspect(ctx, &g)
 }
 
-// alike returns the other listed groups that have the same error in the same queue.
+// alike returns the other groups that lists show and that have the same error in the same queue.
 func (s *Store) alike(ctx context.Context, id deadletter.GroupID) (list []deadletter.GroupRow, err error) {
 	var row listedGroup
 	wanted := row.counted(groupDead, groupOverdue)
@@ -138,7 +138,7 @@ func (s *Store) alike(ctx context.Context, id deadletter.GroupID) (list []deadle
 	return list, err
 }
 
-// member returns the row of the group itself or of a group merged into it.
+// member returns the row of a group or of a group merged into it, by id.
 func member(g *deadletter.Group, id int64) *deadletter.GroupRow {
 	for i := range g.Merged {
 		if int64(g.Merged[i].ID) == id {
@@ -184,8 +184,8 @@ func (s *Store) groupRules(ctx context.Context, of string, family []any) ([]stri
 	return list, err
 }
 
-// suspect finds the deploys around a group. If a deploy went live shortly before the group began or
-// came back, the last such deploy is the group's suspect.
+// suspect finds the deploys around the start of a group. The group's suspect is the last deploy
+// shortly before the group began or came back.
 func (s *Store) suspect(ctx context.Context, g *deadletter.Group) error {
 	began := g.FirstAt
 	if g.Status == deadletter.GroupRegressed {
@@ -208,7 +208,7 @@ func (s *Store) suspect(ctx context.Context, g *deadletter.Group) error {
 	return err
 }
 
-// fix finds the first deploy after the last death of a quiet group.
+// fix finds the first deploy after the last death of a group that is now quiet.
 func (s *Store) fix(ctx context.Context, g *deadletter.Group) (err error) {
 	if !g.Failing {
 		g.Fix, err = s.DeployAfter(ctx, g.LastAt)

@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// life reads the state that decides what happens to a group.
+// life reads the state of a group from which dlo decides about notices, snoozes and the group's
+// status.
 func (t *tx) life(id int64) (*deadletter.GroupLife, error) {
 	g := &deadletter.GroupLife{ID: deadletter.GroupID(id)}
 	var until, resolved, told, began, deploy sql.NullInt64
@@ -24,7 +25,7 @@ func (t *tx) life(id int64) (*deadletter.GroupLife, error) {
 	return g, err
 }
 
-// keep writes a group that life returned, with its changes, to the database.
+// keep writes a changed group back to the database. The group must come from the method life.
 func (t *tx) keep(g *deadletter.GroupLife) error {
 	_, err := t.exec(`UPDATE groups SET status = $2, chosen = $3, severity = $4, deaths = $5, snooze_until = $6, snooze_after = $7, snooze_queue = $8, snooze_by = $9, snooze_deaths = $10,
 		resolved_at = $11, resolved_by = $12, resolved_version = $13, episode = $14, told = $15, told_at = $16, told_severity = $17, told_channels = $18, told_key = $19,
@@ -35,10 +36,10 @@ func (t *tx) keep(g *deadletter.GroupLife) error {
 	return err
 }
 
-// recordDeaths records deaths of letters in a group and writes the notices for people. For a merged
-// group, it records the deaths in the head.
+// recordDeaths records deaths of letters in a group and writes the notices for people. If the group
+// is merged, the deaths count for its head.
 func (t *tx) recordDeaths(group int64, deaths []deadletter.GroupDeath) error {
-	if len(deaths) == 0 || group == 0 { // no notices for trials
+	if len(deaths) == 0 || group == 0 { // letters of trials cause no notices
 		return nil
 	}
 	if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE SET n = n + excluded.n`, t.now/60000, group, len(deaths)); err != nil {
@@ -57,7 +58,7 @@ func (t *tx) recordDeaths(group int64, deaths []deadletter.GroupDeath) error {
 		return err
 	}
 	was, told := g.Status, g.Told > 0
-	var needy bool // as it was before this transaction, whose counts are written only at its end
+	var needy bool // state before this transaction, because a transaction writes its counts only at its end
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND k.state IN ('dead', 'held') AND k.n > 0)`, []any{group}, &needy); err != nil {
 		return err
 	}
@@ -71,8 +72,8 @@ func (t *tx) recordDeaths(group int64, deaths []deadletter.GroupDeath) error {
 	return t.notice(notice, 0)
 }
 
-// saveGroup saves a group. If its status changed automatically, it adds an entry to the group's
-// history.
+// saveGroup saves a group. If dlo has changed the status of the group, saveGroup adds an entry to
+// the group's history.
 func (t *tx) saveGroup(g *deadletter.GroupLife, was deadletter.GroupStatus) error {
 	if g.Status != was {
 		detail := ""
@@ -93,8 +94,8 @@ func (t *tx) saveGroup(g *deadletter.GroupLife, was deadletter.GroupStatus) erro
 	return t.keep(g)
 }
 
-// endSnoozesByCause ends snoozes that last until the same error is seen in another queue. The error
-// may be that of the snoozed group or of a group merged into it.
+// endSnoozesByCause ends the snoozes that last until the same error is seen in another queue. It
+// compares the error with those of the snoozed group and of the groups merged into it.
 func (t *tx) endSnoozesByCause(origin int64, cause []byte) error {
 	if len(cause) == 0 {
 		return nil
@@ -127,11 +128,11 @@ func (t *tx) endSnoozesByCause(origin int64, cause []byte) error {
 }
 
 // inherits is called when letters of an old group (from) turn out to belong to a new group (to). If
-// nothing has happened in the new group yet, it continues the old group: it takes over the notes,
-// the owner and the notices. If other groups are merged into the old group, the new group is
-// instead merged into the old group, which stays as it is. The result own is true if the notice
-// about the old group has not been sent yet. People will then be notified of the new group instead,
-// and the deaths count for the new group.
+// nothing has happened in the new group yet, the new group continues the old one: it takes over the
+// notes, the owner and the notices. If other groups are merged into the old group, the new group is
+// instead merged into the old one, which stays as it is. The result own is true if the notice about
+// the old group has not been sent yet. In that case, people are notified about the new group
+// instead, and the deaths count for the new group.
 func (t *tx) inherits(to, from int64) (own bool, err error) {
 	var fresh, waits, heads bool
 	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL AND NOT EXISTS (SELECT 1 FROM groups WHERE head = $1), EXISTS (SELECT 1 FROM groups WHERE head = $2) FROM groups WHERE id = $1`,
@@ -162,8 +163,8 @@ func (t *tx) inherits(to, from int64) (own bool, err error) {
 		if err := t.keep(c.life); err != nil {
 			return false, err
 		}
-		// Some letters may stay in their group. A digest never counts more deaths of a group than
-		// the group has letters that need people.
+		// Some letters may stay in the old group. The copied deaths do no harm, because a digest never
+		// counts more deaths of a group than the group has letters that need people.
 		if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) SELECT minute, $1, n FROM deaths WHERE grp = $2 ON CONFLICT DO UPDATE SET n = n + excluded.n`, to, from); err != nil {
 			return false, err
 		}

@@ -8,17 +8,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// GroupPlaces returns the places to which letters of the given groups belong, and those of the
-// groups merged with them. It returns even places outside the scope of the request, because a
-// decision changes all of a merged group. It returns ErrNotFound if the scope of the request does
-// not include one of the given groups.
+// GroupPlaces returns the places to which the letters of the given groups belong. It includes the
+// places of groups that are merged with a given group, even if they are outside the scope of the
+// request. This is necessary because a decision always changes all of a merged group. GroupPlaces
+// returns ErrNotFound if one of the given groups is outside the scope.
 func (s *Store) GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) {
 	for _, id := range groups {
 		if _, err := s.GroupTitle(ctx, id); err != nil {
 			return nil, err
 		}
 	}
-	text, _ := json.Marshal(groups) // numbers always encode
+	text, _ := json.Marshal(groups) // json.Marshal cannot fail, because the list contains only numbers
 	rows, err := s.ask(deadletter.Within(ctx, deadletter.Scope{}), `SELECT DISTINCT m.origin FROM groups g JOIN groups m ON m.id = coalesce(g.head, g.id) OR m.head = coalesce(g.head, g.id)
 		WHERE g.id IN (SELECT value FROM json_each($1))`, string(text))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// decodePulse reads the column pulse of a group.
+// decodePulse decodes the column pulse of a group.
 func decodePulse(b []byte) (p deadletter.Pulse) {
 	for ; len(b) >= 8; b = b[8:] {
 		p = append(p, time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC())
@@ -28,9 +28,9 @@ func encodePulse(p deadletter.Pulse) []byte {
 	return b
 }
 
-// beat extends a group's time range so that it includes the letters that joined the group. It also
-// records when these letters died. A death that a broker with a fast clock reports in the future
-// counts at the present time.
+// beat extends a group's time range to include the letters that joined the group. It also records
+// the times at which these letters died. If a broker's clock is fast, a time of death can be in the
+// future. Such a death counts at the present time.
 func (t *tx) beat(g *grouped) error {
 	var old []byte
 	if err := t.row(`SELECT pulse FROM groups WHERE id = $1`, []any{g.id}, &old); err != nil {
@@ -51,12 +51,12 @@ func (t *tx) beat(g *grouped) error {
 	return err
 }
 
-// failing is the SQL condition that a group g is failing. A group is failing if its letters are
-// dying now, or if its retries are overdue. The letters and retries of groups merged into it count
-// too.
+// failing returns the SQL condition that a group g is failing. A group is failing if its letters
+// are dying now, or if its retries are overdue. The letters and retries of groups merged into it
+// count too.
 func (s *Store) failing() string { return failingAt(s.millis()) }
 
-// failingAt is like failing, but for a given time. The parameter now is an SQL expression in
+// failingAt does the same as failing, for a given time. The parameter now is an SQL expression in
 // milliseconds.
 func failingAt(now string) string {
 	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, family, dying("f", now), family)
@@ -64,17 +64,17 @@ func failingAt(now string) string {
 
 func (s *Store) millis() string { return fmt.Sprint(s.now().UnixMilli()) }
 
-// dying is the SQL condition that the last letter of a single group died recently. What counts as
-// recent depends on the usual gap between the group's deaths.
+// dying returns the SQL condition that the last letter of a group died recently. It ignores merged
+// groups. The usual gap between the group's deaths determines what counts as recent.
 func dying(alias, now string) string {
 	return fmt.Sprintf(`%s.last_at >= %s - max(%d, %d * %s.gap)`, alias, now, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps, alias)
 }
 
 const inInbox = `g.status NOT IN ('snoozed', 'resolved')`
 
-// status is the SQL condition that a group g has one of the given statuses. The value failing
-// selects the groups in the inbox that are failing now. The value quiet selects the other groups in
-// the inbox.
+// status returns the SQL condition that a group g has one of the given statuses. The value
+// "failing" selects groups in the inbox that are failing now. The value "quiet" selects the other
+// groups in the inbox.
 func (s *Store) status(values []query.Value) clause {
 	var list []clause
 	plain := slices.DeleteFunc(slices.Clone(values), func(v query.Value) bool {
@@ -114,7 +114,7 @@ func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
 			if err := rows.Scan(&group, &last, &failing); err != nil {
 				return err
 			}
-			if i, ok := at[group]; ok { // a merged group that was requested on its own is not in the map
+			if i, ok := at[group]; ok { // if a merged group was requested on its own, the result is about its head, which is not in the map
 				list[i].LastAt = time.UnixMilli(last).UTC()
 				list[i].Failing = failing || list[i].Overdue > 0
 			}
@@ -126,7 +126,7 @@ func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
 	return nil
 }
 
-// Standing returns the numbers of failing and quiet groups in the inbox, with their letters.
+// Standing counts the failing groups and the quiet groups in the inbox, and their letters.
 func (s *Store) Standing(ctx context.Context) (deadletter.Standing, error) {
 	var out deadletter.Standing
 	rows, err := s.ask(ctx, `SELECT `+s.failing()+`, count(*), sum(c.dead), sum(c.overdue), max((SELECT max(f.last_at) FROM groups f WHERE f.id IN `+family+`))

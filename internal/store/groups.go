@@ -19,28 +19,30 @@ const (
 	maxGroups      = 1000
 )
 
-// family selects the ids of a group g and of the groups merged into it.
+// family selects the id of a group g and the ids of the groups merged into it.
 const family = `(SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)`
 
-// These SQL expressions count letters of a group g and of the groups merged into it. groupDead
-// counts the dead and held letters, and groupWaiting counts the waiting letters.
+// These SQL expressions count the letters of a group g and of the groups merged into it. The
+// expression groupDead counts the dead and held letters, and groupWaiting counts the waiting
+// letters.
 const (
 	groupDead    = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + ` AND k.state IN ('dead', 'held'))`
 	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + ` AND k.state = 'scheduled')`
 )
 
-// groupOverdue is the number of overdue letters of a group g and the groups merged into it.
+// groupOverdue is an SQL expression for the number of overdue letters in a group g and in the
+// groups merged into it.
 const groupOverdue = `(SELECT coalesce(sum(k.n), 0) FROM overdue k WHERE k.grp IN ` + family + `)`
 
-// needy is a table of the listed groups with letters that need people. Its column dead is the
-// number of dead or held letters, overdue is the number of overdue letters, and needs is the sum of
-// both. The column id is the id of the group. A join must name needy first. Otherwise SQLite scans
-// all of needy for each group.
+// needy is an SQL table of the groups with letters that need people, one row per head. Its column
+// id is the id of the group. Its column dead is the number of dead or held letters, overdue is the
+// number of overdue letters, and needs is the sum of both. A join must name needy first. Otherwise
+// SQLite scans all of needy for each group.
 const needy = `(SELECT coalesce(m.head, m.id) AS id, sum(k.dead) AS dead, sum(k.overdue) AS overdue, sum(k.dead + k.overdue) AS needs FROM (
 	SELECT grp, n AS dead, 0 AS overdue FROM counters INDEXED BY counters_needy WHERE state IN ('dead', 'held') AND n > 0
 	UNION ALL SELECT grp, 0, n FROM overdue) k JOIN groups m ON m.id = k.grp GROUP BY 1)`
 
-// listedGroup is a row of the table groups g. It contains ids instead of names.
+// listedGroup is a row of the table groups. It contains ids instead of names.
 type listedGroup struct {
 	deadletter.GroupRow
 	origin, typ int64
@@ -75,8 +77,8 @@ func (g *listedGroup) columns() columns {
 	}
 }
 
-// counted returns the columns of a group. They include its numbers of waiting letters, of overdue
-// letters, and of letters that are dead or held.
+// counted returns the columns of a group, with its numbers of letters: the waiting letters, the
+// overdue letters, and the dead or held letters.
 func (g *listedGroup) counted(dead, overdue string) columns {
 	return append(g.columns(), column{dead, &g.Count}, column{groupWaiting, &g.Waiting}, column{overdue, &g.Overdue})
 }
@@ -89,14 +91,15 @@ func (g *listedGroup) row(n *names) deadletter.GroupRow {
 	return row
 }
 
-// These are the ranks of severities and statuses, most urgent first.
+// These SQL expressions rank the severities and statuses of groups. The most urgent ones have rank
+// 0.
 const (
 	severityRank = `CASE g.severity WHEN 'page' THEN 0 WHEN 'notify' THEN 1 ELSE 2 END`
 	statusRank   = `CASE g.status WHEN 'regressed' THEN 0 WHEN 'escalating' THEN 0 WHEN 'new' THEN 1 ELSE 2 END`
 )
 
-// groupOrders lists the sort keys for each order of groups. Each key is a whole number and sorts in
-// ascending order. The id is the last key.
+// groupOrders maps each order of groups to its sort keys. Every key is an integer that sorts in
+// ascending order. The last key is always the id.
 var groupOrders = map[deadletter.GroupOrder][]string{
 	deadletter.ByUrgency: {severityRank, statusRank, `-needs`, `g.id`},
 	deadletter.ByLetters: {`-needs`, `g.id`},
@@ -105,7 +108,7 @@ var groupOrders = map[deadletter.GroupOrder][]string{
 	"resolved":           {`-coalesce(g.resolved_at, 0)`, `g.id`},
 }
 
-// groupTabs are the SQL conditions of the tabs.
+// groupTabs maps each tab of the group list to its SQL condition.
 var groupTabs = map[deadletter.GroupTab]string{
 	deadletter.TabInbox:    `g.status NOT IN ('snoozed', 'resolved')`,
 	deadletter.TabSnoozed:  `g.status = 'snoozed'`,
@@ -113,10 +116,10 @@ var groupTabs = map[deadletter.GroupTab]string{
 	deadletter.TabAll:      `1`,
 }
 
-// Groups returns a page of the groups that match q and the cursor of the next page. The cursor is
-// "" on the last page. Counts come from the counters, and hourly numbers come from the rollups, so
-// that no letter is read. Groups returns ErrInvalid if q contains a field that only letters have,
-// such as attempts or headers.
+// Groups returns a page of the groups that match q. It also returns the cursor of the next page,
+// which is "" on the last page. It reads no letters: the counts come from the counters, and the
+// hourly numbers come from the rollups. Groups returns ErrInvalid if q contains a field that only
+// letters have, such as attempts or headers.
 func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error) {
 	if p.Limit <= 0 || p.Limit > maxGroups {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d groups", deadletter.ErrInvalid, maxGroups)
@@ -176,13 +179,13 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 		return nil, "", fmt.Errorf("groups: %w", err)
 	}
 	if next != "" {
-		text, _ := json.Marshal(append([]any{p.Tab, p.Order}, last)) // texts and numbers always encode
+		text, _ := json.Marshal(append([]any{p.Tab, p.Order}, last)) // json.Marshal cannot fail, because the values are only texts and numbers
 		next = base64.RawURLEncoding.EncodeToString(text)
 	}
 	return list, next, s.lately(ctx, list)
 }
 
-// groupCursor decodes a cursor into the sort keys of the previous page's last row.
+// groupCursor decodes a cursor to the sort keys of the last row on the previous page.
 func groupCursor(p deadletter.GroupPage, n int) ([]any, error) {
 	var c struct {
 		tab   deadletter.GroupTab
@@ -203,8 +206,8 @@ func groupCursor(p deadletter.GroupPage, n int) ([]any, error) {
 	return args, nil
 }
 
-// groupFilter compiles a query to a condition on groups g. Terms about where and why letters died
-// also match merged groups. In that case, they select the head of the merged group.
+// groupFilter converts a query to an SQL condition on groups g. A term about where or why letters
+// died also matches merged groups, and then selects the head of the merged group.
 func (s *Store) groupFilter(ctx context.Context, q query.Query) (clause, error) {
 	var all []clause
 	for _, t := range q.Terms {
@@ -225,7 +228,7 @@ func (s *Store) groupFilter(ctx context.Context, q query.Query) (clause, error) 
 			c = clause{`g.last_at >= ?`, []any{v.Time.UnixMilli()}}
 		case query.Before:
 			c = clause{`g.last_at < ?`, []any{v.Time.UnixMilli()}}
-		case query.Age: // age of the group, since its first letter
+		case query.Age: // the age of a group counts from its first letter
 			compare := map[query.Compare]string{query.Less: ">", query.AtMost: ">=", query.More: "<", query.AtLeast: "<=", query.Equal: "="}[v.Compare]
 			c = clause{`g.first_at ` + compare + ` ?`, []any{v.Time.UnixMilli()}}
 		case query.Words:
@@ -250,8 +253,8 @@ func (s *Store) lately(ctx context.Context, list []deadletter.GroupRow) error {
 	return s.spark(ctx, list)
 }
 
-// spark fills in the hourly numbers of groups. The last hour ends with the current quarter of an
-// hour.
+// spark fills in how many letters groups received in each of the last hours. The last hour ends
+// with the current quarter of an hour.
 func (s *Store) spark(ctx context.Context, list []deadletter.GroupRow) error {
 	end := s.now().UnixMilli()/rollupMillis + 1
 	from := end - sparkHours*bucketsPerHour
@@ -315,8 +318,8 @@ func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.Group
 	return counts, err
 }
 
-// groupNow returns a group, and the number of its letters in any state. If "head" is true and the
-// group is merged, it returns the head of the group instead.
+// groupNow returns a group and the number of its letters in any state. If the parameter head is
+// true, it returns the head of a merged group instead of the merged group.
 func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) (*deadletter.GroupRow, int, error) {
 	shown := `$1`
 	if head {

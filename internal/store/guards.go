@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Pause holds back the automatic retries of a queue, or of one group in it, until Resume. It
-// returns ErrConflict if the retries are paused already. It returns ErrNotFound if no letter died
-// in the queue or if the group does not exist.
+// Pause holds back the automatic retries of a queue, or of one group in that queue, until Resume is
+// called. It returns ErrConflict if the retries are already paused. It returns ErrNotFound if no
+// letter died in the queue or if the group does not exist.
 func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard, error) {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		origin, err := t.guarded(&g)
@@ -32,9 +32,9 @@ func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard
 	return g, err
 }
 
-// Resume continues the automatic retries of a queue, or of one group in it. If a breaker stopped
-// the retries, their rate rises slowly. Resume returns ErrConflict if neither a pause nor a breaker
-// holds the retries back.
+// Resume lets the automatic retries of a queue, or of one group in that queue, continue. If a
+// breaker stopped the retries, their rate rises slowly. Resume returns ErrConflict if neither a
+// pause nor a breaker holds the retries back.
 func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		origin, err := t.guarded(&g)
@@ -68,7 +68,8 @@ func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 	})
 }
 
-// guarded finds the queue or group that a guard is for, and fills in the guard's details.
+// guarded finds the queue or group whose retries a guard holds back. It fills in the guard's
+// details and returns the id of the origin.
 func (t *tx) guarded(g *deadletter.Guard) (int64, error) {
 	var origin int64
 	if g.Group == 0 {
@@ -102,8 +103,8 @@ func guardedWord(g deadletter.Guard) string {
 	return word
 }
 
-// Guards returns the guards that hold back automatic retries now. They are sorted by queue and
-// group. For the same queue or group, a pause comes before a breaker.
+// Guards returns the guards that hold back automatic retries now, sorted by queue and group. If a
+// queue or group has both a pause and a breaker, the pause comes first.
 func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
 	rows, err := s.ask(ctx, `SELECT p.origin, p.grp, coalesce(g.title, ''), 'paused', p.reason, p.by, p.at, NULL FROM pauses p LEFT JOIN groups g ON g.id = p.grp
 		UNION ALL SELECT b.origin, b.grp, coalesce(g.title, ''), b.state, b.why, $1, b.since, b.until FROM breakers b LEFT JOIN groups g ON g.id = b.grp ORDER BY 1, 2, 4`, deadletter.Service.Name)

@@ -11,24 +11,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// hand records which letters are being read at this moment, in a small file beside the store. Each
-// reader has 8 bytes in it: the serial of its letter, or 0. The file is written but never synced. A
-// note therefore costs some microseconds, while a commit costs milliseconds. A note survives the
-// process. It names a letter only while that letter is being read, so a kill at any other moment
-// charges no letter. A power failure may lose a note, but no letter causes a power failure.
+// hand records which letters are being read at this moment, in a small file beside the store. In
+// this file, each reader has 8 bytes that contain the serial of its letter, or 0. The file is
+// written but never synced, so a note costs some microseconds, while a commit costs milliseconds. A
+// note survives the death of the process. A letter is named only while it is being read, so a
+// process that is killed at any other moment adds a crash to no letter. A power failure may lose a
+// note, but no letter causes a power failure.
 type hand struct{ file *os.File }
 
-// These are the positions in the file for the background readers of letters.
+// These are the positions of the background readers in the file. There are as many readers as the
+// last constant says.
 const (
 	classifier = iota
 	rereader
 	hands
 )
 
-const noteSize = 8 // bytes
+const noteSize = 8 // size of one reader's note, in bytes
 
-// openHand opens the file beside a store and clears it. It returns the letters that were being read
-// when the last process ended.
+// openHand opens the file of notes beside a store and clears it. It returns the serials of the
+// letters that were being read when the last process ended.
 func openHand(path string) (hand, []int64, error) {
 	f, err := os.OpenFile(path+".reading", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -51,8 +53,8 @@ func openHand(path string) (hand, []int64, error) {
 	return h, serials, nil
 }
 
-// writeNote writes a note to the file: the reader at the given position reads this letter; 0 =
-// none.
+// writeNote writes to the file that the reader at the given position reads the letter with this
+// serial; 0 = no letter.
 func (h hand) writeNote(at int, serial int64) error {
 	if _, err := h.file.WriteAt(binary.BigEndian.AppendUint64(nil, uint64(serial)), int64(at*noteSize)); err != nil {
 		return fmt.Errorf("note which letter is being read: %w", err)
@@ -60,21 +62,21 @@ func (h hand) writeNote(at int, serial int64) error {
 	return nil
 }
 
-// Reading registers a received letter as being read. An id of "" means that no letter is being
-// read. If the process dies before the next call, the next start charges a crash to the letter.
+// Reading records that the classifier now reads a letter. An id of "" means that no letter is being
+// read. If the process dies before the next call, the next start adds a crash to the letter.
 func (s *Store) Reading(id deadletter.ID) error {
 	serial, _, _ := id.Split()
 	return s.hand.writeNote(classifier, serial)
 }
 
-// Rereading is like Reading, but for a letter that is being read again.
+// Rereading does the same as Reading, for a letter that is being read again.
 func (s *Store) Rereading(id deadletter.ID) error {
 	serial, _, _ := id.Split()
 	return s.hand.writeNote(rereader, serial)
 }
 
-// charge adds a crash to each letter that was being read when the last process ended, unless the
-// letter has been read since.
+// charge adds a crash to each letter that was being read when the last process ended. It skips a
+// letter whose reading was recorded after all.
 func (s *Store) charge(ctx context.Context, serials []int64) error {
 	return s.tx(ctx, classify, func(t *tx) error {
 		for _, serial := range serials {

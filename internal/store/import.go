@@ -9,11 +9,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Import stores letters that another dlo exported, in one transaction. It returns a result for each
-// letter, in the order of list. Letters keep their id, time of receipt and bytes. The classifier
-// later gives them the state that Imported.Arrives returns. Import skips an id that already exists,
-// even if that letter was purged here. The caller limits the size of the transaction. Import
-// returns ErrUnavailable if the disk is full.
+// Import stores letters that another dlo exported, in one transaction. It returns one result per
+// letter, in the order of the list. Letters keep their id, time of receipt and bytes. The
+// classifier later gives each letter the state that Imported.Arrives returns. Import skips an id
+// that already exists, even if that letter was purged in this store. The caller must limit the
+// number of letters. Import returns ErrUnavailable if the disk is full.
 func (s *Store) Import(ctx context.Context, by string, list []deadletter.Imported) ([]deadletter.ImportResult, error) {
 	if s.space != nil {
 		if err := s.space.Room(); err != nil {
@@ -37,13 +37,13 @@ func (s *Store) Import(ctx context.Context, by string, list []deadletter.Importe
 	return results, nil
 }
 
-// imported stores one letter.
+// imported stores one imported letter.
 func (t *tx) imported(l *deadletter.Imported, by string) (deadletter.ImportResult, error) {
 	serial, random, ok := l.ID.Split()
 	if !ok || serial <= 0 {
 		return "", fmt.Errorf("%w: it is not a letter id", deadletter.ErrInvalid)
 	}
-	if serial>>12 > t.now { // later serials follow this one, so if it were far in the future, their times would be wrong
+	if serial>>12 > t.now { // serials only grow, so a serial far in the future would make the times of all later serials wrong
 		return deadletter.ImportAhead, nil
 	}
 	var known int64

@@ -11,11 +11,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// gather adds the notice for a group to an incident that began a moment ago in the same queue or
-// after the same deploy. The notice then has the incident's key. A group becomes an incident of its
-// own if it has a higher severity than the other groups. It also does so if its notice would reach
-// someone who does not know of the other groups. The argument told is true if people were already
-// notified of the group.
+// gather adds the notice about a group to an incident that began a moment ago in the same queue or
+// after the same deploy. The notice then gets the key of the incident. In two cases, the group
+// becomes an incident of its own. In the first case, it has a higher severity than the other
+// groups. In the second case, its notice would reach someone who does not know of the other groups.
+// The parameter told is true if people were already notified about the group.
 func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64, told bool) error {
 	if n == nil || n.Kind != deadletter.NoticeOpened && n.Kind != deadletter.NoticeRegressed {
 		return nil
@@ -23,7 +23,7 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 	now := time.UnixMilli(t.now).UTC()
 	if told {
 		others, loudest, err := t.others(g)
-		if err != nil || !others { // it has no other groups, so it keeps its key
+		if err != nil || !others { // the incident has no other groups, so this group keeps the key
 			return err
 		}
 		if !n.Severity.Louder(loudest) {
@@ -40,8 +40,8 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 	return t.belong(g, n, origin)
 }
 
-// others reports whether people are notified of other groups under the key of g. The result loudest
-// is the highest severity of those groups.
+// others reports whether people were notified about other groups under the same key as the group g.
+// The result loudest is the highest severity of those groups.
 func (t *tx) others(g *deadletter.GroupLife) (others bool, loudest deadletter.Severity, err error) {
 	rows, err := t.query(`SELECT told_severity FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 AND id <> $2`, g.Key, int64(g.ID))
 	if err != nil {
@@ -58,8 +58,8 @@ func (t *tx) others(g *deadletter.GroupLife) (others bool, loudest deadletter.Se
 	return others, loudest, err
 }
 
-// suspect returns the id of the deploy after which a group began to need people or came back; 0 =
-// none.
+// suspect returns the id of the last deploy shortly before a group began to need people or came
+// back; 0 = none.
 func (t *tx) suspect(g *deadletter.GroupLife) (id int64, err error) {
 	began := t.now
 	if g.Status != deadletter.GroupRegressed {
@@ -74,8 +74,8 @@ func (t *tx) suspect(g *deadletter.GroupLife) (id int64, err error) {
 	return id, err
 }
 
-// belong gives a group the key of the first incident that it belongs to. It ignores incidents that
-// began long after now, which exist if the clock was set back.
+// belong gives a group the key of the first incident to which it belongs. It ignores incidents that
+// begin long after the present time. Such incidents exist if the clock was set back.
 func (t *tx) belong(g *deadletter.GroupLife, n *deadletter.Notice, origin int64) error {
 	within := deadletter.JoinWithin.Milliseconds()
 	rows, err := t.query(`SELECT told_key, told_began, told_severity, told_channels, origin = $1 OR coalesce(told_deploy = $2, 0) FROM groups INDEXED BY groups_began
@@ -112,13 +112,13 @@ func (t *tx) belong(g *deadletter.GroupLife, n *deadletter.Notice, origin int64)
 	return nil
 }
 
-// incident is a set of groups that people are notified of under one key.
+// incident is a set of groups about which people are notified under one key.
 type incident struct {
 	key      string
 	began    time.Time
 	loudest  deadletter.Severity
-	channels []string // channels on which people are notified
-	related  bool     // one of its groups is in the same queue, or began after the same deploy
+	channels []string // channels on which people were notified
+	related  bool     // one of the groups is in the same queue as the new group, or began after the same deploy
 }
 
 func (i *incident) add(other *incident) {
@@ -134,7 +134,8 @@ func (i *incident) accepts(n *deadletter.Notice) bool {
 }
 
 // leaveIncident is called when a group ends but its incident continues with other groups. It stores
-// the notice of the end without sending it, and cancels pending notices about the group.
+// the notice that the group has ended, but does not send it. It also cancels pending notices about
+// the group.
 func (t *tx) leaveIncident(n *deadletter.Notice) error {
 	if _, err := t.exec(`INSERT INTO notices (key, kind, severity, text, grp, at) VALUES ($1, $2, $3, '', $4, $5)`, n.Key, string(n.Kind), string(n.Severity), int64(n.Group), t.now); err != nil {
 		return err
@@ -144,9 +145,10 @@ func (t *tx) leaveIncident(n *deadletter.Notice) error {
 	return err
 }
 
-// closing returns the channels to which a notice of an end is sent. These are the channels on which
-// a notice with the same key was sent or is due. For an incident, the notices of all its groups
-// count. closing also raises the severity of n to the highest severity among those notices.
+// closing returns the channels to which the notice n of an end is sent. These are the channels on
+// which an earlier notice with the same key was sent or is due. The notices of all groups in an
+// incident have the same key. The method also raises the severity of n to the highest severity
+// among the earlier notices.
 func (t *tx) closing(n *deadletter.Notice) (channels []string, err error) {
 	rows, err := t.query(`SELECT DISTINCT o.severity, d.channel FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.state IN ('sent', 'due') ORDER BY d.channel`, n.Key)
 	if err != nil {
@@ -156,7 +158,7 @@ func (t *tx) closing(n *deadletter.Notice) (channels []string, err error) {
 		var severity deadletter.Severity
 		var channel string
 		err := rows.Scan(&severity, &channel)
-		if n.Group == 0 && !slices.Contains(n.Channels, channel) { // a problem reuses the key of earlier problems
+		if n.Group == 0 && !slices.Contains(n.Channels, channel) { // a problem has the same key as earlier problems of its kind
 			return err
 		}
 		if !slices.Contains(channels, channel) {
@@ -170,16 +172,16 @@ func (t *tx) closing(n *deadletter.Notice) (channels []string, err error) {
 	return channels, err
 }
 
-// ofIncident fills in the groups of the incident that a delivery is about. If the incident has a
-// single group, it leaves the delivery unchanged.
+// ofIncident adds the groups of an incident to a delivery about that incident. If the incident has
+// a single group, the delivery stays as it is.
 func (s *Store) ofIncident(ctx context.Context, d *deadletter.Delivery) error {
 	type member struct {
 		id       deadletter.GroupID
-		told     bool // people are notified of the group under this key
-		anywhere bool // people are notified of the group under any key
-		here     bool // people are notified of the group on this channel
+		told     bool // people were notified about the group under the key of this incident
+		anywhere bool // people were notified about the group under any key
+		here     bool // people were notified about the group on this channel
 	}
-	whole := deadletter.Within(ctx, deadletter.Scope{}) // the outbox has no scope, but each group has one
+	whole := deadletter.Within(ctx, deadletter.Scope{}) // the outbox is not limited to a scope, although each group belongs to one
 	rows, err := s.ask(whole, `SELECT g.id, g.told > 0 AND g.told_key = $1, g.told > 0, g.told_channels, EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id
 			WHERE n.key = $1 AND n.grp = g.id AND n.kind NOT IN ('quiet', 'resolved') AND d.channel = $2)
 		FROM groups g WHERE g.id IN (SELECT grp FROM notices WHERE key = $1 AND grp IS NOT NULL UNION SELECT id FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1)
@@ -231,7 +233,8 @@ func (s *Store) ofIncident(ctx context.Context, d *deadletter.Delivery) error {
 	return s.saidWith(ctx, d)
 }
 
-// commonDeploy finds the deploy after which all groups of an incident began to need people.
+// commonDeploy finds the deploy after which all groups of an incident began to need people. It adds
+// this deploy to the delivery.
 func (s *Store) commonDeploy(ctx context.Context, d *deadletter.Delivery) error {
 	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE id = (SELECT min(told_deploy) FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1
 		HAVING min(coalesce(told_deploy, 0)) = max(told_deploy))`, d.Notice.Key)
@@ -245,8 +248,8 @@ func (s *Store) commonDeploy(ctx context.Context, d *deadletter.Delivery) error 
 	return err
 }
 
-// saidWith finds the other notices that this delivery covers too. These are due on the same channel
-// and concern groups that the delivery names.
+// saidWith finds the other notices that a delivery makes unnecessary. Such a notice is due on the
+// same channel and is about a group that the delivery names.
 func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
 	rows, err := s.ask(ctx, `SELECT e.id, n.grp FROM notices n JOIN deliveries e ON e.notice = n.id WHERE n.key = $1 AND n.kind IN ('opened', 'regressed', 'joined', 'escalated', 'updated')
 		AND e.channel = $2 AND e.state = 'due' AND e.due_at <= $3 AND e.id <> $4`, d.Notice.Key, d.Channel, s.now().UnixMilli(), d.ID)
@@ -263,14 +266,15 @@ func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
 	})
 }
 
-// first reports whether no notice with the key has been sent on the channel yet.
+// first reports whether a notice is the first with its key on a channel, which means that none with
+// this key was sent there.
 func (s *Store) first(ctx context.Context, key, channel string) (first bool, err error) {
 	err = s.askRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = $1 AND d.channel = $2 AND d.state = 'sent')`, []any{key, channel}, &first)
 	return first, err
 }
 
-// rejoin returns a group to the incident with the given key, which the group had left. It does
-// nothing if no other groups are left in the incident.
+// rejoin returns a group to an incident that the group had left. The parameter key is the key of
+// the incident. If the incident has no other groups now, rejoin does nothing.
 func (t *tx) rejoin(g *deadletter.GroupLife, key string) error {
 	var other int64
 	err := t.row(`SELECT id FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 LIMIT 1`, []any{key}, &other)

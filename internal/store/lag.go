@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// ScheduleLag returns how late the automatic retries are. This is the delay of the late retry with
-// the earliest due time. It is 0 if no retry is late. A paused retry is not late.
+// ScheduleLag returns how late the automatic retries are. If several retries are late, the result
+// is the lateness of the one that was due first. If no retry is late, the result is 0. A paused
+// retry does not count as late.
 func (s *Store) ScheduleLag(ctx context.Context) (time.Duration, error) {
 	var first sql.NullInt64
 	now := s.now()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// LastNotice returns the time and the channel of the newest notice that was sent. It considers only
-// the newest 200 notices. It returns a zero time if none of them was sent.
+// LastNotice returns the time and the channel of the newest notice that was sent. It looks only at
+// the newest 200 notices. If none of them was sent, the time is zero.
 func (s *Store) LastNotice(ctx context.Context) (at time.Time, channel string, err error) {
 	var ended sql.NullInt64
 	err = s.askRow(ctx, `SELECT d.ended_at, d.channel FROM (SELECT id FROM notices ORDER BY id DESC LIMIT 200) n JOIN deliveries d ON d.notice = n.id

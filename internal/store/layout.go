@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// layOut inserts a row for each letter of a frozen selection. A letter belongs to one operation at
-// a time, so layOut skips letters of other operations. The exception is a letter that a cancelled
-// operation has not freed yet. layOut frees that letter and takes it.
+// layOut inserts a row for each letter of a frozen selection. It skips letters that belong to
+// another operation, because a letter belongs to one operation at a time. If that operation is
+// cancelled and has only not freed the letter yet, layOut frees the letter and takes it.
 func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []picked) error {
 	for _, l := range list {
 		done, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, grp) VALUES ($1, $2, $3, $4, (SELECT grp FROM letters WHERE id = $2)) ON CONFLICT DO NOTHING`, int64(op), l.serial, l.origin, string(as))
@@ -48,16 +48,16 @@ func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []pick
 	return nil
 }
 
-// owner returns the operation that a letter belongs to. The result free is true if that operation
+// owner returns the operation to which a letter belongs. The result free is true if that operation
 // is cancelled and has not touched the letter.
 func (t *tx) owner(letter int64) (op int64, free bool, err error) {
 	err = t.row(`SELECT ol.operation, ol.result = 'pending' AND o.state = 'cancelled' FROM operation_letters ol JOIN operations o ON o.id = ol.operation WHERE ol.letter = $1 AND ol.result IN ('pending', 'released')`, []any{letter}, &op, &free)
 	return op, free, err
 }
 
-// LayOut inserts the rows for the next part of a frozen selection in one transaction, and reports
-// whether more parts are left. After the last part, the operation enters its next phase. The rest
-// of a cancelled operation is laid out as cancelled.
+// LayOut inserts the rows for the next part of a frozen selection in one transaction. It reports
+// whether more parts are left. After the last part, the operation enters its next phase. If the
+// operation was cancelled, the remaining letters are laid out as cancelled.
 func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more bool, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		var action deadletter.Verb
@@ -100,19 +100,19 @@ func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more boo
 	return more, nil
 }
 
-// begin moves an operation whose selection is laid out to its first phase. If the operation has a
-// hold, the hold is its first phase, and the operation can be undone during it.
+// begin moves an operation to its first phase when the selection is laid out. If the operation has
+// a hold, this phase is the hold, during which the operation can be undone.
 func (t *tx) begin(op deadletter.OperationID, action deadletter.Verb, p deadletter.Pace) error {
 	phase, until := first(action, p), any(nil)
 	if p.Hold > 0 {
 		phase, until = deadletter.PhaseHolding, t.now+p.Hold.Milliseconds()
 	}
-	t.ended[op] = true // the operation ends now if every letter was skipped
+	t.ended[op] = true // an operation whose letters were all skipped ends now
 	_, err := t.exec(`UPDATE operations SET phase = $2, phase_until = $3 WHERE id = $1 AND phase = 'selecting'`, int64(op), string(phase), until)
 	return err
 }
 
-// first returns the phase in which the first letters are sent or changed.
+// first returns the phase in which an operation sends or changes its first letters.
 func first(action deadletter.Verb, p deadletter.Pace) deadletter.OperationPhase {
 	if action.Sends() && p.Canary > 0 {
 		return deadletter.PhaseCanary

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// learned is a type as which letters with a routing key were read.
+// learned records that letters with a routing key were read as a type.
 type learned struct {
 	origin int64
 	key    string
@@ -16,13 +16,13 @@ type learned struct {
 }
 
 const (
-	maxKeys = 200 // maximum routing keys learned per queue; a queue may have one per customer
-	enough  = 3   // letters that a routing key needs before its own shares replace those of the queue
+	maxKeys = 200 // maximum number of routing keys for which dlo learns types, per queue; a queue may have one routing key per customer
+	enough  = 3   // minimum number of letters with a routing key from which the shares of that key are used instead of those of the queue
 )
 
-// bySchema is the SQL condition for letters, or counts of letters, that a schema decodes. All other
-// letters have the type name that their framework gives. Older versions did not use such names, and
-// did not store how they had read a letter.
+// bySchema is an SQL condition that selects letters, or counts of letters, that a schema decodes.
+// All other letters have the type name that their framework gives. Older versions did not use the
+// type names of frameworks. They also did not store how they had read a letter.
 var bySchema = func() string {
 	list := []string{"''"}
 	for _, r := range deadletter.Readings {
@@ -33,7 +33,7 @@ var bySchema = func() string {
 	return "(type > 0 AND reading IN (" + strings.Join(list, ", ") + "))"
 }()
 
-// learn writes the changes of the learned types to the database.
+// learn writes the changed counts of learned types to the database.
 func (m *moves) learn(t *tx) error {
 	for k, n := range m.learned {
 		done, err := t.exec(`UPDATE learned SET n = max(0, n + $4) WHERE origin = $1 AND key = $2 AND type = $3`, k.origin, k.key, k.typ, n)
@@ -52,8 +52,8 @@ func (m *moves) learn(t *tx) error {
 	return nil
 }
 
-// relearn updates the learned types of a routing key when a letter is read as a different type, or
-// gets a different origin.
+// relearn updates the learned types of a routing key. It is called when a letter is read as a
+// different type or gets a different origin.
 func (t *tx) relearn(r *record, origin, typ int64, reading deadletter.Reading) error {
 	var key string
 	if err := t.row(`SELECT routing_key FROM letters WHERE id = $1`, []any{r.id}, &key); err != nil {
@@ -68,9 +68,9 @@ func (t *tx) relearn(r *record, origin, typ int64, reading deadletter.Reading) e
 	return nil
 }
 
-// Priors returns the share (0 to 1) of each type among the letters with a routing key that were
-// read as some type. If too few such letters are known, it returns the shares among all letters of
-// the queue.
+// Priors returns the share of each type, from 0 to 1, among the letters with a routing key. It
+// counts only letters that were read as some type. If there are too few of them, it returns the
+// shares among all letters of the queue.
 func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {
@@ -86,8 +86,8 @@ func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]flo
 	return shares, nil
 }
 
-// NamesType reports whether something other than the shape of their bodies gives letters of a queue
-// the type. This can be the letters themselves, people, or the configuration.
+// NamesType reports whether letters of a queue have a given type for a reason other than the shape
+// of their bodies. The reason can be the letters themselves, a person, or the configuration.
 func (s *Store) NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {
@@ -127,7 +127,8 @@ func (s *Store) shares(ctx context.Context, text string, args ...any) (map[strin
 	return shares, total, err
 }
 
-// Readings returns how the letters that still have a body were read, by queue.
+// Readings returns how letters were read, by queue. It counts only the letters that still have a
+// body.
 func (s *Store) Readings(ctx context.Context) ([]deadletter.ReadCount, error) {
 	rows, err := s.ask(ctx, `SELECT origin, type, reading, n FROM readings WHERE n > 0`)
 	if err != nil {

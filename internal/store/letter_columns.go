@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// shown is a letter as it appears in lists. It contains ids instead of names.
+// shown is a letter in the form that lists show. It contains ids instead of names.
 type shown struct {
 	deadletter.Row
 	serial, random     int64
@@ -52,7 +52,8 @@ func (r *shown) row(n *names) deadletter.Row {
 	return row
 }
 
-// stored is a complete stored letter. The fields that lists also use are read into shown.
+// stored is a complete letter as it is read from the database. The fields that lists show are read
+// into its part shown.
 type stored struct {
 	shown
 	whole                    deadletter.Letter
@@ -92,7 +93,7 @@ func (r *stored) columns() columns {
 	}...)
 }
 
-// letter assembles a complete letter, except for data from other tables.
+// letter assembles a letter from the row that was read. It leaves out data that other queries read.
 func (r *stored) letter(n *names) (deadletter.Letter, error) {
 	row, l := r.row(n), r.whole
 	l.ID, l.State, l.Reason, l.Type, l.Group, l.Severity = row.ID, row.State, row.Reason, row.Type, row.Group, row.Severity
@@ -101,7 +102,7 @@ func (r *stored) letter(n *names) (deadletter.Letter, error) {
 	l.Size, l.Attempts, l.Summary, l.Error, l.Why, l.Unverified = row.Size, row.Attempts, row.Summary, row.Error, row.Why, row.Unverified
 	l.Inbox, l.Operation = n.inbox(r.inbox).Queue, deadletter.OperationID(r.operation.Int64)
 	l.Picked, l.GroupPick = r.picked.String, r.groupPick.String
-	if r.twin.Valid && r.twinRandom.Valid { // the twin may be outside the scope of the request
+	if r.twin.Valid && r.twinRandom.Valid { // the twin of a letter may be outside the scope of the request
 		l.Twin = deadletter.NewID(r.twin.Int64, uint64(r.twinRandom.Int64))
 	}
 	l.Properties = deadletter.StoredProperties(r.properties)

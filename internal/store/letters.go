@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// maxPage is the maximum length of a page.
+// maxPage is the maximum number of entries on a page.
 const maxPage = 500
 
 // Letter returns a letter with its body and properties. It returns ErrNotFound if no letter has
@@ -27,11 +27,11 @@ func (s *Store) Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter
 	return s.letter(ctx, serial, random)
 }
 
-// letterQuery reads complete letters. The caller appends a condition on l.id.
+// letterQuery selects complete letters. The caller appends a condition on l.id.
 var letterQuery = `SELECT ` + new(stored).columns().list() + `
 	FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN letters w ON w.id = l.twin WHERE l.id `
 
-// letter reads a letter by its serial and random bits.
+// letter reads a letter by the two parts of its id: the serial and the random bits.
 func (s *Store) letter(ctx context.Context, serial, random int64) (deadletter.Letter, error) {
 	rows, err := s.ask(ctx, letterQuery+`= $1 AND l.random = $2`, serial, random)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Store) letter(ctx context.Context, serial, random int64) (deadletter.Le
 	return list[0], nil
 }
 
-// readLetters reads the rows of letterQuery.
+// readLetters reads the rows that letterQuery selects.
 func (s *Store) readLetters(ctx context.Context, rows *sql.Rows) ([]deadletter.Letter, error) {
 	var list []deadletter.Letter
 	var annotations []int64
@@ -74,7 +74,7 @@ func (s *Store) readLetters(ctx context.Context, rows *sql.Rows) ([]deadletter.L
 	return list, nil
 }
 
-// rowColumns are the columns that s.rows reads.
+// rowColumns are the columns that the method rows reads.
 var rowColumns = new(shown).columns().list()
 
 func (s *Store) rows(ctx context.Context, rows *sql.Rows) ([]deadletter.Row, error) {
@@ -233,9 +233,9 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 	return list, err
 }
 
-// History returns the events of a letter, oldest first. It derives some of them from the letter's
-// attempts. The row of an attempt records the publish, the requester and the outcome, so these
-// facts have no stored event of their own.
+// History returns the events of a letter, oldest first. It derives some of these events from the
+// letter's attempts. An attempt records the publish, the requester and the outcome, so no events
+// are stored for these.
 func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error) {
 	serial, _, _ := id.Split()
 	rows, err := s.ask(ctx, `SELECT operation, at, kind, actor, detail FROM events WHERE letter = $1 ORDER BY id`, serial)
@@ -286,7 +286,7 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 			}
 		}
 		list = append(list, e)
-		if !closed.Valid { // no outcome was recorded, or the letter came back before it was; the return is an event of its own
+		if !closed.Valid { // no outcome was recorded; if the letter came back first, the return has an event of its own
 			return nil
 		}
 		e = deadletter.Event{Letter: id, At: timeOf(closed), Kind: string(outcome), Actor: deadletter.Service.Name, Detail: detail}
@@ -302,7 +302,8 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 	return list, nil
 }
 
-// received returns the first event of a letter, which it derives from the letter's row.
+// received returns the first event of a letter, which says that the letter was received. It derives
+// the event from the letter's row.
 func (s *Store) received(ctx context.Context, serial int64, id deadletter.ID) ([]deadletter.Event, error) {
 	var at, inbox int64
 	err := s.askRow(ctx, `SELECT received_at, inbox FROM letters WHERE id = $1`, []any{serial}, &at, &inbox)
@@ -328,7 +329,7 @@ func (s *Store) GroupTitle(ctx context.Context, id deadletter.GroupID) (string, 
 // cursor is a position in a list of letters.
 type cursor struct {
 	order  deadletter.Order
-	value  int64 // value that the list is sorted by; 0 if the list is sorted by serial
+	value  int64 // value by which the list is sorted; 0 if the list is sorted by serial
 	serial int64
 }
 

@@ -8,18 +8,18 @@ import (
 )
 
 // ErrReplaced means that the path of the store leads to no file, or to a file other than the open
-// one. Anything that is still written to the open file can no longer be found under the path.
+// one. Data that is still written to the open file can then not be found under the path.
 var ErrReplaced = errors.New("the file of the store was replaced or moved away")
 
-// locks keep a second dlo away from a store. The lock on the path is the one that older versions of
-// dlo take too. It stays valid even if another file replaces the store under its name. The lock on
-// the file itself is valid under every name of the file. Both locks end with the process.
+// locks prevent a second dlo from using a store. One lock is on the path. Older versions of dlo
+// take this lock too, and it stays valid if another file replaces the store. The other lock is on
+// the file itself, and it is valid under every name of the file. Both locks end with the process.
 type locks struct {
-	path *os.File // beside the store
-	file *os.File // the store itself; while SQLite has it open, no other code may close a descriptor of the file
+	path *os.File // lock file beside the store
+	file *os.File // the store itself; while SQLite has the file open, no other code may close a descriptor of it
 }
 
-// lockPath takes the lock on the path, in a file beside the store.
+// lockPath locks the path of a store by locking a file beside the store.
 func (l *locks) lockPath(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -36,9 +36,9 @@ func (l *locks) lockPath(path string) error {
 	return nil
 }
 
-// lockFile takes the lock on the file itself. If the file does not exist, lockFile creates it so
-// that only its owner can read it. If the operating system or the file system does not support the
-// lock, only the path is locked, and the result unguarded says why.
+// lockFile locks the file of a store itself. If the file does not exist, lockFile creates it,
+// readable only by its owner. If the operating system or the file system does not support the lock,
+// the result unguarded gives the reason, and only the path is locked.
 func (l *locks) lockFile(path string) (unguarded, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -56,7 +56,7 @@ func (l *locks) lockFile(path string) (unguarded, err error) {
 	return nil, nil
 }
 
-// release releases both locks. SQLite must have closed the file first, because closing any
+// release releases both locks. SQLite must have closed the store file before, because closing any
 // descriptor of the file drops SQLite's locks. It is not enough to close the lock files, because a
 // process that is just starting may also have them open for a moment.
 func (l *locks) release() error {
@@ -83,7 +83,7 @@ func (s *Store) InPlace() error {
 	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("%w: there is no file %s any more", ErrReplaced, s.path)
 	case err != nil:
-		return nil // a failed stat does not show that the file was replaced
+		return nil // a failed stat does not prove that the file was replaced
 	case !os.SameFile(mine, there):
 		return fmt.Errorf("%w: %s is another file now", ErrReplaced, s.path)
 	}

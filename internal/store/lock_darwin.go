@@ -1,4 +1,4 @@
 package store
 
-// ofdSetLock is F_OFD_SETLK in bsd/sys/fcntl.h of XNU.
+// ofdSetLock is the value of F_OFD_SETLK in bsd/sys/fcntl.h of XNU.
 const ofdSetLock = 90

@@ -1,4 +1,4 @@
 package store
 
-// ofdSetLock is F_OFD_SETLK in fcntl(2), since Linux 3.15.
+// ofdSetLock is the value of F_OFD_SETLK, which fcntl(2) describes and Linux supports since 3.15.
 const ofdSetLock = 37

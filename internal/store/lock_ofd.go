@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// lockByte is the byte of the file that is locked. SQLite locks the 512 bytes from 1 GiB on with
-// fcntl (os_unix.c: PENDING_BYTE, RESERVED_BYTE, SHARED_FIRST), so this byte is free for us. The
-// file need not be long enough to contain it.
+// lockByte is the offset of the byte in the store file that dlo locks. SQLite locks the 512 bytes
+// from 1 GiB on with fcntl (os_unix.c: PENDING_BYTE, RESERVED_BYTE, SHARED_FIRST), so SQLite does
+// not use this byte. The file may be shorter than this offset.
 const lockByte = 1<<30 - 1
 
-// lockInode locks an open file under all its names until f closes. The lock belongs to the open
-// file description, not to the process, so SQLite cannot drop it when it opens and closes the file.
-// flock would conflict with SQLite's locks on macOS, where both are of one kind. It would also
-// conflict with them on NFS, where flock locks all bytes. The errors EAGAIN and EACCES mean that
-// another process has the lock.
+// lockInode locks an open file, under all names of the file, until f is closed. The lock belongs to
+// the open file description, not to the process. SQLite therefore cannot drop the lock when it
+// opens and closes the file. flock would conflict with SQLite's locks on macOS, where both are of
+// one kind. It would also conflict with them on NFS, where flock locks all bytes. The errors EAGAIN
+// and EACCES mean that another process has the lock.
 func lockInode(f *os.File) error { return setLock(f, syscall.F_WRLCK) }
 
 func unlockInode(f *os.File) error { return setLock(f, syscall.F_UNLCK) }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// lockInode is not supported on this system.
+// lockInode returns ErrUnsupported, because dlo cannot lock the file itself on this system.
 func lockInode(*os.File) error { return errors.ErrUnsupported }
 
 func unlockInode(*os.File) error { return errors.ErrUnsupported }

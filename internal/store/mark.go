@@ -10,8 +10,8 @@ import (
 )
 
 // Mark records the outcomes of attempts in one transaction. If an attempt came back before its
-// confirm was recorded, its letter gets an event and otherwise stays as it is. The argument noted
-// is the progress of the store that the broker has just confirmed.
+// confirm was recorded, the letter only gets an event. The parameter noted is the progress of the
+// store that the broker has just confirmed.
 func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		if err := t.marked(noted); err != nil {
@@ -79,7 +79,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		result = deadletter.ResultReturned
 	case deadletter.OutcomeInDoubt:
 		result = deadletter.ResultInDoubt
-	case deadletter.OutcomeUnsent: // the letter never left, so nothing is in doubt, and the next attempt has the same token
+	case deadletter.OutcomeUnsent: // the letter was never sent, so nothing is in doubt, and the next attempt uses the same token
 		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
 	}
 	if m.Stays {
@@ -91,9 +91,9 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	case to == deadletter.StateHeld:
 		why, heldFrom = m.Detail, string(deadletter.StateScheduled)
 	case to == deadletter.StateScheduled && operation.Valid:
-		// The letter stays released, because a running operation does not give up a letter that its
-		// queue rejects for now. If the operation is cancelled, now or later, it gives up the
-		// letter, and the letter returns to its earlier state.
+		// The letter stays released, because a running operation does not give up a letter that its queue
+		// rejects for now. An operation that is cancelled, now or later, gives up the letter. The letter
+		// then returns to its earlier state.
 		stays, heldFrom = true, string(r.heldFrom)
 		var running bool
 		var was deadletter.State
@@ -112,7 +112,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	t.moved(&r, func() { r.state = to })
 	closed := any(t.now)
 	if m.Outcome == deadletter.OutcomeInDoubt {
-		closed = nil // the letter may still come back
+		closed = nil // the letter may still come back after this outcome
 		if err := t.unsent(serial, n, operation); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 			return err
 		}
 	}
-	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 { // the letter needs people as a dead letter does; if an operation sent it, people see it in the operation
+	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 { // a held letter needs people, like a dead letter; if an operation sent the letter, people see it in the operation
 		if err := t.recordDeaths(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: m.Channels}}); err != nil {
 			return err
 		}
@@ -137,8 +137,8 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	return t.notice(m.Notice, serial)
 }
 
-// unsent reverts the counts that were made when a letter in doubt was claimed again. The letter is
-// held and is not sent once more.
+// unsent reverts the counts that were changed when a letter in doubt was claimed again. It is
+// called if the letter is held instead of being sent once more.
 func (t *tx) unsent(serial int64, n int, operation sql.NullInt64) error {
 	var sends int
 	if err := t.row(`UPDATE attempts SET sends = max(1, sends - 1) WHERE letter = $1 AND n = $2 RETURNING sends`, []any{serial, n}, &sends); err != nil || sends > 1 || !operation.Valid {

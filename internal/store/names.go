@@ -9,16 +9,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// place is a queue in a vhost on a broker, with the broker's present name.
+// place is a queue, its vhost and its broker. The broker has its present name.
 type place struct{ Broker, VHost, Queue string }
 
-// named returns a place as an origin.
+// named converts a place to an origin.
 func (p place) named() deadletter.Origin {
 	return deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue}
 }
 
-// names caches the small tables of names in memory. Lookups work in both directions. After a failed
-// transaction, rollback removes what the transaction added.
+// names caches the small tables of names in memory. It maps names to ids and ids to names. After a
+// failed transaction, rollback removes what the transaction added.
 type names struct {
 	mu        sync.RWMutex
 	origins   table[place]
@@ -27,13 +27,14 @@ type names struct {
 	additions []func()
 }
 
-// table maps values to row ids and back.
+// table maps values to row ids, and row ids to values.
 type table[T comparable] struct {
 	ids    map[T]int64
 	values map[int64]T
 }
 
-// put adds a row. If several rows have the same value, the first row is used for new entries.
+// put adds a row. If several rows have the same value, the value maps to the row that was added
+// first.
 func (t *table[T]) put(id int64, v T) {
 	if t.ids == nil {
 		t.ids, t.values = map[T]int64{}, map[int64]T{}
@@ -43,7 +44,7 @@ func (t *table[T]) put(id int64, v T) {
 	}
 }
 
-// remember adds a row that is found by its id, but not by its value.
+// remember adds a row that can be looked up by its id, but not by its value.
 func (t *table[T]) remember(id int64, v T) {
 	if t.values == nil {
 		t.ids, t.values = map[T]int64{}, map[int64]T{}
@@ -56,8 +57,9 @@ func (t *table[T]) remove(v T) {
 	delete(t.ids, v)
 }
 
-// load reads the tables. If a broker was renamed, one place can have several rows. The row with the
-// broker's first name then comes first, because all letters refer to it.
+// load reads the tables of names. If a broker was renamed, a place can have several rows. In that
+// case, load adds the row with the broker's first name before the others, because all letters refer
+// to that row.
 func (n *names) load(ctx context.Context, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, known *brokers,
@@ -108,7 +110,7 @@ func (n *names) load(ctx context.Context, db interface {
 	})
 }
 
-// begin marks the start of a transaction. rollback removes everything that was added since then.
+// begin marks the start of a transaction. A rollback removes everything that was added since then.
 func (n *names) begin() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -150,8 +152,8 @@ func (n *names) findOrigin(o deadletter.Origin) (int64, bool) {
 	return id, ok
 }
 
-// originsWhere returns the ids of matching origins. Letters without an origin have the id 0 and
-// empty names. The result contains 0 if empty names match.
+// originsWhere returns the ids of the origins that match. Letters without an origin have the id 0,
+// which has empty names. The result contains 0 if the empty names match.
 func (n *names) originsWhere(match func(place) bool) []any {
 	return where(n, &n.origins, match)
 }
@@ -163,15 +165,15 @@ func (n *names) size() int {
 	return len(n.origins.values) + len(n.inboxes.values)
 }
 
-// A letter of unknown origin has the origin 0 until dlo has decided on the letter. Then its origin
-// is the negated id of its inbox. Such an origin has no names.
+// A letter of unknown origin has the origin 0 until dlo has decided what to do with the letter.
+// After that, its origin is the negative id of its inbox. Such an origin has no names.
 
 func unknownOrigin(origin int64) bool { return origin <= 0 }
 
 func unknownOriginIn(inbox int64) int64 { return -inbox }
 
-// belongs returns the place that letters belong to, as deadletter.Letter.Place does. It uses the
-// inbox only if the origin is 0.
+// belongs returns the place to which letters belong, as deadletter.Letter.Place does. The parameter
+// inbox is used only if the origin is 0.
 func (n *names) belongs(origin, inbox int64) place {
 	switch {
 	case origin > 0:
@@ -182,7 +184,7 @@ func (n *names) belongs(origin, inbox int64) place {
 	return n.inbox(inbox)
 }
 
-// unknownOriginsWhere returns the unknown origins of the inboxes that match.
+// unknownOriginsWhere returns the ids of the unknown origins of all inboxes that match.
 func (n *names) unknownOriginsWhere(match func(place) bool) []any {
 	ids := where(n, &n.inboxes, match)
 	for i := range ids {
@@ -191,7 +193,7 @@ func (n *names) unknownOriginsWhere(match func(place) bool) []any {
 	return ids
 }
 
-// allInboxes reports whether there are inboxes and all of them match.
+// allInboxes reports whether all inboxes match. It returns false if there is no inbox.
 func (n *names) allInboxes(match func(place) bool) bool {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -203,7 +205,8 @@ func (n *names) allInboxes(match func(place) bool) bool {
 	return len(n.inboxes.values) > 0
 }
 
-// typesWhere returns the ids of matching types. Letters without a type have the empty name.
+// typesWhere returns the ids of the types whose names match. Letters without a type have the empty
+// name.
 func (n *names) typesWhere(match func(string) bool) []any {
 	return where(n, &n.types, match)
 }
@@ -220,7 +223,7 @@ func where[T comparable](n *names, known *table[T], match func(T) bool) []any {
 	return ids
 }
 
-// originID returns the row id of an origin. It creates the row if necessary. The id is 0 if the
+// originID returns the row id of an origin. It creates the row if necessary. It returns 0 if the
 // queue is unknown.
 func (t *tx) originID(o deadletter.Origin) (int64, error) {
 	if o.Queue == "" {
@@ -239,8 +242,9 @@ func (t *tx) inboxID(broker, vhost, queue string) (int64, error) {
 	return id, t.unknownOriginOf(id)
 }
 
-// unknownOriginOf creates the unknown origin of an inbox, if it does not exist yet. The row has the
-// id of the inbox in place of a vhost, so that each inbox has a row of its own.
+// unknownOriginOf creates the row for letters of unknown origin in an inbox, if the row does not
+// exist yet. The row contains the id of the inbox in place of a vhost, so that each inbox has a row
+// of its own.
 func (t *tx) unknownOriginOf(inbox int64) error {
 	n, id := &t.s.names, unknownOriginIn(inbox)
 	n.mu.RLock()
@@ -259,7 +263,7 @@ func (t *tx) unknownOriginOf(inbox int64) error {
 	return nil
 }
 
-// unknownOriginOfLetter returns the unknown origin of a letter's inbox.
+// unknownOriginOfLetter returns the id of the unknown origin that belongs to a letter's inbox.
 func (t *tx) unknownOriginOfLetter(serial int64) (origin int64, err error) {
 	var inbox int64
 	err = t.row(`SELECT inbox FROM letters WHERE id = $1`, []any{serial}, &inbox)
@@ -288,7 +292,7 @@ func intern[T comparable](t *tx, known *table[T], v T, insert string, args ...an
 	return id, nil
 }
 
-// scan calls fn for each row, closes rows and returns the first error.
+// scan calls fn for each row. It closes rows, and it returns the first error.
 func scan(rows *sql.Rows, fn func() error) error {
 	defer rows.Close()
 	for rows.Next() {

@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Neighbours returns the letters directly before and after the letter id, among the letters that
-// match q. The default order is newest received first. At either end of the list, Neighbours
-// returns "" for the letter that does not exist.
+// Neighbours returns the letters directly before and after the given letter, among the letters that
+// match q. The default order is newest received first. At either end of the list, it returns ""
+// instead of an id.
 func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error) {
 	here, err := s.Rows(ctx, []deadletter.ID{id})
 	if err != nil || len(here) == 0 {
@@ -30,9 +30,9 @@ func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID,
 	return before, after, nil
 }
 
-// Ahead returns how many of the letters that match q come before the letter id in the given order.
-// It counts up to limit. The result listed is true if the letter itself matches. If it does not
-// match, n is the position that it would have.
+// Ahead returns how many letters that match q come before the given letter in the given order. It
+// stops counting at limit. The result listed is true if the given letter itself matches. Otherwise
+// n is the position that the letter would have.
 func (s *Store) Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error) {
 	here, err := s.Rows(ctx, []deadletter.ID{id})
 	if err != nil || len(here) == 0 {

@@ -12,14 +12,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// maxDecisions is the maximum number of letters decided again in one transaction.
+// maxDecisions is the maximum number of letters that are decided again in one transaction.
 const maxDecisions = 200
 
-// Waiting returns the next letters that match q and wait for their retry, with their bodies, in the
-// order of their ids. It starts after the letter with the id "after", or at the first letter if
-// "after" is "". It returns at most 200 letters and 32 MiB of bodies. A single larger body is
-// returned alone. It skips letters whose serial is "until" or higher, so that a flood of new
-// letters cannot make the caller's loop endless.
+// Waiting returns the next letters that match q and wait for their retry, with their bodies. The
+// letters are in the order of their ids. The first one follows the letter with the id "after", or
+// is the first of all letters if "after" is "". Waiting returns at most 200 letters and 32 MiB of
+// bodies, but a single larger body is returned alone. It ignores letters whose serial is "until" or
+// higher, so that a flood of new letters cannot make the caller's loop endless.
 func (s *Store) Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error) {
 	from, _, _ := after.Split()
 	waiting := query.Query{}.With(query.State, string(deadletter.StateScheduled))
@@ -89,9 +89,10 @@ func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) 
 	return list, nil
 }
 
-// RecordDecisions records decisions about waiting letters in one transaction. It reports, in the
-// order of list, which decisions were recorded. It skips letters that have changed since they were
-// read. The history of each letter names the person who asked for the decision.
+// RecordDecisions records new decisions about waiting letters in one transaction. The result says
+// for each decision, in the order of the list, whether it was recorded. A decision is not recorded
+// if its letter has changed since the letter was read. The history of each letter names the person
+// who asked for the decision.
 func (s *Store) RecordDecisions(ctx context.Context, by string, list []deadletter.NewDecision) ([]bool, error) {
 	var recorded []bool
 	err := s.tx(ctx, bulk, func(t *tx) error {
