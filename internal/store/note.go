@@ -13,16 +13,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// notePath returns the path of the file in which progress is noted. The path contains the name of
-// the store, so a different store at the same path uses a different file.
+// notePath returns the path of the file in which the store notes its progress. The path contains
+// the name of the store, so a different store at the same path uses a different file.
 func (s *Store) notePath() string {
 	name := s.Progress().Store
 	return s.path + ".progress-" + name[:min(8, len(name))]
 }
 
 // Note durably writes the store's progress to a file beside the store. If an older copy later
-// replaces the store's file, the note shows this. Note ignores progress that is older than the last
-// note.
+// replaces the store's file, the note shows that the copy is older. Note ignores progress that is
+// older than the progress noted last.
 func (s *Store) Note(p deadletter.Progress) error {
 	c := &s.course
 	c.noting.Lock()
@@ -40,7 +40,7 @@ func (s *Store) Note(p deadletter.Progress) error {
 	return err
 }
 
-// Unnoted returns the error of the last Note, or nil if that Note succeeded.
+// Unnoted returns the error of the last call of Note. It returns nil if that call succeeded.
 func (s *Store) Unnoted() error {
 	s.course.noting.Lock()
 	defer s.course.noting.Unlock()
@@ -60,8 +60,8 @@ func replace(path string, text []byte) error {
 	return os.Rename(path+".new", path)
 }
 
-// noted reads the progress noted beside the file. It returns nil if there is no note or if the note
-// cannot be parsed.
+// noted reads the progress from the note beside the store. It returns nil if there is no note, or
+// if the note cannot be parsed.
 func (s *Store) noted() (*deadletter.Progress, error) {
 	text, err := os.ReadFile(s.notePath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +78,8 @@ func (s *Store) noted() (*deadletter.Progress, error) {
 	return &p, nil
 }
 
-// compare checks, before anything is written, whether the file is older than the note beside it.
+// compare checks whether the store's file is older than the note beside it. If it is, compare
+// returns the noted progress. It is called before anything is written to the store.
 func (s *Store) compare(ctx context.Context) (older *deadletter.Progress, err error) {
 	p, err := s.noted()
 	if err != nil || p == nil {
@@ -92,13 +93,13 @@ func (s *Store) compare(ctx context.Context) (older *deadletter.Progress, err er
 	return nil, nil
 }
 
-// unnoted is the maximum number of claims per broker that the note may lack when the process dies.
-// It is 2 because a dispatcher has two workers. If the note lacks more claims, it was written
-// beside an older file.
+// unnoted is the maximum number of claim transactions per broker that may be missing from the note
+// when the process dies. It is 2 because a dispatcher has two workers. A note in which more claims
+// are missing does not prove that the file is current.
 const unnoted = 2
 
-// Strangers returns the notes that other stores left beside this one. Such a note shows that
-// another store was once in the place of this one.
+// Strangers returns the notes that other stores left beside this store. Such a note shows that
+// another store was once at the same path.
 func (s *Store) Strangers() []string {
 	found, err := filepath.Glob(globbed(s.path) + ".progress-????????")
 	if err != nil {

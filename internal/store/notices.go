@@ -13,19 +13,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// settling is how long a notice about a group that has just begun to need people is delayed. More
-// may become known about the group's letters in that time. The first message about a flood should
-// also not say "1 letter".
+// settling is the delay of a notice about a group that has just begun to need people. During this
+// time, more may become known about the letters of the group. Without the delay, the first message
+// about a flood of letters could say "1 letter".
 const settling = 5 * time.Second
 
-// repeatAfter is the minimum time between two equal notices that are not about a group, for example
-// about a queue that rejects letters.
+// repeatAfter is the minimum time between two equal notices that are not about a group. An example
+// is a notice about a queue that rejects letters.
 const repeatAfter = time.Hour
 
-// notice writes a notice to the outbox, with a delivery for each channel. A notice that is not
-// about a group is skipped if an equal notice is pending or was written within repeatAfter. For a
-// notice about a group, the group's life decides instead. The end of a group is not sent while
-// other groups of its incident still need people.
+// notice writes a notice to the outbox, with a delivery for each channel. It skips a notice that is
+// not about a group if an equal notice is pending or was written within repeatAfter. A notice about
+// a group is not skipped, because GroupLife decides when such a notice is written. The notice that
+// a group has ended is not sent while other groups of its incident still need people.
 func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	if n == nil {
 		return nil
@@ -46,7 +46,7 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 			return t.leaveIncident(n)
 		}
 	}
-	if n.Group == 0 && n.Kind != deadletter.NoticeProblem && n.Kind != deadletter.NoticeOver { // problems are always sent, and so is their end
+	if n.Group == 0 && n.Kind != deadletter.NoticeProblem && n.Kind != deadletter.NoticeOver { // a problem and its end are always sent
 		var said bool
 		if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n WHERE n.key = $1 AND n.kind = $2 AND (n.at >= $3 OR EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id AND d.state = 'due')))`,
 			[]any{n.Key, string(n.Kind), t.now - repeatAfter.Milliseconds()}, &said); err != nil || said {
@@ -59,15 +59,15 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 		return err
 	}
 	if n.Kind.Closes() {
-		// The failure is over. Nobody needs to see a notice about it that still waits for the end
-		// of quiet hours.
+		// The failure is over, so an earlier notice that still waits for the end of quiet hours is no
+		// longer needed.
 		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before quiet hours were', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND notice IN (SELECT id FROM notices WHERE key = $1)`, n.Key, t.now); err != nil {
 			return err
 		}
 		if channels, err = t.closing(n); err != nil {
 			return err
 		}
-	} else if n.Severity == deadletter.SeverityPage && n.Group != 0 { // the page covers everything that waits for the end of quiet hours
+	} else if n.Severity == deadletter.SeverityPage && n.Group != 0 { // the page makes notices about the group that wait for the end of quiet hours unnecessary
 		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'a page said it', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND subject = $1`, subject, t.now); err != nil {
 			return err
 		}
@@ -88,10 +88,11 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	return nil
 }
 
-// subject returns the key by which notices are put in order. Notices with the same subject are
-// delivered in order. Notices with the same key have the same subject. Notices about a group have
-// the same subject in all of its incidents, because their keys all contain the group's name.
-// Machine notices about a group come after the notices for everyone about that group.
+// subject returns a key for the order of notices: those with the same subject are delivered in the
+// order in which they were written. Notices with the same key have the same subject. All notices
+// about a group have the same subject, even in different incidents, because their keys contain the
+// group's name. A notice that tells machines about a group is delivered after the notices that tell
+// people about the group.
 func (t *tx) subject(n *deadletter.Notice) (string, error) {
 	if n.Group == 0 {
 		return n.Key, nil
@@ -110,18 +111,18 @@ func (t *tx) subject(n *deadletter.Notice) (string, error) {
 // Machines sets the channels that get machine notices.
 func (s *Store) Machines(channels ...string) { s.machines.Store(&channels) }
 
-// Tell writes a notice to the outbox. It is for notices that no change of a letter has caused.
+// Tell writes a notice to the outbox. It is used for a notice that was not caused by a change to a
+// letter.
 func (s *Store) Tell(ctx context.Context, n deadletter.Notice) error {
 	return s.tx(ctx, urgent, func(t *tx) error { return t.notice(&n, 0) })
 }
 
 // Due returns up to n due deliveries of a channel, with the current state of their groups.
-// Deliveries to people come first, then the oldest. A delivery that was never tried is also due if
-// its due time is too far in the future, because the clock was then set back after it was written.
-// A delivery has to wait while an earlier delivery about the same group, or with the same key, is
-// pending. The exception is a page, which overtakes deliveries that wait for the end of quiet
-// hours. No notice is sent for a group whose letters have all turned out to belong to another
-// group.
+// Deliveries to people come first, then the oldest. A delivery that was never tried also counts as
+// due if its due time is too far in the future, because the clock was then set back. A delivery
+// waits while an earlier delivery about the same group or with the same key is pending. Only a page
+// overtakes deliveries that wait for the end of quiet hours. No notice is sent for a group if all
+// of its letters turned out to belong to another group.
 func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	d := deadletter.Delivery{Channel: channel}
 	var letter, random, group, operation sql.NullInt64
@@ -209,18 +210,19 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	})
 }
 
-// digestLines is the number of groups in a digest for a channel with a scope.
+// digestLines is the maximum number of groups in a digest for a channel that has a scope.
 const digestLines = 50
 
-// know fills in the current state of a delivery's subject, within the scope of the channel. The
-// result there is true if the delivery's group has letters in that scope. It is also true if the
-// delivery is not about a group. A notice about dlo itself concerns all queues.
+// know fills in the current state of the group, operation or digest that a delivery is about,
+// within the scope of the channel. The result there is false if the delivery must not be sent to
+// this channel. This is so if the delivery's group has no letters in that scope. A notice about dlo
+// itself concerns all queues, so it is sent only to channels whose scope has no limits.
 func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, err error) {
 	k := d.Notice.Kind
 	switch {
 	case d.Notice.Op != 0:
 		op, err := s.Operation(ctx, d.Notice.Op)
-		if errors.Is(err, deadletter.ErrNotFound) { // operations are never deleted, so this one is outside the scope
+		if errors.Is(err, deadletter.ErrNotFound) { // operations are never deleted, so an operation that is not found is outside the scope
 			return false, nil
 		}
 		d.Operation = &op
@@ -232,7 +234,7 @@ func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, e
 	case d.Notice.Group == 0:
 		return d.Digest != nil || deadletter.ScopeOf(ctx).Everywhere(), nil
 	}
-	itself := k.Closes() || k.ForMachines() // such a notice is about the group itself, not about its head
+	itself := k.Closes() || k.ForMachines() // the end of a group, and a notice for machines, is about the group itself and not about its head
 	g, letters, err := s.groupNow(ctx, d.Notice.Group, !itself)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 		return false, err
@@ -248,7 +250,7 @@ func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, e
 		if err != nil {
 			return false, err
 		}
-		if first { // the notice whose incident this one would have joined was never sent
+		if first { // the notice that opened the incident was never sent on this channel
 			d.Notice.Kind = deadletter.NoticeOpened
 		}
 	}
@@ -256,7 +258,8 @@ func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, e
 }
 
 // OpenProblems returns the newest notice of each open problem, by key. A problem is open if people
-// were notified of it, but not of its end. Channels lists the channels that the notice was sent to.
+// were notified about it but not about its end. The field Channels lists the channels to which the
+// notice was sent.
 func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) {
 	rows, err := s.ask(ctx, `SELECT n.key, n.severity, n.text, coalesce((SELECT group_concat(d.channel, char(10)) FROM deliveries d WHERE d.notice = n.id), '') FROM notices n
 		WHERE n.kind = 'problem' AND NOT EXISTS (SELECT 1 FROM notices o WHERE o.key = n.key AND o.kind IN ('problem', 'over') AND o.id > n.id)`)
@@ -277,8 +280,8 @@ func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 	return open, err
 }
 
-// void cancels pending notices about a group without letters, on all channels. Receivers that
-// already got a notice about the group get a notice that it is over.
+// void cancels the pending notices about a group that has no letters, on all channels. Receivers
+// that were already notified about the group get a notice that it is over.
 func (t *tx) void(n deadletter.Notice) error {
 	var letters bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters INDEXED BY counters_group WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND n > 0)`, []any{int64(n.Group)}, &letters); err != nil || letters {
@@ -298,7 +301,6 @@ func (t *tx) void(n deadletter.Notice) error {
 	return t.notices(closing)
 }
 
-// notices writes several notices.
 func (t *tx) notices(list []*deadletter.Notice) error {
 	for _, n := range list {
 		if err := t.notice(n, 0); err != nil {
@@ -318,7 +320,7 @@ func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) erro
 				err = t.sent(d)
 			case d.Failed:
 				_, err = t.exec(`UPDATE deliveries SET state = 'failed', tries = tries + 1, detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail)
-			case d.Detail == "": // the delivery waits for the end of quiet hours; this was not an attempt
+			case d.Detail == "": // the delivery waits for the end of quiet hours, so this does not count as an attempt
 				_, err = t.exec(`UPDATE deliveries SET postponed = 1, due_at = $2 WHERE id = $1`, d.ID, d.RetryAt.UnixMilli())
 			default:
 				_, err = t.exec(`UPDATE deliveries SET tries = tries + 1, due_at = $2, detail = $3 WHERE id = $1`, d.ID, d.RetryAt.UnixMilli(), d.Detail)
@@ -335,7 +337,8 @@ func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) erro
 	return nil
 }
 
-// sent records a successful delivery and the deliveries that it included.
+// sent records a successful delivery. It also cancels the other deliveries that this delivery made
+// unnecessary.
 func (t *tx) sent(d deadletter.Delivered) error {
 	if _, err := t.exec(`UPDATE deliveries SET state = 'sent', detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail); err != nil {
 		return err
@@ -364,8 +367,9 @@ func (s *Store) Channels(ctx context.Context) ([]string, error) {
 	return list, err
 }
 
-// Told returns the groups that the receivers of a channel currently know to need people. It returns
-// them as deliveries that are not pending, one per incident.
+// Told returns the groups that, according to the notices so far, need people. It returns only
+// groups about which the receivers of a channel were notified. The result has one delivery per
+// incident, and none of these deliveries is pending.
 func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery, error) {
 	rows, err := s.ask(ctx, `SELECT id, told_key, told_severity, told_at, told_channels FROM groups INDEXED BY groups_told WHERE told > 0 ORDER BY id`)
 	if err != nil {
@@ -395,7 +399,7 @@ func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery
 	return list, nil
 }
 
-const office = "office" // key in meta: the store's name, as others know it
+const office = "office" // key in the table meta for the name by which others know the store
 
 // Name returns the name by which others know this store. The name never changes. Other stores have
 // other names, but copies of this store have the same name.

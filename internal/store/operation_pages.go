@@ -22,13 +22,13 @@ func (s *Store) Operation(ctx context.Context, id deadletter.OperationID) (deadl
 	return list[0], nil
 }
 
-// ActiveOperations returns the operations that are not over, oldest first, including those that an
-// earlier process began.
+// ActiveOperations returns the operations that are not over, oldest first. It includes operations
+// that an earlier process began.
 func (s *Store) ActiveOperations(ctx context.Context) ([]deadletter.Operation, error) {
 	return s.operations(ctx, `WHERE phase <> 'over' ORDER BY id`)
 }
 
-// HaltedOperations returns the operations that are paused or that were stopped automatically,
+// HaltedOperations returns the operations that a person paused or that stopped automatically,
 // oldest first. They keep their letters until a person decides.
 func (s *Store) HaltedOperations(ctx context.Context) ([]deadletter.Operation, error) {
 	return s.operations(ctx, `WHERE phase <> 'over' AND state IN ('paused', 'stopped') ORDER BY id`)
@@ -50,9 +50,10 @@ func (s *Store) RunningOperations(ctx context.Context) ([]deadletter.OperationID
 	return ids, err
 }
 
-// NewFailures counts new failures in the groups of an operation. These are letters that were
-// received after the operation's selection was made and before the operation was over. Letters that
-// came back do not count. It counts up to maxNew; exact is false if there are more.
+// NewFailures counts new failures in the groups of an operation. A new failure is a letter that was
+// received after the selection of the operation was made and before the operation was over. Letters
+// that came back do not count. The count stops at maxNew. If there are more, the result exact is
+// false.
 func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_group WHERE l.grp = og.grp AND l.grp > 0
 		AND l.state IN ('received', 'scheduled', 'dead', 'held', 'publishing', 'requeued', 'settled', 'discarded', 'purged') AND l.id >= (o.until + 1) << 12
@@ -72,8 +73,8 @@ func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n i
 
 const maxNew = 10_000
 
-// Operations returns up to limit operations that are older than the operation "before", newest
-// first. If "before" is 0, it starts at the newest operation.
+// Operations returns up to limit operations, newest first. It returns operations that are older
+// than the operation "before". If "before" is 0, it starts at the newest operation.
 func (s *Store) Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) {
 	if before > 0 {
 		return s.operations(ctx, `WHERE id < $1 ORDER BY id DESC LIMIT $2`, int64(before), limit)
@@ -81,7 +82,7 @@ func (s *Store) Operations(ctx context.Context, before deadletter.OperationID, l
 	return s.operations(ctx, `ORDER BY id DESC LIMIT $1`, limit)
 }
 
-// operationColumns are the columns read into an operation.
+// operationColumns returns the columns that are read for an operation.
 func operationColumns(op *deadletter.Operation) columns {
 	return columns{
 		{`id`, &op.ID},
@@ -185,8 +186,8 @@ func (s *Store) operationCounts(ctx context.Context, op *deadletter.Operation) e
 	return nil
 }
 
-// OperationLetters returns up to limit letters of an operation that have one of the results, oldest
-// received first. It also returns the cursor of the next page, or "" at the end.
+// OperationLetters returns up to limit letters of an operation that have one of the given results,
+// oldest received first. It also returns the cursor of the next page, which is "" on the last page.
 func (s *Store) OperationLetters(ctx context.Context, op deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error) {
 	args := make([]any, len(results))
 	for i, r := range results {
@@ -196,7 +197,7 @@ func (s *Store) OperationLetters(ctx context.Context, op deadletter.OperationID,
 }
 
 // TwiceLetters returns up to limit letters of an operation that may have been sent twice, oldest
-// received first. It also returns the cursor of the next page, or "" at the end.
+// received first. It also returns the cursor of the next page, which is "" on the last page.
 func (s *Store) TwiceLetters(ctx context.Context, op deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error) {
 	return s.operationLetters(ctx, op, "INDEXED BY operation_twice", "ol.twice = 1", nil, after, limit)
 }
@@ -237,9 +238,9 @@ func (s *Store) operationLetters(ctx context.Context, op deadletter.OperationID,
 	return list, "", nil
 }
 
-// BackGroups returns up to limit groups to which letters of an operation came back, most letters
-// first. It considers the first maxNew letters that came back. It skips letters that are not yet
-// classified again, and letters whose earlier group was not recorded.
+// BackGroups returns up to limit groups to which letters of an operation came back. The groups with
+// the most letters come first. It looks only at the first maxNew letters that came back. It skips a
+// letter that is not yet classified again, and a letter whose earlier group was not recorded.
 func (s *Store) BackGroups(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.BackGroup, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT coalesce(g.head, g.id) AS now, (SELECT title FROM groups WHERE id = coalesce(g.head, g.id)), count(*) AS n, coalesce(g.head, g.id) = coalesce(b.head, b.id)
 		FROM (SELECT letter, grp FROM operation_letters WHERE operation = $1 AND result = $2 ORDER BY letter LIMIT $3) ol
@@ -258,8 +259,8 @@ func (s *Store) BackGroups(ctx context.Context, op deadletter.OperationID, limit
 	return list, err
 }
 
-// OperationGroups returns up to limit groups with letters of an operation, in the order of their
-// ids. A merged group is represented by its head.
+// OperationGroups returns up to limit groups with letters of an operation, sorted by id. A merged
+// group is replaced by its head.
 func (s *Store) OperationGroups(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.GroupID, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT coalesce(g.head, g.id) FROM operation_groups og JOIN groups g ON g.id = og.grp WHERE og.operation = $1 ORDER BY 1 LIMIT $2`, int64(op), limit)
 	if err != nil {
@@ -275,8 +276,8 @@ func (s *Store) OperationGroups(ctx context.Context, op deadletter.OperationID, 
 	return list, err
 }
 
-// WorkedOn returns, for each group, the newest operation that is not over and that sends, changes,
-// keeps or watches letters of the group. A merged group is represented by its head.
+// WorkedOn returns, for each group, the newest operation on letters of the group that is not over.
+// A merged group is replaced by its head.
 func (s *Store) WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) {
 	rows, err := s.ask(ctx, `SELECT coalesce(g.head, g.id), max(o.id) FROM operations o JOIN operation_groups og ON og.operation = o.id JOIN groups g ON g.id = og.grp WHERE o.phase <> 'over' GROUP BY 1`)
 	if err != nil {
@@ -298,7 +299,7 @@ func (s *Store) WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter
 	}
 	out := map[deadletter.GroupID]deadletter.Operation{}
 	for group, op := range newest {
-		if i := slices.IndexFunc(active, func(o deadletter.Operation) bool { return o.ID == op }); i >= 0 { // the operation has not ended in the meantime
+		if i := slices.IndexFunc(active, func(o deadletter.Operation) bool { return o.ID == op }); i >= 0 { // an operation that has ended in the meantime is left out
 			out[group] = active[i]
 		}
 	}

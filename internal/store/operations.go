@@ -9,11 +9,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Advance acts on the next n pending letters of a running operation, in the operation's order and
-// in one transaction. A requeue makes the letters scheduled and due now. Other actions change them.
-// Advance skips letters that cannot be acted on, and records the reason. It calls allow to check
-// each queue that letters would be sent to; nil allows all queues. It returns the number of letters
-// that it took.
+// Advance acts on the next n pending letters of a running operation, in the order of the operation
+// and in one transaction. A requeue makes the letters scheduled and due now. Other actions change
+// the letters at once. If an action is not possible for a letter, Advance skips the letter and
+// records the reason. It calls the function allow to check each queue to which letters would be
+// sent; nil permits all queues. It returns the number of letters that it took.
 func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
@@ -29,7 +29,7 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 			return err
 		}
 		for i, p := range list {
-			if do.due = t.now; newest { // the dispatcher takes the letters with the earliest due time first, then the oldest
+			if do.due = t.now; newest { // the dispatcher takes letters by due time, and letters with equal due times by age
 				do.due += int64(i - len(list))
 			}
 			if dueAt.Valid {
@@ -49,8 +49,8 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 	return taken, nil
 }
 
-// actor reads from the database what an operation does. The result do is nil if the operation is
-// not running.
+// actor reads from the database what an operation does. If the operation is not running, the result
+// do is nil.
 func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) error) (do *actor, newest bool, dueAt sql.NullInt64, err error) {
 	var state deadletter.OperationState
 	do = &actor{op: op, allow: allow}
@@ -62,9 +62,9 @@ func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) e
 	return do, newest, dueAt, err
 }
 
-// Revised is like Advance, but for an edit. It acts on the letters in list that have a new
-// revision. It skips the others, and records the reason. A letter that has changed since it was
-// read stays pending.
+// Revised does the same as Advance, for an edit. It acts on the letters in the list that have a new
+// revision. It skips the other letters and records the reason. A letter that has changed since it
+// was read stays pending.
 func (s *Store) Revised(ctx context.Context, op deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
@@ -132,7 +132,7 @@ func (t *tx) pending(op deadletter.OperationID, newest bool, n int) ([]picked, e
 	return list, err
 }
 
-// result stores the result of an operation for one letter.
+// result records the result of an operation for one letter.
 func (t *tx) result(op deadletter.OperationID, letter int64, to deadletter.Result, reason string) error {
 	var from deadletter.Result
 	var origin int64
@@ -154,14 +154,14 @@ func (t *tx) result(op deadletter.OperationID, letter int64, to deadletter.Resul
 }
 
 // cameBack records that a letter of an operation came back. If the letter was sent before the
-// current canary, it says nothing about that canary, so it counts towards the operation's base. The
-// argument sent is the time of the broker's confirm. If that is unknown, it is the time of the
-// publish.
+// current canary, it says nothing about that canary, so it counts in the base of the operation. The
+// parameter sent is the time of the broker's confirm, or the time of the publish if there was no
+// confirm.
 func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, confirmed bool, sent int64) error {
 	if err := t.result(op, letter, deadletter.ResultCameBack, reason); err != nil {
 		return err
 	}
-	uncounted := 1 // an unconfirmed letter is not yet in the base's number of sent letters
+	uncounted := 1 // a letter without a confirm is not yet in the base's number of sent letters
 	if confirmed {
 		uncounted = 0
 	}
@@ -169,8 +169,8 @@ func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, co
 	return err
 }
 
-// finish handles an operation that has no open letters. While a letter that it sent may still come
-// back, the operation is watched. Once the verdict on every letter is known, the operation is done.
+// finish moves an operation without open letters to its next phase. The operation is watched while
+// a letter that it sent may still come back. It is done when there is a verdict on every letter.
 func (t *tx) finish(op deadletter.OperationID) error {
 	var state deadletter.OperationState
 	var phase deadletter.OperationPhase
@@ -215,12 +215,13 @@ func (t *tx) finish(op deadletter.OperationID) error {
 	return t.finished(op)
 }
 
-// finished notifies machines that an operation is over.
+// finished writes a notice that tells machines that an operation is over.
 func (t *tx) finished(op deadletter.OperationID) error {
 	return t.notice(&deadletter.Notice{Kind: deadletter.EventOperationFinished, Key: op.String(), Op: op, Severity: deadletter.SeverityDigest}, 0)
 }
 
-// some checks whether an operation has a letter with one of the given results.
+// some sets found to whether an operation has a letter with one of the given results. The parameter
+// results is an SQL list.
 func (t *tx) some(op deadletter.OperationID, results string, found *bool) error {
 	return t.row(`SELECT EXISTS (SELECT 1 FROM operation_letters WHERE operation = $1 AND result IN (`+results+`))`, []any{int64(op)}, found)
 }

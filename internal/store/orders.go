@@ -8,15 +8,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ordering is an order of letters by a value. Letters with equal values are ordered by serial.
+// ordering sorts letters by a value. Letters with equal values are sorted by serial.
 type ordering struct {
-	mark    byte   // first byte of the order's cursors
-	value   string // the value, as SQL over letters l
+	mark    byte   // first byte of every cursor of this order
+	value   string // SQL expression for the value; the table of letters is l
 	of      func(deadletter.Row) int64
-	upwards bool // smallest first
+	upwards bool // whether letters with small values come first
 }
 
-// orderings are the orders that sort by a value, not by serial.
+// orderings are the orders of letters that do not sort by serial alone.
 var orderings = map[deadletter.Order]ordering{
 	deadletter.OrderDue:      {'d', `l.due_at`, func(r deadletter.Row) int64 { return r.DueAt.UnixMilli() }, true},
 	deadletter.OrderDied:     {'t', `coalesce(l.died_at, l.received_at)`, died, false},
@@ -31,8 +31,8 @@ func died(r deadletter.Row) int64 {
 	return r.DiedAt.UnixMilli()
 }
 
-// pageBy is like page, but for an order by a value. Only the order by due time uses an index. Every
-// other such order reads all letters of the plan.
+// pageBy does the same as page, for an order that sorts letters by a value. Only the order by due
+// time uses an index. Any other of these orders reads all letters of the plan.
 func (s *Store) pageBy(ctx context.Context, p *plan, by ordering, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
 	sources, err := s.sourcesBy(ctx, p, by)
 	if err != nil {
@@ -71,9 +71,9 @@ func (s *Store) pageBy(ctx context.Context, p *plan, by ordering, from cursor, b
 	return list[:min(limit, len(list))], nil
 }
 
-// sourcesBy returns the sources from which an order reads its letters. The order by due time reads
-// only scheduled and requeued letters, because only these have a due time. It reads each of the two
-// states along one index, and only as far as the page needs.
+// sourcesBy returns the sources from which a list in a given order reads its letters. The order by
+// due time reads only scheduled and requeued letters, because no others have a due time. It reads
+// each of these two states along an index, and only as far as the page needs.
 func (s *Store) sourcesBy(ctx context.Context, p *plan, by ordering) ([]source, error) {
 	if by.mark != 'd' {
 		return s.sources(ctx, s.read, p)

@@ -14,19 +14,21 @@ import (
 // becomes overdue.
 const toldSoonest = 60_000
 
-// toldAhead is the lead time of a notice: a letter becomes overdue this long before people should
-// be notified. The notice waits for its group to settle, and its channel takes a moment.
+// toldAhead is how long before the planned notification of people a letter becomes overdue. This
+// time is needed because the notice waits until its group has settled, and then its channel takes a
+// moment.
 const toldAhead = settling + 5*time.Second
 
-// told says when people are notified of a letter that waits.
+// told contains when people are notified about a letter that waits.
 type told struct {
-	by      any   // Unix milliseconds; nil = the letter does not wait because of a rule
-	rest    int64 // milliseconds from the due time of the retry until people are notified
-	already bool  // people were already notified while the letter waited
+	by      any   // Unix milliseconds; nil if no rule makes the letter wait
+	rest    int64 // milliseconds between the due time of the retry and the notification of people
+	already bool  // people were already notified while the letter waited for the present retry
 }
 
-// rest returns the time in milliseconds from the due time of a retry until people are notified. If
-// the argument by is zero, it returns 0. Otherwise it returns at least toldSoonest.
+// rest returns the time between the due time of a retry and the notification of people, in
+// milliseconds. If the parameter by is zero, rest returns 0. Otherwise it returns at least
+// toldSoonest.
 func rest(by, due time.Time) int64 {
 	if by.IsZero() {
 		return 0
@@ -34,10 +36,10 @@ func rest(by, due time.Time) int64 {
 	return max(toldSoonest, by.Sub(due).Milliseconds())
 }
 
-// told returns when people are notified of a letter that gets a verdict. If the letter came back
-// from its retry, that time is not later than the time in the previous verdict, plus the time that
-// the worker had the letter. A letter that is held back again and again is therefore still reported
-// in time. If people sent the letter, the time is not limited in this way.
+// told returns when people are notified about a letter that gets a verdict. For a letter that came
+// back from its retry, this is at the latest the time in the previous verdict, plus the time during
+// which a worker had the letter. People are therefore notified in time about a letter that is held
+// back again and again. This limit does not apply to a letter that people sent.
 func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, group int64) (told, error) {
 	var sent, back sql.NullInt64
 	if r.toldBy.Valid && r.publishes > 0 {
@@ -58,12 +60,12 @@ func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, grou
 	return told, nil
 }
 
-// Overdue marks up to n letters of a broker as overdue. These are letters that still wait although
-// their retries should have ended. Their groups then count them as letters that need people.
-// Letters of paused queues and groups are not overdue. A letter is also not overdue if it has been
-// free to leave for less time than its retries would have taken. The argument since is the time at
-// which the broker began to accept messages. The function channels returns the channels of a rule.
-// Overdue returns the number of letters that it processed.
+// Overdue marks up to n letters of a broker as overdue. A letter is overdue if it still waits
+// although its retries should have ended. Its group then counts it as a letter that needs people. A
+// letter of a paused queue or group is not overdue. After a pause or an outage of the broker, a
+// letter becomes overdue only when it has been free to leave for as long as its retries would have
+// taken. The parameter since is the time at which the broker began to accept messages. The function
+// channels returns the channels of a rule. Overdue returns the number of letters that it processed.
 func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int) (int, error) {
 	late, err := s.late(ctx, broker, since, n)
 	if err != nil {
@@ -109,7 +111,7 @@ func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, cha
 	return len(late), nil
 }
 
-// late returns the letters to mark as overdue.
+// late returns the letters that must be marked as overdue.
 func (s *Store) late(ctx context.Context, broker string, since time.Time, n int) ([]int64, error) {
 	now := s.now().Add(toldAhead).UnixMilli()
 	rows, err := s.ask(ctx, `SELECT l.id FROM (SELECT DISTINCT c.origin FROM counters c JOIN origins o ON o.id = c.origin WHERE c.state = 'scheduled' AND o.broker = $1) c
@@ -131,9 +133,9 @@ func (s *Store) late(ctx context.Context, broker string, since time.Time, n int)
 	return list, err
 }
 
-// GiveUp makes up to n overdue letters of a broker dead. These are letters that a breaker has held
-// back for longer than the duration "after". GiveUp returns their number. Their groups have already
-// counted them.
+// GiveUp makes up to n overdue letters of a broker dead. It chooses letters that a breaker holds
+// back and that have been overdue for longer than the duration "after". It returns their number.
+// Their groups have already counted these letters as overdue.
 func (s *Store) GiveUp(ctx context.Context, broker string, after time.Duration, n int) (int, error) {
 	const held = `FROM breakers b JOIN origins o ON o.id = b.origin CROSS JOIN letters l INDEXED BY letters_overdue ON l.origin = b.origin
 		WHERE o.broker = $1 AND l.state = 'scheduled' AND l.overdue = 1 AND l.operation IS NULL AND l.waits_in IS NULL AND l.told_by <= $2 AND (b.grp = 0 OR b.grp = l.grp)`

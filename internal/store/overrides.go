@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Overrides returns the saved redirects, by queue.
+// Overrides returns the saved redirects, sorted by queue.
 func (s *Store) Overrides(ctx context.Context) ([]deadletter.Override, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT r.id, o.broker, o.vhost, o.queue, r.target, r.reason, r.by, r.at FROM overrides r JOIN origins o ON o.id = r.origin ORDER BY o.queue, o.vhost, o.broker`)
 	if err != nil {
@@ -71,8 +71,8 @@ func redirectTarget(queue string) deadletter.Target {
 	return deadletter.Target{Kind: deadletter.TargetRedirect, Name: queue}
 }
 
-// reasonSuffix returns a reason as a suffix for the detail of an act. It returns "" if there is no
-// reason.
+// reasonSuffix returns ": " and a reason, to be appended to the detail of an act. It returns "" if
+// there is no reason.
 func reasonSuffix(reason string) string {
 	if reason == "" {
 		return ""

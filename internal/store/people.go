@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	peopleActs = 2000 // newest acts that are searched for names
+	peopleActs = 2000 // number of newest acts that are searched for names
 	people     = 50
 )
 
-// People returns the names of people who acted recently, and of people to whom groups are or were
-// assigned, most frequent first.
+// People returns the names of people who acted recently, and of people to whom a group is or was
+// assigned. The most frequent names come first.
 func (s *Store) People(ctx context.Context) ([]string, error) {
 	rows, err := s.ask(ctx, `SELECT name FROM (
 			SELECT owner AS name, count(*) AS n FROM groups WHERE owner <> '' GROUP BY owner
@@ -33,8 +33,8 @@ func (s *Store) People(ctx context.Context) ([]string, error) {
 	return list, err
 }
 
-// Targets returns the targets of recent acts, newest first. It returns only targets whose name
-// contains the text part.
+// Targets returns up to limit targets of recent acts, newest first. It returns only targets whose
+// name contains the given text.
 func (s *Store) Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error) {
 	rows, err := s.ask(ctx, `SELECT kind, name FROM (SELECT event, kind, name FROM event_targets ORDER BY event DESC LIMIT $1) WHERE name <> '' AND instr(lower(name), $2) > 0
 		GROUP BY kind, name ORDER BY max(event) DESC LIMIT $3`, peopleActs, part, limit)

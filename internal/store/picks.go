@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Picks returns the types that people picked. Bindings come first, sorted by queue. Groups come
-// next and letters last, both newest first.
+// Picks returns the types that people picked. Picks for a queue come first, sorted by queue. Picks
+// for a group come next, and picks for a letter come last, both newest first.
 func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 	rows, err := s.ask(ctx, `SELECT p.id, p.letter, l.random, p.grp, g.key, p.queue, p.key, p.type, p.reason, p.by, p.at FROM picks p LEFT JOIN letters l ON l.id = p.letter
 		LEFT JOIN groups g ON g.id = p.grp ORDER BY p.queue IS NULL, p.grp IS NULL, p.queue, p.key, p.id DESC`)
@@ -43,8 +43,9 @@ func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 }
 
 // AddPick saves a pick and fills in its id and time. It replaces an earlier pick for the same
-// letter, for the same group, or for the same queue and key. The letters that the pick applies to
-// are read again. For a binding, these are the letters in queues that match its glob.
+// letter, the same group, or the same queue and routing key. The letters to which the pick applies
+// are then read again. The function fits reports whether a queue matches the glob of a pick for
+// queues.
 func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, queue string) bool) (deadletter.Pick, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		p.At = time.UnixMilli(t.now).UTC()
@@ -96,7 +97,7 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 	return p, err
 }
 
-// pickTarget returns the letter, group or binding that a pick applies to.
+// pickTarget returns the letter, the group or the binding of a queue to which a pick applies.
 func pickTarget(p deadletter.Pick) deadletter.Target {
 	switch {
 	case p.Letter != "":
@@ -115,8 +116,8 @@ func bound(p deadletter.Pick) string {
 	return text + " are read as " + p.Type
 }
 
-// missing returns ErrNotFound if err is sql.ErrNoRows. Otherwise it returns err. The argument what
-// names the thing that was looked up.
+// missing returns ErrNotFound if err is sql.ErrNoRows. Otherwise it returns err. The parameter what
+// names the object that was looked up.
 func missing(what string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return deadletter.NoSuch("%s", what)
@@ -124,7 +125,7 @@ func missing(what string, err error) error {
 	return err
 }
 
-// RemovePick removes a pick. The letters that the pick applied to are then read again. RemovePick
+// RemovePick removes a pick. The letters to which the pick applied are then read again. RemovePick
 // returns ErrNotFound if no pick has that id.
 func (s *Store) RemovePick(ctx context.Context, id int64, by string, fits func(glob, queue string) bool) error {
 	return s.tx(ctx, bulk, func(t *tx) error {

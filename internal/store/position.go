@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Position returns a number that changes when something changes that the request may see. If the
-// scope of the request has limits, the number depends only on data in that scope. It therefore
-// shows neither how many changes there are outside the scope, nor when they happen.
+// Position returns a number that changes when data changes that the request may see. If the scope
+// of the request has limits, the number depends only on data in that scope. It therefore does not
+// reveal how many changes there are outside the scope, or when they happen.
 func (s *Store) Position(ctx context.Context) (int64, error) {
 	if deadletter.ScopeOf(ctx).Everywhere() {
 		return s.change.Load(), nil

@@ -9,24 +9,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// course is the progress of the store. It also says how much of that progress is noted beside the
-// file.
+// course holds the progress of the store, and how much of that progress is noted beside the file.
 type course struct {
 	mu      sync.Mutex
 	now     deadletter.Progress
 	noting  sync.Mutex
-	noted   int64 // number of commits that this process has noted
-	unnoted error // error of the last note
-	beside  bool  // Remembered.Beside
+	noted   int64 // number of commits in the progress that this process noted last
+	unnoted error // error of the last call of Note
+	beside  bool  // value of Remembered.Beside
 }
 
-// opened is the progress of the file when it was opened.
+// opened contains the progress of the file at the moment when it was opened.
 type opened struct {
 	deadletter.Progress
 	serial int64 // serial of the newest letter
 }
 
-// loadProgress reads the progress of the file and the name of the store.
+// loadProgress reads the name of the store and the progress of its file. It creates the name if
+// there is none yet.
 func (s *Store) loadProgress(ctx context.Context) error {
 	p := &s.course.now
 	if _, err := s.conn.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`, office, string(deadletter.NewToken())); err != nil {
@@ -58,7 +58,7 @@ type step struct {
 	newest           deadletter.ID
 }
 
-// advance counts a commit.
+// advance adds this transaction to the progress that is stored in the file.
 func (t *tx) advance() error {
 	_, err := t.exec(`UPDATE progress SET claims = claims + $1, commits = commits + 1, received = received + $2, at = $3`, t.step.claims, t.step.received, t.now)
 	return err
@@ -75,14 +75,15 @@ func (s *Store) advanced(t *tx) {
 	}
 }
 
-// Progress returns the committed progress of the store.
+// Progress returns the progress of the store up to the last commit.
 func (s *Store) Progress() deadletter.Progress {
 	s.course.mu.Lock()
 	defer s.course.mu.Unlock()
 	return s.course.now
 }
 
-// Remembered returns what the store knows about its progress marks on a broker and beside the file.
+// Remembered returns what the store knows about the progress that was noted at a broker and beside
+// the file.
 func (s *Store) Remembered(ctx context.Context, broker, vhost string) (deadletter.Remembered, error) {
 	m := deadletter.Remembered{Progress: s.Progress(), Marked: -1}
 	s.course.mu.Lock()
@@ -98,7 +99,7 @@ func (s *Store) Remembered(ctx context.Context, broker, vhost string) (deadlette
 	return m, nil
 }
 
-// marked records the progress that a broker has confirmed as noted.
+// marked records that a broker has confirmed a note of the store's progress.
 func (t *tx) marked(n deadletter.Noted) error {
 	if n.Claims == 0 {
 		return nil
@@ -108,8 +109,8 @@ func (t *tx) marked(n deadletter.Noted) error {
 	return err
 }
 
-// Unproved records, for one broker, whether there is no proof that the file is current. Without
-// such proof, the file may be an older copy.
+// Unproved records, for one broker, whether proof is missing that the file is current. Without this
+// proof, the file may be an older copy.
 func (s *Store) Unproved(ctx context.Context, broker, vhost string, unproved bool) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		_, err := t.exec(`INSERT INTO marks (broker, vhost, claims, unproved) VALUES ($1, $2, -1, $3) ON CONFLICT DO UPDATE SET unproved = excluded.unproved`, s.known.firstName(broker), vhost, unproved)
@@ -117,14 +118,15 @@ func (s *Store) Unproved(ctx context.Context, broker, vhost string, unproved boo
 	})
 }
 
-// AnyUnproved reports whether any letters wait for a person to confirm that the file is current.
+// AnyUnproved reports whether letters of any broker wait until a person confirms that the file is
+// current.
 func (s *Store) AnyUnproved(ctx context.Context) (unproved bool, err error) {
 	err = s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM marks WHERE unproved = 1)`, nil, &unproved)
 	return unproved, err
 }
 
-// Accept records that a person declared the file current. Letters that were held back because there
-// was no proof can then be sent.
+// Accept records that a person declared the file current. After that, letters that were held back
+// because proof was missing can be sent.
 func (s *Store) Accept(ctx context.Context, by string) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		if _, err := t.exec(`UPDATE marks SET unproved = 0`); err != nil {

@@ -10,30 +10,31 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// plan is a query prepared for SQL over letters l. Its dims are conditions on the columns by which
-// letters are counted. They apply to letters and to counters.
+// plan is a query that is prepared for SQL on the table letters, which has the alias l. Its field
+// dims contains the conditions on the columns by which letters are counted. These conditions can be
+// used for letters and for counters.
 type plan struct {
 	dims     []clause
-	fields   []query.Field // field of each of dims
-	rest     []clause      // conditions on other columns
-	match    string        // expression that the tokens of a letter must match; "" = no condition
-	ids      *clause       // condition on the ids that the query names
-	op       *clause       // letters of one operation: condition on operation_letters ol
-	from, to int64         // range of serials; from is included, to is not
-	grouped  bool          // dims also restrict something other than the state
-	empty    bool          // no letter can match
+	fields   []query.Field // query field of each condition in dims
+	rest     []clause      // conditions on columns by which letters are not counted
+	match    string        // expression that the search tokens of a letter must match; "" = no condition
+	ids      *clause       // condition on the letter ids in the query
+	op       *clause       // condition on operation_letters ol, if the query names one operation
+	from, to int64         // range of serials; it includes from, but not to
+	grouped  bool          // whether a condition in dims concerns another field than the state
+	empty    bool          // no letter can match the query
 }
 
-// counted reports whether the counters alone can answer the plan.
+// counted reports whether the counters alone can answer the query.
 func (p *plan) counted() bool {
 	return len(p.rest) == 0 && p.match == "" && p.ids == nil && p.op == nil && p.from == 0 && p.to == math.MaxInt64
 }
 
-// plan compiles a query. The error wraps ErrInvalid.
+// plan prepares a query. The error wraps ErrInvalid.
 func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	p := &plan{to: math.MaxInt64}
-	var match, unmatch []string // expressions for the index of words
-	var also, alsoNot []string  // dims as tokens; they are added to the expression if the search index is queried anyway
+	var match, unmatch []string // expressions for the full-text index
+	var also, alsoNot []string  // conditions in dims as search tokens; they are added to the expression if the full-text index is needed anyway
 	if c, limited, err := s.readable(ctx, q); err != nil {
 		return nil, err
 	} else if limited {
@@ -41,10 +42,10 @@ func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	}
 	for _, t := range q.Terms {
 		if t.Field == query.Sort {
-			continue // sorting applies to the list, not to the letters
+			continue // a sort term changes the order of the list, but not which letters match
 		}
 		if t.Field == query.ID && len(t.Values[0].Raw) == shortID {
-			t.Field, t.Name = query.Header, "" // the search index has short ids under a field name that no header can have
+			t.Field, t.Name = query.Header, "" // the search index contains short ids under a field name that no header can have
 		}
 		if t.Field.Indexed() {
 			e, err := expression(t)
@@ -101,8 +102,8 @@ func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	return p, nil
 }
 
-// narrow turns a term with a single time into a limit on the serials, because a serial begins with
-// the time of receipt.
+// narrow converts a term with one time to a bound on the serials. This is possible because a serial
+// begins with the time of receipt. It returns false for any other term.
 func (p *plan) narrow(t query.Term) bool {
 	if t.Field != query.Since && t.Field != query.Before && t.Field != query.Age {
 		return false
@@ -112,28 +113,28 @@ func (p *plan) narrow(t query.Term) bool {
 	return true
 }
 
-// reader runs queries. It is either the store's pool of read connections, or a single one of these
-// connections that holds a snapshot.
+// reader runs queries. It is either the store's pool of read connections or one connection of this
+// pool that holds a snapshot.
 type reader interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// source is a subset of the letters. One index returns the letters of the subset in the order of
-// their serials.
+// source is a subset of the letters that one index returns in the order of their serials.
 type source struct {
-	from  string // FROM of the SELECT; contains letters l
-	key   string // the column of the serial
-	where clause // the lookup in the index
+	from  string // FROM clause of the SELECT, in which the letters have the alias l
+	key   string // column that contains the serial
+	where clause // condition that the index looks up
 }
 
 // maxBranches is the maximum number of parts of the group index that are merged into one list. Each
-// part takes some 10 us. If a query matches more groups, the letters are read by state instead.
+// part takes some 10 us. If a query matches letters in more parts, the index by state is read
+// instead.
 const maxBranches = 2000
 
-// sources returns sources that together contain every letter of a plan, without duplicates. If the
-// sources do not come from the search index, sources adds the condition on words to the plan.
+// sources returns sources that together contain every letter of a plan exactly once. If the sources
+// do not use the search index, the method adds the condition on search tokens to the plan.
 func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, error) {
 	switch {
 	case p.empty:
@@ -156,7 +157,8 @@ func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, erro
 }
 
 // branches returns the parts of an index that contain matching letters, according to the counters.
-// It uses the index by state, or the index by group and state.
+// It uses the index by group and state if that has few enough parts. Otherwise it uses the index by
+// state.
 func branches(ctx context.Context, db reader, p *plan, most int) ([]source, error) {
 	dims := every(p.dims...)
 	for byGroup := p.grouped; ; byGroup = false {
@@ -176,7 +178,7 @@ func branches(ctx context.Context, db reader, p *plan, most int) ([]source, erro
 			switch {
 			case !byGroup:
 				list = append(list, source{"letters l INDEXED BY letters_state", "l.id", clause{"l.state = ?", []any{state}}})
-			case group == 0: // few letters have no group: those that are received or undecided
+			case group == 0: // only letters that are received or undecided have no group, so these are few
 				list = append(list, source{"letters l INDEXED BY letters_state", "l.id", clause{"l.state = ? AND l.grp = 0", []any{state}}})
 			default:
 				list = append(list, source{"letters l INDEXED BY letters_group", "l.id", clause{"l.grp = ? AND l.grp > 0 AND l.state = ?", []any{group, state}}})
@@ -191,8 +193,8 @@ func branches(ctx context.Context, db reader, p *plan, most int) ([]source, erro
 	}
 }
 
-// fewer reports whether only few letters match, according to the counters. The list should then
-// read the parts of the index by state or by group, and query the search index once for each part.
+// fewer reports whether only a few letters match, according to the counters. In that case, a list
+// reads the letters by state or by group, and looks each part up in the search index.
 func (s *Store) fewer(ctx context.Context, db reader, p *plan) (bool, error) {
 	if len(p.dims) == 0 {
 		return false, nil
@@ -208,14 +210,14 @@ const (
 	fewBranches = 16
 )
 
-// probe turns the condition on search tokens into a condition on letters.
+// probe replaces the condition on the search tokens by an equal condition on letters.
 func (p *plan) probe() {
 	if p.match != "" {
 		p.rest = append(p.rest, clause{"l.id IN (SELECT words.rowid FROM words WHERE words MATCH ?)", []any{p.match}})
 	}
 }
 
-// filter returns the condition on the letters of a source.
+// filter returns the complete SQL condition of the plan for the letters of one source.
 func (p *plan) filter(src source) clause {
 	all := append([]clause{src.where}, p.dims...)
 	all = append(all, p.rest...)

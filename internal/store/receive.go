@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Receive stores a window in one fsynced transaction. Each delivery becomes a new letter in state
-// received. The exception is a delivery that is the copy of an earlier letter's open attempt: it
-// joins that letter. The window stays open until SettleWindow.
+// Receive stores a window of deliveries in one fsynced transaction. Each delivery becomes a new
+// letter in the state "received". However, a delivery that is the copy of an earlier letter's open
+// attempt joins that letter. The window stays open until SettleWindow is called.
 func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) (err error) {
@@ -26,8 +26,8 @@ func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Re
 	return receipt, nil
 }
 
-// receive stores w. If twins are given, each arrival may be a copy of the twin at the same
-// position.
+// receive stores the window w. If the parameter twins is not nil, each arrival may be a copy of the
+// letter at the same position in twins.
 func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)
@@ -128,26 +128,26 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 	return receipt, err
 }
 
-// sameLetter merges a delivery into the letter that it is a copy of.
+// sameLetter merges a delivery into the letter of which it is a copy.
 func (t *tx) sameLetter(e *entry, letter int64) error {
 	e.letter, e.verdict = letter, verdictMerged
 	return t.event(letter, 0, "merged", deadletter.Service.Name, "the broker delivered it again after its restart: same bytes, same message id")
 }
 
-// arrival holds what a new row needs besides the delivery.
+// arrival contains the values of a new letter's row that are not in the delivery.
 type arrival struct {
 	inbox  int64
-	origin int64 // set if the window gives an origin and the headers do not; 0 = found later, or never
+	origin int64 // origin that the window gives, if the headers name none; 0 = not known yet
 	random int64
 	twin   int64
 	doubt  deadletter.Doubt
 	why    string
 
-	returned deadletter.ID // the letter that the delivery joined
+	returned deadletter.ID // letter that the delivery joined
 }
 
-// insert inserts a new letter and returns its serial. The serial is higher than all others,
-// whatever the clock says.
+// insert stores a new letter and returns its serial. The serial is higher than all earlier ones,
+// even if the clock was set back.
 func (t *tx) insert(a *deadletter.Arrival, row arrival) (int64, error) {
 	properties, err := a.Properties.Encode()
 	if err != nil {
@@ -177,10 +177,11 @@ func nonNil(b []byte) []byte {
 }
 
 // returned checks whether a delivery is one of our attempts that died. Such a delivery names a
-// letter and carries a token that was issued for that letter, either directly or inside an EasyNetQ
-// error. If the attempt is open, the letter is received again. If the attempt is closed, and body
-// and queue are equal, the delivery is one more copy. If the body or queue differs, or if the
-// letter was purged, the delivery becomes a separate letter that is linked to the first.
+// letter and contains a token that was issued for that letter. Both are either in the delivery
+// itself or inside an EasyNetQ error. If the attempt is open, the letter is received again. If the
+// attempt is closed, and the body and the queue are equal, the delivery counts as one more copy. If
+// the body or the queue differs, or if the letter was purged, the delivery becomes a separate
+// letter that is linked to the first.
 func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) (int64, verdict, error) {
 	sent := a.Inside()
 	id, token, ok := sent.Identity()
@@ -214,7 +215,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		}
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, verdictNew, nil // not ours: the dlo- headers are shown but have no effect
+		return 0, verdictNew, nil // this store did not issue the token, so the dlo- headers are shown but have no effect
 	}
 	if err != nil {
 		return 0, verdictNew, err
@@ -224,7 +225,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		return 0, verdictNew, err
 	}
 	if home := t.s.names.origin(r.origin); !unknownOrigin(r.origin) && (home.VHost != w.VHost || home.Broker != w.Broker && !slices.Contains(w.Same, home.Broker)) {
-		row.twin = letter // the letter was moved to another broker or vhost, where its origin is meaningless
+		row.twin = letter // the letter was moved to another broker or vhost, where the queue of its origin means nothing
 		return 0, verdictNew, nil
 	}
 	var body []byte
@@ -274,7 +275,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		}
 	}
 	used := 0
-	if !outcome.Used() { // the letter came back before its confirm, which shows that the attempt reached its queue
+	if !outcome.Used() { // the letter came back before its confirm, so the attempt must have reached its queue
 		used++
 	}
 	detail := diedIn(origin.Queue, reason)
@@ -288,15 +289,15 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		}
 	}
 	row.returned = id
-	newer := r.live() && r.publishes != attempt // only what happens to the newest copy counts
+	newer := r.live() && r.publishes != attempt // only the return of the newest copy counts
 	if to, ok := r.state.On(deadletter.CameBack); ok && !newer {
-		if r.operation.Valid && r.operation != operation { // an operation released the letter while the outcome of an older attempt was in doubt
+		if r.operation.Valid && r.operation != operation { // an operation released the letter while it was in doubt whether an older attempt was sent
 			if err := t.result(deadletter.OperationID(r.operation.Int64), letter, deadletter.ResultSkipped, "an earlier attempt came back first"); err != nil {
 				return 0, verdictNew, err
 			}
 		}
 		t.moved(r, func() { r.state = to })
-		if err := t.unexplain(letter); err != nil { // the annotation describes the death before this one
+		if err := t.unexplain(letter); err != nil { // the annotation describes the previous death
 			return 0, verdictNew, err
 		}
 		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, operation = NULL, target = NULL, why = '', unverified = 0, suspect = 0, waiter = '', waits_in = NULL, epoch = NULL, resend_at = NULL WHERE id = $1`,

@@ -7,11 +7,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const grouping = "grouping" // key in meta: the grouping version for which it was requested that all letters be read again
+const grouping = "grouping" // key in the table meta for the newest grouping version for which all letters were to be read again
 
-// Regroup requests that all letters be read again in the background, if a grouping version older
-// than "version" made some of the groups. It reports whether letters may still have to be read. The
-// request is made once per version and survives a crash.
+// Regroup checks whether a grouping version older than the given one made some of the groups. If
+// so, it requests that all letters be read again in the background. It reports whether letters may
+// still have to be read. The request is made once per version and survives a crash.
 func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
 	left := false
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -36,9 +36,9 @@ func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
 	return left, nil
 }
 
-// repick copies the type that people picked for a letter's old group to its new group, if an older
-// grouping version made the old group. The old group keeps the pick, because letters of one group
-// may move to several groups.
+// repick copies the type that people picked for a letter's old group to the letter's new group. It
+// does so only if an older grouping version made the old group. The old group keeps the pick,
+// because its letters may move to several groups.
 func (t *tx) repick(from, to int64, version int) error {
 	_, err := t.exec(`INSERT INTO picks (grp, type, reason, by, at) SELECT $2, p.type, p.reason, p.by, p.at FROM picks p JOIN groups g ON g.id = p.grp WHERE p.grp = $1 AND g.version < $3 ON CONFLICT DO NOTHING`, from, to, version)
 	return err

@@ -10,15 +10,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Reread requests that letters be read again in the background. ListUnread lists them. The
-// request survives a crash.
+// Reread requests that letters be read again in the background. The request survives a crash.
+// ListUnread later lists these letters.
 func (s *Store) Reread(ctx context.Context, r deadletter.Reread) error {
 	return s.tx(ctx, bulk, func(t *tx) error { return t.reread(r) })
 }
 
-// reread is like Reread, but runs within the transaction of the change that requires it.
+// reread does the same as Reread, in the transaction of the change that makes it necessary.
 func (t *tx) reread(r deadletter.Reread) error {
-	// Texts and numbers always encode without errors.
+	// json.Marshal cannot fail here, because the values are only texts and numbers.
 	var types, origins any
 	if r.Types != nil {
 		text, _ := json.Marshal(r.Types)
@@ -33,12 +33,12 @@ func (t *tx) reread(r deadletter.Reread) error {
 	return err
 }
 
-// listed is the number of letters that one transaction examines for listing. It is limited because
-// ingest waits for the transaction.
+// listed is the maximum number of letters that one transaction checks in order to list them. It is
+// limited because ingest waits for the transaction.
 const listed = 10_000
 
-// ListUnread lists the next letters that must be read again. The result more is true if ListUnread
-// should be called again.
+// ListUnread lists the next letters that must be read again. The result more is false if no letters
+// are left to list.
 func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	const open = `SELECT id, types, origins, letter, grp, listed_to FROM rereads WHERE listed = 0 ORDER BY id LIMIT 1`
 	var id, from int64
@@ -56,7 +56,7 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 		where, args := `id = $1`, []any{letter}
 		switch {
 		case letter.Valid:
-		case group.Valid: // the ids of a group's letters are scattered, so the index is used to read all of them at once
+		case group.Valid: // the ids of a group's letters are far apart, so one transaction reads all of them through the index
 			where, args = `grp = $1 AND grp > 0`, []any{group}
 		default:
 			if err := t.row(`SELECT coalesce(max(id), 0) FROM (SELECT id FROM letters WHERE id > $1 ORDER BY id LIMIT $2)`, []any{from, listed}, &upper); err != nil {
@@ -90,15 +90,16 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 }
 
 // NextUnread returns up to n letters that must be read again, newest first, with their bodies.
-// While a letter is being read, the caller registers it with Rereading. Letters with crashes come
-// last, as in NextReceived. Only one reader may call NextUnread at a time.
+// While the caller reads a letter, the letter must be registered with Rereading. As in
+// NextReceived, letters that have crashed the process come last. Only one reader may call
+// NextUnread at a time.
 func (s *Store) NextUnread(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	return s.innocentFirst(ctx, `FROM unread u JOIN letters l ON l.id = u.letter WHERE true`, `u.letter DESC`, n)
 }
 
-// Read records the results of reading letters in one transaction: type, reading, summary, error and
-// group. The search index is updated later. A letter that has changed since NextUnread returned it
-// stays listed.
+// Read records the results of reading letters again, in one transaction. A result consists of the
+// type, how the body was read, the summary, the error and the group. The search index is updated
+// later. A letter that has changed since NextUnread returned it stays listed.
 func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		groups := map[[32]byte]*grouped{}
@@ -131,7 +132,7 @@ func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 	return nil
 }
 
-// recordReread stores the result of reading one letter, and returns whether the letter's type
+// recordReread records the result of reading one letter again. It reports whether the letter's type
 // changed.
 func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, error) {
 	serial, _, _ := c.Letter.Split()
@@ -157,7 +158,7 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 		return false, err
 	}
 	origin := r.origin
-	if origin == 0 { // dlo decided on the letter before inboxes had unknown origins
+	if origin == 0 { // dlo decided about the letter before each inbox had an origin for letters of unknown origin
 		if origin, err = t.unknownOriginOfLetter(serial); err != nil {
 			return false, err
 		}
@@ -178,7 +179,7 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 		}
 		return false, t.unindexed(serial)
 	}
-	if g.id != r.group { // the person who paused the old group did not want these letters to be sent
+	if g.id != r.group { // the old group was paused so that these letters would not be sent
 		if _, err := t.exec(`INSERT INTO pauses (origin, grp, reason, by, at) SELECT origin, $3, reason, by, at FROM pauses WHERE origin = $1 AND grp = $2 AND grp > 0 ON CONFLICT DO NOTHING`,
 			r.origin, r.group, g.id); err != nil {
 			return false, err
@@ -207,9 +208,9 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 	return true, t.event(serial, 0, "read again", deadletter.Service.Name, readAs(c.Type, was))
 }
 
-// unwrapped handles a letter that was stored before dlo unwrapped EasyNetQ errors. It records what
-// to send for the letter, or why the letter cannot be sent. It does not change a letter that is
-// being sent.
+// unwrapped handles a letter that was stored before dlo unwrapped EasyNetQ errors. It records the
+// contents that must be sent for the letter, or why the letter cannot be sent. It does not change a
+// letter that is being sent.
 func (t *tx) unwrapped(c *deadletter.Read, r *record) error {
 	if _, ok := r.state.On(deadletter.RequeueAsked); !ok || r.waits(t.now) {
 		return nil
@@ -224,7 +225,7 @@ func (t *tx) unwrapped(c *deadletter.Read, r *record) error {
 	return err
 }
 
-// regrouped moves a letter from its old group to another group.
+// regrouped moves a letter from its old group to a new group.
 func (t *tx) regrouped(c *deadletter.Read, r *record, g *grouped) error {
 	if !c.Late && g.from == 0 && r.group > 0 {
 		g.from = r.group
@@ -249,7 +250,7 @@ func readAs(is, was string) string {
 	return "as " + is + ", not as " + was
 }
 
-// unindexed lists a letter to be indexed again.
+// unindexed adds a letter to the list of letters whose search tokens must be updated.
 func (t *tx) unindexed(serial int64) error {
 	_, err := t.exec(`INSERT INTO unindexed (letter) VALUES ($1) ON CONFLICT DO NOTHING`, serial)
 	return err
@@ -257,10 +258,9 @@ func (t *tx) unindexed(serial int64) error {
 
 const secondLook = "what their queues have by now"
 
-// allRead ends the rereading once no letters are left. After a schema change, the newest letters
-// are read first, when the types in their queues are not known yet. The type of some of these
-// letters may still be undecided although their queue now has a single type. Such letters are read
-// once more.
+// allRead ends the rereading when no letters are left. After a schema change, the newest letters
+// are read first, before the types in their queues are known. The type of some of these letters may
+// still be undecided although their queue now has a single type. Such letters are read once more.
 func (t *tx) allRead() error {
 	var left, changed bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM unread) OR EXISTS (SELECT 1 FROM rereads WHERE listed = 0), EXISTS (SELECT 1 FROM rereads WHERE types IS NOT NULL AND why != $1)`, []any{secondLook}, &left, &changed); err != nil || left {
@@ -269,7 +269,7 @@ func (t *tx) allRead() error {
 	if _, err := t.exec(`DELETE FROM rereads`); err != nil || !changed {
 		return err
 	}
-	if err := t.moves.flush(t); err != nil { // the query below must also count the letters that this transaction has read
+	if err := t.moves.flush(t); err != nil { // the next query must also count the letters that this transaction has read
 		return err
 	}
 	t.moves = newMoves()
@@ -279,7 +279,7 @@ func (t *tx) allRead() error {
 	return err
 }
 
-// RereadProgress returns the progress of reading letters again.
+// RereadProgress returns how many letters have been read again and how many are left.
 func (s *Store) RereadProgress(ctx context.Context) (deadletter.RereadProgress, error) {
 	var r deadletter.RereadProgress
 	var why sql.NullString
