@@ -10,31 +10,32 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// whyRestored is the reason why a letter is held in a store that was restored.
+// whyRestored is the reason that is shown for a letter that is held because the store was restored
+// from a copy.
 const whyRestored = "the store was restored from a copy: it may have been sent since"
 
 const (
-	suspectRestored = 3    // value of letters.suspect for DoubtRestored
-	restoredAtATime = 1000 // letters in one transaction
+	suspectRestored = 3    // value of the column letters.suspect that stands for DoubtRestored
+	restoredAtATime = 1000 // maximum number of letters in one transaction
 )
 
-// restoring is the row of a restore in progress.
+// restoring is a restore that is in progress.
 type restoring struct {
 	id     int64
-	newest int64 // serial of the newest letter of the copy
+	newest int64 // serial of the newest letter in the copy
 }
 
-// Restored records that the file is an older copy of a store. The argument seen is the progress
-// that was noted for this store. Letters that would be sent automatically are held if they may have
-// been sent since the copy was made. Other letters that people can send are marked. After that, the
-// progress of the file is raised to seen. If dlo dies before that, the next start detects the copy
-// again and continues.
+// Restored records that the file is an older copy of a store. The parameter seen is the progress
+// that was noted for this store. Letters that may have been sent since the copy was made are not
+// sent again. Restored holds those that would be sent automatically, and marks the others. After
+// that, it raises the progress of the file to the noted progress. If dlo dies before that, the next
+// start detects the copy again and continues.
 func (s *Store) Restored(ctx context.Context, seen deadletter.Progress) error {
 	return s.hold(ctx, seen, max(0, seen.Received-s.opened.Received), deadletter.Service.Name)
 }
 
-// HoldCopy records that a person declared the file an older copy. In this case, nobody knows how
-// much was lost.
+// HoldCopy does the same as Restored, because a person declared the file an older copy. In this
+// case, nobody knows how much was lost.
 func (s *Store) HoldCopy(ctx context.Context, by string) error {
 	return s.hold(ctx, s.Progress(), deadletter.MissingUnknown, by)
 }
@@ -53,9 +54,9 @@ func (s *Store) hold(ctx context.Context, seen deadletter.Progress, missing int6
 	return nil
 }
 
-// beginRestore records what is lost and stops operations that send. After a completed restore,
-// another broker may report the mark that it has. The progress in seen is then only added to that
-// restore, and beginRestore returns nil.
+// beginRestore records what is lost and stops operations that send letters. After a completed
+// restore, another broker may report its mark. In that case, beginRestore only adds the noted
+// progress to that restore and returns nil.
 func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress, missing int64, by string) (*restoring, error) {
 	r := &restoring{}
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -90,7 +91,7 @@ func (t *tx) newRestore(r *restoring, lost deadletter.Restore, by string) error 
 	return t.stopSending(whyRestored)
 }
 
-// stopSending stops every operation that sends.
+// stopSending stops every operation that sends letters.
 func (t *tx) stopSending(why string) error {
 	rows, err := t.query(`UPDATE operations SET state = 'stopped', why = $1, phase_until = NULL
 		WHERE action IN ('requeue', 'edit') AND state IN ('running', 'paused') AND phase NOT IN ('watching', 'over') RETURNING id`, why)
@@ -114,9 +115,9 @@ func (t *tx) stopSending(why string) error {
 	return nil
 }
 
-// holdRestored holds letters that would be sent, that were being sent when the copy was made, or
+// holdRestored holds letters that are scheduled, that were being sent when the copy was made, or
 // that are watched. It does not hold letters that this process is publishing, because another
-// broker showed that they may be sent.
+// broker has proved that they may be sent.
 func (s *Store) holdRestored(ctx context.Context, r *restoring) error {
 	for more := true; more; {
 		err := s.tx(ctx, classify, func(t *tx) error {
@@ -165,8 +166,8 @@ func (t *tx) holdRestored(r *record) error {
 	return t.event(r.id, 0, string(to), deadletter.Service.Name, whyRestored)
 }
 
-// markRestored marks letters that people could send and that stay in their state. A received letter
-// is instead held when it is classified.
+// markRestored marks letters that people could send. They stay in their state. Only a received
+// letter is held, when it is classified.
 func (s *Store) markRestored(ctx context.Context, r *restoring) error {
 	for last, more := int64(0), true; more; {
 		err := s.tx(ctx, classify, func(t *tx) error {
@@ -219,8 +220,8 @@ func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *res
 }
 
 // Restore describes when the file was last found to be a copy, and how many letters are held
-// because of that. It returns nil if the file was never found to be a copy. It also returns nil
-// until the letters are held.
+// because of that. If the file was never found to be a copy, it returns nil. It also returns nil
+// while letters are still being held.
 func (s *Store) Restore(ctx context.Context) (*deadletter.Restore, error) {
 	var at, since, until int64
 	r := &deadletter.Restore{}

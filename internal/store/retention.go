@@ -8,13 +8,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Expire purges up to n letters that have been in a state since before the given time. It purges
-// the oldest received letters first, in one transaction. Their contents are erased, but their rows
-// and histories stay. Expire skips letters that belong to an operation. It returns the number of
-// purged letters.
+// Expire purges up to n letters in one transaction and returns their number. It chooses letters
+// that have been in a state since before the given time, oldest received first. The contents of
+// these letters are erased, but their rows and histories stay. Expire skips letters that belong to
+// an operation.
 func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.Time, n int) (int, error) {
-	// The search runs on a reading connection. It may pass many old letters that changed recently,
-	// and ingest would have to wait for that.
+	// A reading connection searches for the letters. The search may pass many old letters that changed
+	// recently, and ingest would have to wait if a transaction did this.
 	rows, err := s.ask(ctx, `SELECT l.id FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` ORDER BY l.id LIMIT $4`, string(state), deadletter.SerialAt(before), before.UnixMilli(), n)
 	if err != nil {
 		return 0, err
@@ -60,7 +60,7 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 	return done, err
 }
 
-// expire purges a letter that has been kept long enough. The argument why is the reason for the
+// expire purges a letter that has been kept long enough. The parameter why is the reason for the
 // purge.
 func (t *tx) expire(r *record, to deadletter.State, why string) error {
 	detail, err := t.erase(r.id)
@@ -74,13 +74,13 @@ func (t *tx) expire(r *record, to deadletter.State, why string) error {
 	return t.event(r.id, 0, "purged", deadletter.Service.Name, why+"; "+detail)
 }
 
-// expiredLetters is the condition on letters l that have been kept long enough. Its arguments are
-// the state, the first serial that is too young, and the time. A letter cannot change before it is
-// received, so the serial limits the part of the index that is read.
+// expiredLetters is an SQL condition for letters that have been kept long enough. Its arguments are
+// the state, the first serial that is too new, and the time. The serial limits how much of the
+// index is read, because no letter changes before it is received.
 const expiredLetters = `l.state = $1 AND l.id < $2 AND l.changed_at < $3 AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`
 
-// Expiring returns the number of letters that have been in a state since before the given time,
-// counted up to limit.
+// Expiring counts the letters that have been in a state since before the given time. It stops
+// counting at limit.
 func (s *Store) Expiring(ctx context.Context, state deadletter.State, before time.Time, limit int) (int, error) {
 	var n int
 	err := s.askRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` LIMIT $4)`,

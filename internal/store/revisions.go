@@ -11,18 +11,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sentSize is the size in bytes of the body that a requeue of letter l sends.
+// sentSize is an SQL expression for the size in bytes of the body that a requeue of a letter sends.
 const sentSize = `CASE WHEN l.revision = 0 THEN l.size ELSE (SELECT length(v.body) FROM revisions v WHERE v.letter = l.id AND v.n = l.revision) END`
 
-// heldSize is the number of bytes that the bodies of letter l take in memory when the letter is
-// read. It covers the received body and the body of the newest revision.
+// heldSize is an SQL expression for the number of bytes that a letter's bodies take in memory.
+// These are the received body and the body of the newest revision.
 const heldSize = `l.size + CASE WHEN l.revision = 0 THEN 0 ELSE ` + sentSize + ` END`
 
-// Revise stores a person's edit of a letter. From then on, the revision is sent instead of the
-// received letter, which is kept. r.Number must be the revision that the person saw, plus one.
-// Revise returns ErrConflict if there is a newer revision, or if nobody can act on the letter. If
-// the person repeats a key with equal content, Revise returns the existing revision. If the content
-// differs, it returns ErrConflict.
+// Revise stores a person's edit of a letter as a revision. From then on, the revision is sent
+// instead of the received letter, which is kept. The number of the revision must be the number that
+// the person saw, plus one. Revise returns ErrConflict if there is a newer revision, or if nobody
+// can act on the letter. If the person sends the same key again with equal content, Revise returns
+// the existing revision. If the content differs, Revise returns ErrConflict.
 func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.Revision, error) {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		serial, random, _ := r.Letter.Split()
@@ -76,12 +76,13 @@ func sameContent(a, b *deadletter.Revision) (bool, error) {
 	return err == nil && bytes.Equal(x, y) && bytes.Equal(a.Body, b.Body), err
 }
 
-// revise adds a revision to a letter that can be acted on, and lists the letter to be read again.
+// revise adds a revision to a letter and requests that the letter be read again. The caller has
+// checked that people can act on the letter.
 func (t *tx) revise(l *record, r *deadletter.Revision) error {
 	if err := t.addRevision(l, r); err != nil {
 		return err
 	}
-	if err := t.unindexed(l.id); err != nil { // the list of letters to read again contains only letters with a type, so this letter is listed here
+	if err := t.unindexed(l.id); err != nil { // only letters with a type are indexed after they are read again, so every edited letter is added here
 		return err
 	}
 	if r.Operation != 0 {
@@ -119,7 +120,7 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 	if r.Reason != "" {
 		detail += "; reason: " + r.Reason
 	}
-	if r.Operation != 0 { // an operation is a single act with its own row in the audit
+	if r.Operation != 0 { // in the audit, the edits of an operation are one act with its own row
 		return t.event(l.id, r.Operation, deadletter.ActEdited, r.By, detail)
 	}
 	return t.audit(deadletter.Once(deadletter.ActEdited, r.By, detail, deadletter.Target{Kind: deadletter.TargetLetter, Name: string(r.Letter)}))
@@ -127,8 +128,8 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 
 const revisionColumns = `n, properties, body, changes, reason, by, at, operation, coalesce(key, '')`
 
-// revisionOf reads one revision, without its letter. It returns sql.ErrNoRows if the revision does
-// not exist.
+// revisionOf reads one revision, except for the letter's id. It returns sql.ErrNoRows if the
+// revision does not exist.
 func revisionOf(row func(text string, args []any, dest ...any) error, where string, args ...any) (deadletter.Revision, error) {
 	var r deadletter.Revision
 	var properties []byte
@@ -143,7 +144,7 @@ func revisionOf(row func(text string, args []any, dest ...any) error, where stri
 	return r, err
 }
 
-// Revisions returns the revisions of a letter, oldest first. Contents that were purged are missing.
+// Revisions returns the revisions of a letter, oldest first. Purged contents are missing.
 func (s *Store) Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.Revision, error) {
 	var list []deadletter.Revision
 	serial, _, _ := id.Split()
@@ -160,7 +161,7 @@ func (s *Store) Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.R
 	}
 }
 
-// revised fills in the newest revisions of letters.
+// revised adds the newest revision of each letter to the letters in a list.
 func (s *Store) revised(ctx context.Context, list []deadletter.Letter) error {
 	for i := range list {
 		l := &list[i]
@@ -177,8 +178,8 @@ func (s *Store) revised(ctx context.Context, list []deadletter.Letter) error {
 	return nil
 }
 
-// PendingLetters returns the next n letters on which a running operation has not acted. They have
-// their bodies and are in the operation's order.
+// PendingLetters returns the next n letters on which a running operation has not acted yet, with
+// their bodies.
 func (s *Store) PendingLetters(ctx context.Context, op deadletter.OperationID, n int) ([]deadletter.Letter, error) {
 	var newest bool
 	if err := s.askRow(ctx, `SELECT newest FROM operations WHERE id = $1`, []any{int64(op)}, &newest); err != nil {

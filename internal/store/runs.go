@@ -7,18 +7,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// run is how many letters in a row have one type in a queue.
+// run says how many of a queue's letters in a row have the same type.
 type run struct {
 	typ, n int64
-	broken bool // another type came before this run in this transaction
+	broken bool // within this transaction, a letter of another type came before this run
 }
 
 const (
-	longestRun = 200 // maximum letters that a run covers
-	enoughRun  = 20  // number of a queue's letters that is enough to show its type
+	longestRun = 200 // maximum number of letters that a run counts
+	enoughRun  = 20  // number of a queue's letters from which dlo can tell the type of the queue
 )
 
-// with returns the run after one more letter.
+// with returns the run that results from one more letter.
 func (r run) with(typ int64) run {
 	if r.n > 0 && r.typ != typ {
 		return run{typ, 1, true}
@@ -26,7 +26,7 @@ func (r run) with(typ int64) run {
 	return run{typ, r.n + 1, r.broken}
 }
 
-// run writes the runs that this transaction began or continued.
+// run writes to the database the runs that this transaction began or continued.
 func (m *moves) run(t *tx) error {
 	for origin, r := range m.runs {
 		if _, err := t.exec(`INSERT INTO runs (origin, type, n) VALUES ($1, $2, min($3, $4))
@@ -38,9 +38,10 @@ func (m *moves) run(t *tx) error {
 	return nil
 }
 
-// OnlyType returns the single type of a queue's letters, among the letters that a schema decodes. A
-// queue has a single type if it has at least 20 such letters and all of them have this type. It
-// also has one if its last 200 such letters have the same type. Otherwise OnlyType returns "".
+// OnlyType returns the single type of the letters in a queue. It looks only at letters that a
+// schema decodes. A queue has a single type if it has at least 20 such letters and all of them have
+// this type. It also has a single type if its last 200 such letters have the same type. Otherwise
+// OnlyType returns "".
 func (s *Store) OnlyType(ctx context.Context, o deadletter.Origin) (string, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {

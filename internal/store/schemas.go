@@ -10,10 +10,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// SchemaVersions calls the function each for the versions of the descriptor sets in use, with
-// content, in the order in which they became current. For each set, it passes only the newest
-// versions, at most as many as "newest" says. If the function returns an error, SchemaVersions
-// stops and returns it.
+// SchemaVersions calls the function each for versions of the descriptor sets in use, with their
+// content. The versions come in the order in which they became current. For each set, these are
+// only its newest versions. The parameter newest is their maximum number per set. If the function
+// returns an error, SchemaVersions stops and returns the error.
 func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error {
 	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, content FROM schema_versions WHERE id IN (
 			SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY name ORDER BY current_at DESC) AS place FROM schema_versions WHERE removed_at IS NULL) WHERE place <= $1)
@@ -34,15 +34,15 @@ func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadle
 			return err
 		}
 		v.At, v.CurrentAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC()
-		v.Content, _ = r.DecodeAll(content, nil) // damaged content is incomplete and is not a valid set; dlo then starts without the set
+		v.Content, _ = r.DecodeAll(content, nil) // damaged content is incomplete and therefore not a valid set, so dlo starts without the set
 		return each(v)
 	})
 }
 
-// AddSchemaVersion stores a version as the newest of its set and fills in its times. If the set
-// already has the version, that version becomes the newest and is not stored twice. The same
-// transaction lists the letters that the version may decode differently. The argument detail is for
-// the audit.
+// AddSchemaVersion stores a version as the newest of its set and fills in its times. A version that
+// the set already has becomes the newest, and is not stored twice. In the same transaction,
+// AddSchemaVersion requests that the letters which the version may decode differently be read
+// again. The parameter detail is for the audit.
 func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -75,8 +75,9 @@ func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion
 	return v, nil
 }
 
-// RemoveSchema disables a set with all its versions, but keeps the versions. It returns ErrNotFound
-// if no set with that name is in use. The same transaction lists the letters that the set decoded.
+// RemoveSchema disables a set with all its versions. The versions are kept. It returns ErrNotFound
+// if no set with that name is in use. In the same transaction, it requests that the letters which
+// the set decoded be read again.
 func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r deadletter.Reread) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE schema_versions SET removed_at = $2 WHERE name = $1 AND removed_at IS NULL`, name, t.now)
@@ -97,8 +98,8 @@ func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r dea
 	return nil
 }
 
-// RemovedSchemas returns the newest 100 versions of disabled sets, without content, last removed
-// first.
+// RemovedSchemas returns up to 100 versions of disabled sets, without their content. The set that
+// was disabled last comes first.
 func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion, error) {
 	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, removed_at FROM schema_versions WHERE removed_at IS NOT NULL ORDER BY removed_at DESC, current_at DESC, id DESC LIMIT 100`)
 	if err != nil {
@@ -116,12 +117,12 @@ func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion,
 	return list, err
 }
 
-// TypeCounts returns, for each of the types, how many letters a schema decodes as that type. It
-// counts only letters that still have a body. If types is nil, it returns all types.
+// TypeCounts returns the number of letters that a schema decodes as each type. It counts only
+// letters that still have a body. If the parameter types is nil, it returns all types.
 func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int, error) {
 	query, args := `SELECT type, sum(n) FROM readings WHERE `+bySchema+` GROUP BY type`, []any(nil)
 	if types != nil {
-		list, _ := json.Marshal(types) // texts always encode
+		list, _ := json.Marshal(types) // json.Marshal cannot fail, because the list contains only texts
 		query, args = `SELECT type, sum(n) FROM readings WHERE `+bySchema+` AND type IN (SELECT id FROM types WHERE name IN (SELECT value FROM json_each($1))) GROUP BY type`, []any{string(list)}
 	}
 	rows, err := s.ask(ctx, query, args...)
@@ -139,10 +140,10 @@ func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int,
 	return counts, err
 }
 
-const lookedThrough = 5_000 // newest letters searched for those that no schema matches
+const lookedThrough = 5_000 // number of newest letters among which Untyped looks for letters that no schema matches
 
-// Untyped returns up to n of the newest letters that no schema matches, with their bodies, oldest
-// first. The bodies have at most 32 MiB. It searches only the newest 5,000 letters.
+// Untyped returns up to n letters that no schema matches, with their bodies, oldest first. The
+// bodies have at most 32 MiB in total. Untyped looks only at the newest 5,000 letters.
 func (s *Store) Untyped(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	serials, err := s.serials(ctx, `SELECT l.id, `+heldSize+` FROM (SELECT id, size, revision, reading, state FROM letters ORDER BY id DESC LIMIT $1) l
 		WHERE reading IN ($2, $3) AND state NOT IN ('received', 'purged') LIMIT $4`, lookedThrough, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous), n)

@@ -13,21 +13,22 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// A request with a scope reads the tables through common table expressions of the same names. These
-// contain only what is in the scope. Therefore no query can forget the scope, not even a query that
-// is added later. Tables in hiddenTables are empty for such a request.
+// A request with a scope reads each table through a common table expression of the same name. The
+// expression contains only the rows in the scope. Therefore no query can forget the scope, not even
+// a query that is added later. The tables in hiddenTables are empty for such a request.
 
-// These are conditions on the tables of the same names. "IN seen" restricts a column to the origins
-// in the scope. The unary plus keeps SQLite from using an index by origin instead of the index that
-// suits the query.
+// These are SQL conditions that restrict tables to the origins in the scope of a request, which are
+// in the table "seen". The unary plus keeps SQLite from using an index by origin, so that it uses
+// the index that suits the query.
 const (
 	seenLetter = `EXISTS (SELECT 1 FROM main.letters x WHERE x.id = letter AND +x.origin IN seen)`
 	seenGroup  = `EXISTS (SELECT 1 FROM main.groups x WHERE x.id = grp AND +x.origin IN seen)`
 	seenWork   = `EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = operations.id AND x.origin IN seen)`
 	allWork    = `NOT EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = operations.id AND x.n > 0 AND x.origin NOT IN seen)`
 
-	// An act belongs to its operation. An act without an operation belongs to its groups and
-	// queues. The act is hidden if one of them is hidden, because the text of the act can name it.
+	// seenAct is true for an act whose operation is in the scope. If the act has no operation, its
+	// groups and queues must be in the scope. The act is hidden if one of them is hidden, because the
+	// text of the act can name it.
 	seenAct = `CASE WHEN operation IS NOT NULL THEN EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = events.operation AND x.origin IN seen)
 			AND NOT EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = events.operation AND x.n > 0 AND x.origin NOT IN seen)
 		ELSE EXISTS (SELECT 1 FROM main.event_targets t WHERE t.event = events.id AND t.kind IN ('group', 'queue', 'redirect'))
@@ -38,8 +39,8 @@ const (
 	seenEvent   = `CASE WHEN letter IS NOT NULL THEN ` + seenLetter + ` ELSE ` + seenAct + ` END`
 )
 
-// seenTables are the tables as a request with a scope sees them. An empty text means that the
-// request reads the whole table.
+// seenTables contains, for each table, the SQL that a request with a scope reads instead of the
+// table. If the text is empty, the request reads the whole table.
 var seenTables = map[string]string{
 	"letters":           `SELECT * FROM main.letters WHERE +origin IN seen`,
 	"bodies":            `SELECT * FROM main.bodies WHERE ` + seenLetter,
@@ -72,24 +73,25 @@ var seenTables = map[string]string{
 	"operation_letters": `SELECT * FROM main.operation_letters WHERE +origin IN seen`,
 	"operation_counts":  `SELECT * FROM main.operation_counts WHERE origin IN seen`,
 
-	// The members of a merged group that are in the scope form a group of their own. If the head of
-	// the merged group is hidden, the oldest of these members is the head.
+	// The groups in a merged group that are in the scope form a merged group of their own. If the head
+	// is outside the scope, the oldest group in the scope becomes the head.
 	"groups": `SELECT CASE WHEN g.head IS NULL OR EXISTS (SELECT 1 FROM main.groups x WHERE x.id = g.head AND x.origin IN seen) THEN g.head
 		ELSE (SELECT nullif(min(x.id), g.id) FROM main.groups x WHERE x.head = g.head AND x.origin IN seen) END AS head, g.* FROM main.groups g WHERE +g.origin IN seen`,
 
-	// An operation may also act on letters outside the scope. The request then sees only the part
-	// of the operation that is in the scope, without the fields that can name the rest. It does see
-	// the operation's reason, because the histories of all its letters contain that reason anyway.
+	// An operation may also act on letters outside the scope. In that case, the request sees only the
+	// part of the operation that is in the scope, without the fields that can name the rest. It does
+	// see the operation's reason, because the histories of the letters contain the reason anyway.
 	"operations": `SELECT (SELECT sum(x.n) FROM main.operation_counts x WHERE x.operation = operations.id AND x.origin IN seen) AS total, iif(` + allWork + `, query, '') AS query,
 		iif(` + allWork + `, why, '') AS why, iif(` + allWork + `, target, '') AS target, iif(` + allWork + `, patch, NULL) AS patch,
 		iif(` + allWork + `, excepted, 0) AS excepted, iif(` + allWork + `, changed, 0) AS changed, * FROM main.operations WHERE ` + seenWork,
 
-	"types": "", "words": "", "meta": "", // contain nothing about letters, or are read through letters
-	"users": "", "sessions": "", "invitations": "", "tokens": "", "token_networks": "", // determine who asks
+	"types": "", "words": "", "meta": "", // these tables contain nothing about letters, or are only read together with letters
+	"users": "", "sessions": "", "invitations": "", "tokens": "", "token_networks": "", // these tables determine who sends the request
 	"schema_versions": "", "views": "",
 }
 
-// hiddenTables are empty for a request with a scope, because they contain data about all queues.
+// hiddenTables are the tables that are empty for a request with a scope, because they contain data
+// about all queues.
 var hiddenTables = []string{
 	"inboxes", "windows", "unexplained", "deliveries", "deploys", "digests", "rereads", "unread", "progress", "marks", "restores", "declared", "operation_selections",
 	"words_vocab",
@@ -100,7 +102,7 @@ var (
 	indexed    = regexp.MustCompile(` INDEXED BY [a-z_]+`)
 )
 
-// scoped returns a query that reads the tables through the scope of a request.
+// scoped changes a query so that it reads only what is in the scope of the request.
 func (s *Store) scoped(ctx context.Context, query string) string {
 	scope := deadletter.ScopeOf(ctx)
 	query = strings.TrimSpace(query)
@@ -120,7 +122,7 @@ func (s *Store) scoped(ctx context.Context, query string) string {
 			with = append(with, word+` AS (SELECT * FROM main.`+word+` WHERE 0)`)
 		}
 	}
-	query = indexed.ReplaceAllString(query, "") // the index does not exist for a common table expression
+	query = indexed.ReplaceAllString(query, "") // a common table expression has no index
 	separator := " "
 	for _, own := range []string{"WITH RECURSIVE ", "WITH "} {
 		if rest, ok := strings.CutPrefix(query, own); ok {
@@ -131,23 +133,24 @@ func (s *Store) scoped(ctx context.Context, query string) string {
 	return `WITH RECURSIVE ` + strings.Join(with, ", ") + separator + query
 }
 
-// seen is a scope as the ids of its origins.
+// seen contains the ids of the origins in a scope.
 type seen struct {
-	names int    // the number of origins that were known
-	list  string // JSON
+	names int    // number of origins that were known when the ids were determined
+	list  string // the ids as a JSON list
 	ids   []any
 }
 
-// scopes caches the origin ids of scopes.
+// scopes caches the origin ids in each scope.
 type scopes struct {
 	mu    sync.Mutex
-	known map[string]seen // by key
+	known map[string]seen // by the key of the scope
 }
 
-const maxScopes = 200 // in the cache
+const maxScopes = 200 // maximum number of scopes in the cache
 
-// seen returns the origins in a scope. A letter of unknown origin is in a scope if its inbox is.
-// Until dlo has decided on the letter, it is only in the scopes that include all inboxes.
+// seen returns the origins in a scope. A letter of unknown origin is in a scope if its inbox is in
+// the scope. Until dlo has decided what to do with the letter, the letter is only in scopes that
+// include all inboxes.
 func (s *Store) seen(scope deadletter.Scope) seen {
 	key, names := scope.Key(), s.names.size()
 	s.scopes.mu.Lock()
@@ -161,7 +164,7 @@ func (s *Store) seen(scope deadletter.Scope) seen {
 	if s.names.allInboxes(includes) {
 		ids = append(ids, int64(0))
 	}
-	text, _ := json.Marshal(append([]any{}, ids...)) // numbers always encode
+	text, _ := json.Marshal(append([]any{}, ids...)) // json.Marshal cannot fail, because the list contains only numbers
 	if len(s.scopes.known) >= maxScopes || s.scopes.known == nil {
 		s.scopes.known = map[string]seen{}
 	}
@@ -169,12 +172,13 @@ func (s *Store) seen(scope deadletter.Scope) seen {
 	return s.scopes.known[key]
 }
 
-// tellsContent lists the fields of a query that search content which only readers may see.
+// tellsContent lists the fields of a query that search the contents of letters. Only people with
+// the right to read letters may see these contents.
 var tellsContent = []query.Field{query.Words, query.Header, query.Body, query.App, query.MessageID, query.CorrelationID}
 
-// readable is for a query that finds letters by their content, made by a request that may not read
-// all letters. It returns the condition that the request may read the letter. The error wraps
-// ErrDenied if the request may not read any letters.
+// readable restricts a query that searches the contents of letters. If the request may not read all
+// letters, readable returns an SQL condition for the letters that it may read, and limited is true.
+// If the request may not read any letters, the error wraps ErrDenied.
 func (s *Store) readable(ctx context.Context, q query.Query) (c clause, limited bool, err error) {
 	scope := deadletter.ScopeOf(ctx)
 	i := slices.IndexFunc(q.Terms, func(t query.Term) bool { return slices.Contains(tellsContent, t.Field) })

@@ -13,7 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// snapshot runs fn on one reading connection with a consistent view of the store.
+// snapshot calls fn with a reading connection on which every query sees the store at the same
+// moment.
 func (s *Store) snapshot(ctx context.Context, fn func(db *sql.Conn) error) error {
 	conn, err := s.read.Conn(ctx)
 	if err != nil {
@@ -28,16 +29,17 @@ func (s *Store) snapshot(ctx context.Context, fn func(db *sql.Conn) error) error
 	return err
 }
 
-// chosen is a compiled selection. It consists of sources and a condition that applies to all of
-// them.
+// chosen is a selection that is prepared for SQL. It consists of sources and of a condition that
+// applies to all of them.
 type chosen struct {
 	plan    *plan
 	sources []source
 	except  map[int64]bool
-	stale   int64 // leave out letters changed at this time or later; 0 = none
+	stale   int64 // letters that changed at this time or later are left out, in Unix milliseconds; 0 = none are left out
 }
 
-// choose compiles a selection. It returns ErrNotFound if a named letter does not exist.
+// choose prepares a selection for SQL. It returns ErrNotFound if a letter that the selection names
+// does not exist.
 func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]chosen, error) {
 	except := map[int64]bool{}
 	for _, id := range sel.Except {
@@ -94,8 +96,8 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 	return list, nil
 }
 
-// each selects columns of the chosen letters and calls fn for every row. The argument tail is
-// appended after the WHERE clause.
+// each selects columns of the chosen letters and calls fn for every row. The parameter tail is SQL
+// that follows the WHERE clause.
 func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail string, and clause, fn func(rows *sql.Rows) error) error {
 	for _, src := range c.sources {
 		where := every(c.plan.filter(src), and)
@@ -112,9 +114,9 @@ func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail strin
 
 const maxExamples = 5
 
-// Survey divides the letters of a selection into shares. A plan treats all letters of a share
-// alike. The result changed is the number of letters that were left out because they changed after
-// sel.Until. Letters whose body is larger than maxBody bytes cannot be published.
+// Survey divides the letters of a selection into shares. A plan treats all letters of a share in
+// the same way. The result changed is the number of letters that were left out because they changed
+// after sel.Until. A letter whose body is larger than maxBody bytes cannot be published.
 func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error) {
 	type kind struct {
 		origin, inbox int64
@@ -207,14 +209,15 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 	return shares, changed, nil
 }
 
-// MaxSelection is the maximum number of letters in one operation. It is limited because their ids
-// are in memory while the selection is frozen.
+// MaxSelection is the maximum number of letters in one operation. It is limited because all their
+// ids are in memory while the selection is frozen.
 const MaxSelection = 2_000_000
 
-// picked is a letter of a frozen selection. inbox is set only if the letter's origin is 0.
+// picked is a letter of a frozen selection. The field inbox is set only if the letter's origin is
+// 0.
 type picked struct{ serial, origin, group, inbox int64 }
 
-// pick reads a selection from one snapshot, in the order of the serials.
+// pick reads the letters of a selection from one snapshot, sorted by serial.
 func (s *Store) pick(ctx context.Context, sel query.Selection, first int, newest bool) (list []picked, changed int, err error) {
 	err = s.snapshot(ctx, func(db *sql.Conn) error {
 		parts, err := s.choose(ctx, db, sel)
@@ -261,8 +264,8 @@ func (s *Store) pick(ctx context.Context, sel query.Selection, first int, newest
 	return list, changed, err
 }
 
-// encodePicked encodes letters as pairs of varints. The first is the difference from the previous
-// serial, the second the origin.
+// encodePicked encodes letters as pairs of varints. The first number of a pair is the difference
+// from the previous serial. The second number is the origin.
 func encodePicked(list []picked) []byte {
 	var b []byte
 	var before int64

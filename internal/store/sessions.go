@@ -8,24 +8,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sessionUse is the minimum time between two uses of a session for the store to record both.
+// sessionUse is the minimum time between two recorded uses of a session.
 const sessionUse = time.Minute
 
 // A session has ended if it was not used since the time "idle", or if it began before the time
-// "oldest". It has also ended if it began in the future. In that case the clock was set back, and
-// nobody knows how old the session is.
+// "oldest". A session has also ended if its start is in the future. In that case the clock was set
+// back, and nobody knows how old the session is.
 const (
-	sessionLasts = `s.used_at >= $2 AND s.created_at BETWEEN $3 AND $4` // arguments: lasting
-	sessionStep  = time.Minute                                          // a clock may be set back by less than this
+	sessionLasts = `s.used_at >= $2 AND s.created_at BETWEEN $3 AND $4` // the method lasting returns the arguments
+	sessionStep  = time.Minute                                          // a clock that is set back by less than this ends no session
 )
 
-// lasting returns the arguments of a query with sessionLasts. The first of them is key.
+// lasting returns the arguments for a query that contains sessionLasts. The first argument is the
+// parameter key.
 func (s *Store) lasting(key any, idle, oldest time.Time) []any {
 	return []any{key, idle.UnixMilli(), oldest.UnixMilli(), s.now().Add(sessionStep).UnixMilli()}
 }
 
-// StartSession records the session of a user who has just given the password. The parameter hash is
-// the hash of the cookie's value. StartSession also deletes old sessions that have ended.
+// StartSession records the session of a user who has just entered the password. The field Hash of
+// the session is the hash of the cookie's value. StartSession also deletes sessions that have
+// ended.
 func (s *Store) StartSession(ctx context.Context, n deadletter.Session, idle, oldest time.Time) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		if _, err := t.exec(`DELETE FROM sessions WHERE used_at < $1 OR created_at < $2`, idle.UnixMilli(), oldest.UnixMilli()); err != nil {
@@ -42,8 +44,8 @@ func (s *Store) StartSession(ctx context.Context, n deadletter.Session, idle, ol
 	})
 }
 
-// SessionBy returns the session with the given hash, and records that the session is used. The
-// error wraps ErrNotFound if no session has that hash, or if it has ended.
+// SessionBy returns the session with the given hash and records that the session is used. If no
+// session has that hash, or if the session has ended, the error wraps ErrNotFound.
 func (s *Store) SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.Time) (deadletter.Session, error) {
 	list, err := s.sessions(ctx, `WHERE s.hash = $1 AND `+sessionLasts, s.lasting(hash[:], idle, oldest)...)
 	if err == nil && len(list) == 0 {
@@ -64,7 +66,7 @@ func (s *Store) SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.
 	return list[0], ctx.Err()
 }
 
-// Sessions returns the sessions of a user, the newest first.
+// Sessions returns the sessions of a user, newest first.
 func (s *Store) Sessions(ctx context.Context, user string, idle, oldest time.Time) ([]deadletter.Session, error) {
 	return s.sessions(ctx, `WHERE u.key = $1 AND `+sessionLasts+` ORDER BY s.created_at DESC, s.hash`, s.lasting(userKey(user), idle, oldest)...)
 }
@@ -103,8 +105,8 @@ func (s *Store) sessions(ctx context.Context, where string, args ...any) (list [
 	return list, nil
 }
 
-// RenewSession records that a user gave the password again. The session gets a new secret. If the
-// old secret has leaked, it therefore does not gain rights.
+// RenewSession records that a user entered the password again. The session gets a new secret.
+// Somebody who has stolen the old secret therefore does not gain rights.
 func (s *Store) RenewSession(ctx context.Context, hash, renewed [32]byte) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var user int64

@@ -9,9 +9,9 @@ import (
 
 const maxSiblings = 20
 
-// Siblings returns the letters in other queues that are copies of this letter's message. They are
-// newest first, at most maxSiblings. Such copies exist if a message was sent to several queues and
-// died in more than one of them. Letters that are not indexed yet are missing.
+// Siblings returns the letters in other queues that are copies of a letter's message. Such copies
+// exist if a message was sent to several queues and died in more than one of them. Siblings returns
+// up to maxSiblings letters, newest first. Letters that are not indexed yet are missing.
 func (s *Store) Siblings(ctx context.Context, l *deadletter.Letter) ([]deadletter.Row, error) {
 	key := l.SiblingKey()
 	if key == "" {

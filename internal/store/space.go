@@ -12,18 +12,18 @@ import (
 )
 
 // Space watches the free space on the store's disk. If the free space is below a limit, dlo
-// receives nothing, so that letters wait in the broker. A write may find the disk full in spite of
-// this. Space then deletes a reserve file, so that changes to letters can still be committed.
+// receives nothing, so that letters wait in the broker. If a write nevertheless finds the disk
+// full, Space deletes a reserve file. Changes to letters can then still be committed.
 type Space struct {
 	dir, reserve string
-	bytes        int64 // free space below which nothing is received
-	percent      int   // same limit in percent of the disk
-	size         int64 // size of the reserve file
+	bytes        int64 // minimum free space in bytes; with less, dlo receives nothing
+	percent      int   // minimum free space in percent of the disk
+	size         int64 // size of the reserve file in bytes
 	mu           sync.Mutex
 	asked        time.Time
 	room         error
 	refused      error     // error of the last failed write
-	failed       time.Time // time of that error
+	failed       time.Time // time of the last failed write
 }
 
 // ErrNoRoom means that the disk has too little free space to receive letters.
@@ -33,7 +33,9 @@ var ErrNoRoom = errors.New("the disk is nearly full: letters wait in the broker"
 // when their disk fails.
 var ErrReadOnly = errors.New("the file system of the store is read-only: letters wait in the broker")
 
-// NewSpace creates the reserve file beside the store if the disk has enough free space.
+// NewSpace returns a Space for the store at a path. It creates the reserve file beside the store if
+// the disk has enough free space. The limits are in bytes and in percent of the disk, and reserve
+// is the size of the reserve file in bytes.
 func NewSpace(path string, stopBelow int64, stopBelowPercent int, reserve int64) *Space {
 	s := &Space{dir: filepath.Dir(path), reserve: path + ".reserve", bytes: stopBelow, percent: stopBelowPercent, size: reserve}
 	s.Room()
@@ -42,12 +44,12 @@ func NewSpace(path string, stopBelow int64, stopBelowPercent int, reserve int64)
 
 const askEvery = time.Second
 
-// readOnly is ST_RDONLY on Linux and MNT_RDONLY on the BSDs.
+// readOnly is the flag ST_RDONLY on Linux and MNT_RDONLY on the BSDs.
 const readOnly = 1
 
-// Room returns nil if there is enough free space. Otherwise it returns an error that wraps
-// ErrReadOnly, or an error that wraps ErrNoRoom and states how much is free. It queries the file
-// system at most once a second.
+// Room returns nil if there is enough free space. If there is too little, it returns an error that
+// wraps ErrNoRoom and states how much is free. If the file system is read-only, the error wraps
+// ErrReadOnly. Room queries the file system at most once a second.
 func (s *Space) Room() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +75,7 @@ func (s *Space) Room() error {
 	return nil
 }
 
-// Free returns the free space as a text, or "" if it is unknown.
+// Free returns the free space as a text. It returns "" if the free space is unknown.
 func (s *Space) Free() string {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(s.dir, &st); err != nil {
@@ -82,14 +84,14 @@ func (s *Space) Free() string {
 	return fmt.Sprintf("%.1f GiB free", float64(st.Bavail)*float64(st.Bsize)/(1<<30))
 }
 
-// keep recreates the reserve file if there is ample free space.
+// keep creates the reserve file again if there is ample free space.
 func (s *Space) keep(free int64) {
 	if info, err := os.Stat(s.reserve); s.size == 0 || err == nil && info.Size() == s.size || free < s.bytes+2*s.size {
 		return
 	}
 	f, err := os.OpenFile(s.reserve, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return // a full disk then stops changes too, but nothing is lost
+		return // without the reserve file, a full disk also stops changes, but nothing is lost
 	}
 	defer f.Close()
 	zeros := make([]byte, 1<<20)
@@ -101,13 +103,13 @@ func (s *Space) keep(free int64) {
 	}
 }
 
-// refusedFor is how long Space remembers a failed write. Letters that could not be stored are
-// retried within a minute.
+// refusedFor is the time for which Space remembers a failed write. It is longer than a minute,
+// because letters that could not be stored are retried within a minute.
 const refusedFor = 90 * time.Second
 
-// Refused returns the error of a recent write that the file system rejected, or nil if there was
-// none. The disk can be full although Room reports no problem. This happens if no limits are set,
-// or if something fills the disk faster than the free space is checked.
+// Refused returns the error of a recent write that the file system rejected. It returns nil if
+// there was none. The disk can be full although Room reports no problem. This happens if no limits
+// are set, or if the disk fills faster than the free space is checked.
 func (s *Space) Refused() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +119,8 @@ func (s *Space) Refused() error {
 	return nil
 }
 
-// refuse records that the file system rejected a write. If the disk is full, it deletes the reserve
-// file and reports whether there was a reserve file.
+// refuse records that the file system rejected a write. If the disk is full, refuse deletes the
+// reserve file. It reports whether there was a reserve file to delete.
 func (s *Space) refuse(err error) (gaveUp bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +132,8 @@ func (s *Space) refuse(err error) (gaveUp bool) {
 	return !errors.Is(os.Remove(s.reserve), fs.ErrNotExist)
 }
 
-// pressed is called with the error of every failed write.
+// pressed receives the error of every failed write, and frees the reserve space if the disk is
+// full.
 func (s *Store) pressed(err error) {
 	if isRefused(err) && s.space != nil && s.space.refuse(err) {
 		s.log.Warn("the disk is full: the reserve file was deleted so that changes to letters still commit")

@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// EnterPhase moves a running operation from one phase to another. The argument until is the end of
-// the new phase, and why is the reason for an automatic wait. EnterPhase changes nothing if the
-// operation is no longer running in the phase "from". A canary starts its own count of letters that
-// were sent and of letters that came back.
+// EnterPhase moves a running operation from one phase to another. The parameter until is the end of
+// the new phase, and why is the reason if dlo makes the operation wait. If the operation is no
+// longer running in the phase "from", EnterPhase changes nothing. From the start of a canary, the
+// letters that are sent and the letters that come back are counted again from 0.
 func (s *Store) EnterPhase(ctx context.Context, op deadletter.OperationID, from, to deadletter.OperationPhase, until time.Time, why string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET phase = $3, phase_until = $4, why = $5 WHERE id = $1 AND phase = $2 AND state = 'running'`,
@@ -38,8 +38,8 @@ func (t *tx) base(op deadletter.OperationID) error {
 	return err
 }
 
-// StopOperation stops a running operation automatically. No more letters of the operation are sent
-// until a person resumes or cancels it.
+// StopOperation stops a running operation because dlo decided so, not a person. No more letters of
+// the operation are sent until a person resumes or cancels it.
 func (s *Store) StopOperation(ctx context.Context, op deadletter.OperationID, why string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET state = 'stopped', why = $2, phase_until = NULL WHERE id = $1 AND state = 'running'`, int64(op), why)
@@ -54,7 +54,7 @@ func (s *Store) StopOperation(ctx context.Context, op deadletter.OperationID, wh
 }
 
 // PauseOperation pauses a running operation, so that no more letters of the operation are sent. It
-// returns ErrConflict if the operation is not running or has nothing left to send.
+// returns ErrConflict if the operation is not running, or if it has nothing left to send.
 func (s *Store) PauseOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET state = 'paused', why = '' WHERE id = $1 AND state = 'running' AND phase NOT IN ('watching', 'over')`, int64(op))
@@ -68,9 +68,9 @@ func (s *Store) PauseOperation(ctx context.Context, op deadletter.OperationID, b
 	})
 }
 
-// ResumeOperation resumes a paused or stopped operation. A stopped operation starts with a canary
-// again, and so does an operation whose canary was still being watched. ResumeOperation returns
-// ErrConflict if the operation is neither paused nor stopped.
+// ResumeOperation resumes a paused or stopped operation. A stopped operation begins with a canary
+// again. A paused operation also does, if its canary was still being watched. ResumeOperation
+// returns ErrConflict if the operation is neither paused nor stopped.
 func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var action deadletter.Verb
@@ -103,8 +103,8 @@ func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, 
 	})
 }
 
-// RateOperation changes an operation's rate, in letters per second. It returns ErrConflict if the
-// operation has ended or has no rate.
+// RateOperation changes the rate of an operation, in letters per second. It returns ErrConflict if
+// the operation has ended or has no rate.
 func (s *Store) RateOperation(ctx context.Context, op deadletter.OperationID, by string, rate float64) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET rate = $2 WHERE id = $1 AND state IN ('running', 'paused', 'stopped') AND action IN ('requeue', 'edit')`, int64(op), rate)
@@ -118,7 +118,7 @@ func (s *Store) RateOperation(ctx context.Context, op deadletter.OperationID, by
 	})
 }
 
-// conflict returns an error that names the operation's state and the action that the state
+// conflict returns an error that names the state of an operation and the action that this state
 // prevents. It returns ErrNotFound if the operation does not exist.
 func (t *tx) conflict(op deadletter.OperationID, what string) error {
 	var state, phase string

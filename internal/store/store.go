@@ -1,7 +1,7 @@
 // Package store keeps letters, their attempts, groups, operations and history in one SQLite file.
-// It contains all SQL of dlo. A method that changes a letter writes the event, the counters and the
-// notice, if there is one, in the same transaction. The package makes no decisions about letters.
-// The rooms that call it decide what happens to a letter.
+// It contains all SQL of dlo. A method that changes a letter also writes the event, the counters
+// and any notice, in the same transaction. The package makes no decisions about letters. The
+// packages that call it decide what happens to a letter.
 package store
 
 import (
@@ -27,16 +27,16 @@ import (
 // ErrLocked means that another dlo has the file open.
 var ErrLocked = errors.New("another dlo holds the store")
 
-// ErrDamaged means that the file is not a database, or that the database is damaged. Once dlo knows
-// this, it writes nothing more to the file. Usually dlo finds out before it opens the file for
-// writing.
+// ErrDamaged means that the file is not a database of dlo, or that the database is damaged. From
+// then on, dlo writes nothing more to the file. Before dlo opens the file for writing, it checks
+// the header and the schema. It finds other damage only later.
 var ErrDamaged = errors.New("the store is damaged")
 
-// Store is an open store. Its methods are safe for concurrent use. Writes run one at a time, the
-// most urgent first.
+// Store is an open store. Its methods are safe for concurrent use. Writes run one at a time, in the
+// order of their urgency.
 type Store struct {
 	write  *sql.DB
-	conn   *sql.Conn // the one writing connection
+	conn   *sql.Conn // the only connection that writes
 	read   *sql.DB   // pool of read connections (query_only)
 	lanes  lanes
 	locks  locks
@@ -48,41 +48,41 @@ type Store struct {
 	broken func(error)
 	space  *Space
 	known  brokers
-	// machines are the channels that get machine notices; nil = none.
+	// machines are the channels that get notices for machines; nil = none.
 	machines atomic.Pointer[[]string]
 	dead     atomic.Bool // an fsync failed
 	damage   atomic.Pointer[error]
 
-	epoch     int64  // epoch of this process; claims of earlier epochs are in doubt
+	epoch     int64  // epoch of this process; letters claimed in earlier epochs are in doubt
 	tokenKey  []byte // key from which attempt tokens are derived
-	restored  bool   // the file was once found to be a copy; used only while writing
-	serial    int64  // serial of the newest letter; used only while writing
+	restored  bool   // the file was once found to be a copy; used only by writes
+	serial    int64  // serial of the newest letter; used only by writes
 	opened    opened
 	course    course
-	stmts     map[string]*sql.Stmt // prepared statements of the write connection
+	stmts     map[string]*sql.Stmt // prepared statements of the writing connection
 	questions sync.Map             // prepared queries of the read connections
 	names     names
 	scopes    scopes
 	families  families
 	moment    sync.Mutex
-	begun     int64        // start of the current write, Unix milliseconds; 0 = none
-	change    atomic.Int64 // counts transactions, so that live pages know when to refresh
+	begun     int64        // time at which the current write began, in Unix milliseconds; 0 = no write is running
+	change    atomic.Int64 // number of transactions, from which live pages know when to refresh
 }
 
-// Options are the optional parts of a store.
+// Options contains the optional settings of a store.
 type Options struct {
-	Now    func() time.Time // default time.Now
-	Log    *slog.Logger     // default: discard
-	Space  *Space           // frees space when the disk is full; may be nil
-	Broken func(error)      // called after a failed fsync; the process must then end, because nothing that was written since can be trusted
+	Now    func() time.Time // clock; the default is time.Now
+	Log    *slog.Logger     // log; the default discards everything
+	Space  *Space           // frees the reserve space when the disk is full; may be nil
+	Broken func(error)      // called after a failed fsync; the process must then end, because nothing written since then can be trusted
 
-	Brokers []Broker // the configured brokers
+	Brokers []Broker // brokers in the configuration
 }
 
-// pragmas are set on the write connection. They are read back at the start, because SQLite silently
-// accepts a misspelt pragma. synchronous=FULL is essential. With NORMAL, 640 letters took 6 fsyncs
-// instead of 60. A power failure can then lose letters that were acknowledged but not fsynced yet
-// (docs/reliability.md).
+// pragmas are set on the writing connection. They are read back at the start, because SQLite
+// silently accepts a misspelt pragma. The value FULL of synchronous is essential. With NORMAL, 640
+// letters took 6 fsyncs instead of 60, and a power failure can lose letters that were acknowledged
+// but not fsynced yet (docs/reliability.md).
 var pragmas = []struct{ name, value, reads string }{
 	{"busy_timeout", "10000", "10000"},
 	{"journal_mode", "WAL", "wal"},
@@ -94,8 +94,8 @@ var pragmas = []struct{ name, value, reads string }{
 
 const readers = 4
 
-// Open opens or creates the store at path, migrates its schema, and takes its lock. Errors wrap
-// ErrLocked, ErrDamaged, ErrNames or migrations.ErrNewer. In these cases the file is unchanged,
+// Open opens the store at a path, or creates it. It also locks the store and migrates its schema.
+// If the error wraps ErrLocked, ErrDamaged, ErrNames or migrations.ErrNewer, the file is unchanged,
 // with two exceptions. ErrNames, and damage that is found late, are detected only after the schema
 // was migrated.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
@@ -185,8 +185,8 @@ func (s *Store) open(ctx context.Context) error {
 	return s.Restored(ctx, *older)
 }
 
-// check examines an existing file before anything can write to it. An empty or missing file counts
-// as new.
+// check examines an existing file before anything can write to it. It treats an empty or missing
+// file as a new store.
 func (s *Store) check(ctx context.Context) error {
 	info, err := os.Stat(s.path)
 	if err != nil || info.Size() == 0 {
@@ -208,8 +208,8 @@ func (s *Store) check(ctx context.Context) error {
 	}
 	defer db.Close()
 	var things, ours int
-	// A full quick_check would read every page. It is not needed: a file of another kind already
-	// fails at the schema and the free list, and every read verifies its own page.
+	// A full quick_check would read every page. It is not needed. A file of another kind already fails
+	// when SQLite reads the schema and the free list, and every later read verifies its own page.
 	if err := db.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (WHERE name = 'goose_db_version') FROM sqlite_schema`).Scan(&things, &ours); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -281,12 +281,12 @@ func isRefused(err error) bool {
 	return IsFull(err) || errors.Is(err, syscall.EROFS)
 }
 
-// Close checkpoints and closes the file and releases its lock.
+// Close checkpoints and closes the file, and releases its locks.
 func (s *Store) Close() error {
 	var errs []error
 	if s.Damaged() != nil {
-		// Closing the last connection would run a checkpoint, which writes to the file. Without a
-		// checkpoint, committed data stays in the -wal file, from which it can be recovered.
+		// If the last connection were closed, SQLite would run a checkpoint, which writes to the file.
+		// Without a checkpoint, committed data stays in the -wal file, from which it can be recovered.
 		return s.abandon()
 	}
 	if s.read != nil {
@@ -297,7 +297,7 @@ func (s *Store) Close() error {
 			if s.course.noted > 0 && !s.dead.Load() {
 				errs = append(errs, s.Note(s.Progress()))
 			}
-			for _, stmt := range s.stmts { // database/sql does not close statements that were prepared on one connection; SQLite keeps the connection open as long as they exist
+			for _, stmt := range s.stmts { // database/sql does not close statements that were prepared on one connection, and SQLite keeps the connection open while they exist
 				errs = append(errs, stmt.Close())
 			}
 			s.conn.ExecContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`)
@@ -311,7 +311,8 @@ func (s *Store) Close() error {
 	return errors.Join(append(errs, s.locks.release())...)
 }
 
-// abandon releases the lock of a damaged store. Its connections stay open until the process ends.
+// abandon releases the locks of a damaged store. The connections of the store stay open until the
+// process ends.
 func (s *Store) abandon() error {
 	var errs []error
 	if s.hand.file != nil {
@@ -323,8 +324,8 @@ func (s *Store) abandon() error {
 // Path returns the path of the store's file.
 func (s *Store) Path() string { return s.path }
 
-// Changes returns how many transactions this process has committed. If it returns another number
-// later, something may have changed in between.
+// Changes returns how many transactions this process has committed. If it later returns another
+// number, something may have changed in the meantime.
 func (s *Store) Changes() int64 { return s.change.Load() }
 
 // Ping writes one row to check that the store works.
@@ -335,7 +336,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	})
 }
 
-// placeholders returns "$from, $from+1, ..." for n arguments.
+// placeholders returns the SQL text "$1, $2, ..." for n arguments. The first number is the
+// parameter from.
 func placeholders(from, n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -10,7 +10,7 @@ import (
 )
 
 // Strays returns the unfinished letters of brokers and vhosts that are not configured, sorted by
-// name. If every known queue belongs to a configured vhost, Strays does not query the file.
+// name. If every known queue belongs to a configured vhost, Strays does not read the file.
 func (s *Store) Strays(ctx context.Context, configured func(broker, vhost string) bool) ([]deadletter.Stray, error) {
 	ids := s.names.originsWhere(func(p place) bool { return p.Queue != "" && !configured(p.Broker, p.VHost) })
 	if len(ids) == 0 {

@@ -10,18 +10,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ErrNames means that a broker is configured under a name that the store uses for the letters of
+// ErrNames means that a broker is configured under a name under which the store has the letters of
 // another broker.
 var ErrNames = errors.New("two brokers claim the same letters")
 
-// calledKey returns a key in meta. It stores the name that a broker had at the last start, if that
-// was not the broker's first name. The argument first is the broker's first name.
+// calledKey returns a key in the table meta. The value of this key is the name that a broker had at
+// the last start, if it was not the broker's first name. The parameter first is the broker's first
+// name.
 func calledKey(first string) string { return "broker " + first }
 
-// takeOver gives configured brokers the data that was stored under their earlier names. In the
-// file, a broker has the earliest of its names that the file contains. takeOver moves data that was
-// received under another name to that first name. Such data exists if a broker was renamed and took
-// over its letters only later.
+// takeOver gives configured brokers the data that is stored under their earlier names. In the file,
+// a broker has the earliest of its names that the file contains. If a broker was renamed and took
+// over its letters only later, the file contains data under two names. In that case, takeOver moves
+// the data to the first name.
 func (s *Store) takeOver(ctx context.Context) error {
 	var moved int64
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -46,9 +47,9 @@ func (s *Store) takeOver(ctx context.Context) error {
 	return err
 }
 
-// identify finds out which name a broker has in the file, and records its present name. If another
-// configured broker had that name in the file at the last start, the letters belong to that broker,
-// and identify returns an error.
+// identify finds out which name a broker has in the file, and records the broker's present name. If
+// another configured broker had that name in the file at the last start, the letters belong to that
+// other broker. In that case, identify returns an error that wraps ErrNames.
 func (t *tx) identify(b *Broker) error {
 	known := &t.s.known
 	first := b.Name
@@ -89,8 +90,9 @@ func (t *tx) identify(b *Broker) error {
 	return t.audit(deadletter.Once(deadletter.ActBrokerRenamed, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetBroker, Name: b.Name}))
 }
 
-// called returns the name that the broker with the given first name had at the last start. It
-// returns "" if the broker had its first name then, or if no broker has that first name.
+// called returns the name that a broker had at the last start. The parameter first is the broker's
+// first name. If the broker had its first name then, or if no broker has this first name, called
+// returns "".
 func (t *tx) called(first string) (called string, err error) {
 	err = t.row(`SELECT value FROM meta WHERE key = $1`, []any{calledKey(first)}, &called)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -99,8 +101,8 @@ func (t *tx) called(first string) (called string, err error) {
 	return called, err
 }
 
-// unite moves everything stored under an alias of a broker to the broker's first name, and returns
-// the number of letters. The rows of the alias stay, without data.
+// unite moves everything that is stored under an alias of a broker to the broker's first name. It
+// returns the number of moved letters. The rows of the alias stay, without data.
 func (t *tx) unite(alias, first, present string) (int64, error) {
 	if alias == first {
 		return 0, nil
@@ -109,8 +111,8 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 		return 0, err
 	}
 	// The table became maps each origin of the alias that has data to its new origin. If the first
-	// name has no origin for the same queue, the alias's origin keeps its row and moves to the
-	// first name.
+	// name has no origin for the same queue, the origin of the alias keeps its row, which is moved to
+	// the first name.
 	for _, text := range []string{
 		`CREATE TEMP TABLE IF NOT EXISTS became (was INTEGER PRIMARY KEY, is_now INTEGER NOT NULL)`,
 		`DELETE FROM became`,
@@ -146,8 +148,8 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	return letters, t.uniteSelections()
 }
 
-// regroup takes the letters of the origins in the table became, and lists them to be read again and
-// indexed again. When they are read again, they get groups under the first name.
+// regroup lists the letters of the origins in the table became, so that they are read again and
+// indexed again. When they are read again, they get groups under the broker's first name.
 func (t *tx) regroup(present, alias string) (int64, error) {
 	const theirs = `SELECT id FROM letters WHERE origin IN (SELECT was FROM became) AND state NOT IN ('received', 'purged')`
 	done, err := t.exec(`INSERT INTO unread (letter) ` + theirs + ` ON CONFLICT DO NOTHING`)
@@ -161,9 +163,9 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 	if _, err := t.exec(`INSERT INTO unindexed (letter) ` + theirs + ` ON CONFLICT DO NOTHING`); err != nil {
 		return 0, err
 	}
-	// The key of a group contains its broker's name, so the letters get new groups. Version 1 marks
-	// the old groups as older. repick therefore copies the types that people picked for them to the
-	// new groups.
+	// The key of a group contains the name of its broker, so the letters get new groups. The version 1
+	// marks the old groups as made by an older version. Because of that, repick copies the types that
+	// people picked for the old groups to the new groups.
 	if _, err := t.exec(`UPDATE groups SET version = 1 WHERE origin IN (SELECT was FROM became)`); err != nil {
 		return 0, err
 	}
@@ -171,9 +173,9 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 	return n, err
 }
 
-// uniting moves data to the new origins. Numbers are added up. If both names have a pause or a
-// breaker for a queue, that of the first name stays. If both have a redirect, the later redirect
-// stays.
+// uniting contains the SQL that moves data to the new origins. Numbers are added up. If both names
+// have a pause or a breaker for a queue, that of the first name stays. If both names have a
+// redirect for a queue, the later redirect stays.
 var uniting = slices.Concat(
 	[]string{`UPDATE letters SET origin = coalesce((SELECT is_now FROM became WHERE was = letters.origin), origin), target = coalesce((SELECT is_now FROM became WHERE was = letters.target), target)
 		WHERE origin IN (SELECT was FROM became) OR target IN (SELECT was FROM became)`},
@@ -188,7 +190,8 @@ var uniting = slices.Concat(
 	},
 )
 
-// unitedSum moves the numbers in column n of a table and adds them up by the table's key columns.
+// unitedSum returns the SQL that moves the rows of a table to the new origins. If a row with the
+// same key exists, the numbers in column n are added up.
 func unitedSum(table, key string) []string {
 	return []string{
 		`INSERT INTO ` + table + ` (` + fmt.Sprintf(key, "origin") + `, n) SELECT ` + fmt.Sprintf(key, "b.is_now") + `, n FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true ON CONFLICT DO UPDATE SET n = n + excluded.n`,
@@ -196,7 +199,8 @@ func unitedSum(table, key string) []string {
 	}
 }
 
-// unitedRows moves the rows of a table, except rows whose key is already taken.
+// unitedRows returns the SQL that moves the rows of a table to the new origins. A row whose key is
+// already taken is deleted.
 func unitedRows(table, columns string) []string {
 	return []string{
 		`INSERT INTO ` + table + ` (` + fmt.Sprintf(columns, "origin") + `) SELECT ` + fmt.Sprintf(columns, "b.is_now") + ` FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true ON CONFLICT DO NOTHING`,
@@ -204,7 +208,7 @@ func unitedRows(table, columns string) []string {
 	}
 }
 
-// uniteSelections replaces the origins in frozen selections that are not laid out yet.
+// uniteSelections replaces the old origins in frozen selections that are not laid out yet.
 func (t *tx) uniteSelections() error {
 	type part struct {
 		operation, part int64
@@ -251,9 +255,9 @@ func (t *tx) uniteSelections() error {
 	return nil
 }
 
-// uniteInboxes moves the inboxes of an alias to the first name. If both names have sessions of one
-// inbox, the state of the newer session is kept. The window that the older session left open is
-// closed.
+// uniteInboxes moves the inboxes of an alias to the broker's first name. If both names have
+// sessions of one inbox, the state of the newer session is kept, and the window that the older
+// session left open is closed.
 func (t *tx) uniteInboxes(alias, first string) error {
 	type pair struct{ was, now sql.NullInt64 }
 	var pairs []pair

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	newFor        = 24 * time.Hour     // after this time, an untouched group is open, not new
-	usualOver     = 7 * 24 * time.Hour // period over which a group's usual rate is computed
-	escalatesFrom = 20                 // letters in an hour; fewer are not a flood
-	escalatesBy   = 4                  // multiple of the usual rate
+	newFor        = 24 * time.Hour     // after this time, a group that nobody has touched changes from new to open
+	usualOver     = 7 * 24 * time.Hour // period from which the usual rate of a group is computed
+	escalatesFrom = 20                 // minimum number of letters in an hour for an escalation; fewer are not a flood
+	escalatesBy   = 4                  // minimum multiple of the usual rate for an escalation
 )
 
-// Tend updates groups as time passes. It ends snoozes, changes new groups to open, and lets groups
-// escalate that grow faster than before. People who were notified of a group are notified when the
-// group is quiet, and when it no longer needs people. Tend reads only counters and rollups. It
-// returns how many groups changed.
+// Tend updates groups as time passes. It ends snoozes, changes new groups to open, and escalates
+// groups that grow faster than before. People who were notified about a group are also notified
+// when the group is quiet, and when it no longer needs people. Tend reads only counters and
+// rollups. It returns how many groups changed.
 func (s *Store) Tend(ctx context.Context) (int, error) {
 	changed := 0
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -39,7 +39,8 @@ func (s *Store) Tend(ctx context.Context) (int, error) {
 	return changed, nil
 }
 
-// each runs fn for each group whose id a query returns, and saves the group.
+// each calls fn for each group whose id a query returns. It then saves the group and writes the
+// notices that fn returns.
 func (t *tx) each(query string, args []any, fn func(g *deadletter.GroupLife) []*deadletter.Notice) (int, error) {
 	rows, err := t.query(query, args...)
 	if err != nil {
@@ -87,8 +88,9 @@ func (t *tx) age() (int, error) {
 	return int(n), err
 }
 
-// usual selects how many letters groups received in the last hour and before it, and when each
-// group began. The caller lists the groups. All of them received letters in the last hour.
+// usual is an SQL query about the groups that the caller lists, all of which received letters in
+// the last hour. For each group, it returns the number of letters received in the last hour, the
+// number received before, and the time at which the group began.
 const usual = `SELECT coalesce(g.head, g.id) AS id, sum(CASE WHEN r.bucket >= $1 THEN r.n ELSE 0 END) AS hour, sum(CASE WHEN r.bucket < $1 THEN r.n ELSE 0 END) AS before, min(g.first_at) AS first
 	FROM rollups r INDEXED BY rollups_group JOIN groups g ON g.id = r.grp WHERE r.bucket >= $2 AND r.grp IN `
 
@@ -124,9 +126,9 @@ func (t *tx) escalate() (int, error) {
 	return changed, nil
 }
 
-// escalates reports whether n letters in an hour are far more than usual. The argument before is
-// the number of letters in the buckets before that hour. A group younger than a day has no usual
-// rate.
+// escalates reports whether n letters in an hour are far more than usual. The parameter before is
+// the number of letters before that hour, and buckets is the number of quarter hours in which they
+// were received. A group younger than a day has no usual rate.
 func escalates(n, before, buckets int64) bool {
 	if buckets < int64(newFor/rollupStep) || n < escalatesFrom {
 		return false
@@ -135,7 +137,7 @@ func escalates(n, before, buckets int64) bool {
 	return float64(n) >= escalatesBy*mean && float64(n) >= mean+4*math.Sqrt(mean)
 }
 
-// calm ends the escalation of groups that were no longer flooded in the last hour.
+// calm ends the escalation of each group that was not flooded in the last hour.
 func (t *tx) calm() (int, error) {
 	hour := t.now/rollupMillis + 1 - bucketsPerHour
 	return t.each(`SELECT g.id FROM groups g WHERE g.status = 'escalating' AND (SELECT coalesce(sum(r.n), 0) FROM rollups r INDEXED BY rollups_group WHERE r.bucket >= $1
@@ -145,9 +147,9 @@ func (t *tx) calm() (int, error) {
 	})
 }
 
-// close notifies people and machines that a group no longer needs people, if they were notified of
-// the group. No letter of such a group is received, dead, held, overdue, being sent or being
-// watched.
+// close notifies people and machines that a group no longer needs people. It does so only if they
+// were notified about the group before. No letter of such a group is received, dead, held, overdue,
+// being sent or watched.
 func (t *tx) close() (int, error) {
 	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_heard WHERE g.heard = 1 AND NOT EXISTS (SELECT 1 FROM counters c INDEXED BY counters_group WHERE c.n > 0
 		AND c.state IN ('received', 'dead', 'held', 'publishing', 'requeued') AND c.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))
@@ -155,10 +157,10 @@ func (t *tx) close() (int, error) {
 		AND NOT EXISTS (SELECT 1 FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id) AND o.phase <> 'over')`, nil, (*deadletter.GroupLife).CloseSettled)
 }
 
-// quiet notifies people that letters of a group no longer die. It notifies only people who were
-// notified of the group and have had some time to look at it. First, pending notices are sent, for
-// example those that wait for the end of quiet hours. quiet does not wait for a receiver that does
-// not respond.
+// quiet notifies people that letters of a group no longer die. It does so only if people were
+// notified about the group and have had some time to look at it. Pending notices, such as those
+// that wait for the end of quiet hours, are sent first. However, quiet does not wait for a receiver
+// that does not respond.
 func (t *tx) quiet() (int, error) {
 	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_told WHERE g.told > 0 AND g.told_at < $1 - $2 AND NOT `+failingAt("$1")+`
 		AND NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = g.told_key AND (d.state = 'sent' AND d.ended_at > $1 - $2
@@ -166,10 +168,10 @@ func (t *tx) quiet() (int, error) {
 				WHERE m.key = n.key AND s.channel = d.channel AND s.state = 'sent')))`, []any{t.now, deadletter.FailingFor.Milliseconds()}, (*deadletter.GroupLife).Quiet)
 }
 
-// heldFor is how long notices and decisions are kept.
+// heldFor is the time for which notices and decisions are kept.
 const heldFor = 400 * 24 * time.Hour
 
-// prune deletes old notices and decisions, some at a time.
+// prune deletes some of the old notices and decisions.
 func (t *tx) prune() (int, error) {
 	before := t.now - heldFor.Milliseconds()
 	for _, old := range []string{

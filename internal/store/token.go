@@ -14,10 +14,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const tokenKey = "token key" // key in meta: 32 random bytes in hex
+const tokenKey = "token key" // key in the table meta whose value is 32 random bytes in hex
 
-// loadTokenKey reads the key from which tokens are derived. The key is created with the store and
-// is part of every copy of the store.
+// loadTokenKey reads the secret key from which tokens are derived. The key is created together with
+// the store, and every copy of the store contains it.
 func (s *Store) loadTokenKey(ctx context.Context) error {
 	fresh := make([]byte, sha256.Size)
 	rand.Read(fresh)
@@ -36,11 +36,12 @@ func (s *Store) loadTokenKey(ctx context.Context) error {
 	return nil
 }
 
-// token returns the token for the next attempt of a letter. It is the first 128 bits of an HMAC.
-// The HMAC covers the letter, the number of attempts that may have reached a queue, and the target
-// with the first name of its broker. If the letter is edited, it also covers the revision. A copy
-// of the store, such as a restored one, therefore sends an equal attempt with an equal token. If an
-// attempt was never sent or was rejected by its queue, the next attempt also has an equal token.
+// token returns the token for the next attempt of a letter. The token is the first 128 bits of an
+// HMAC. The HMAC covers the letter, the number of attempts that may have reached a queue, and the
+// target with the first name of its broker. If the letter is edited, the HMAC also covers the
+// revision. A copy of the store, such as a restored one, therefore sends an equal attempt with an
+// equal token. If an attempt was never sent or was rejected by its queue, the next attempt also has
+// an equal token.
 func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 	arrived, err := t.arrived(r.id)
 	if err != nil {
@@ -60,9 +61,9 @@ func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 	return t.s.derive(r, arrived, at, sent), err
 }
 
-// tokenInDoubt is for a store that was restored from a copy. It returns the token of the attempt
-// that was being sent when the copy was made. If dlo now sends the letter to the same queue, it
-// repeats that attempt. tokenInDoubt returns "" if there is no such attempt.
+// tokenInDoubt is used if a store was restored from a copy. It returns the token of the attempt
+// that was being sent to the same queue when the copy was made, because dlo now repeats that
+// attempt. If there is no such attempt, tokenInDoubt returns "".
 func (t *tx) tokenInDoubt(r *record, queue string) (deadletter.Token, error) {
 	var token []byte
 	err := t.row(`SELECT token FROM attempts WHERE letter = $1 AND n = $2 - 1 AND outcome = 'in doubt' AND queue = $3 AND revision = $4`, []any{r.id, r.publishes, queue, r.revision}, &token)
@@ -78,7 +79,7 @@ func (t *tx) arrived(letter int64) (n int64, err error) {
 	return n, err
 }
 
-// revised returns the parts of a revision that the token covers. It returns nil for a letter that
+// revised returns the contents of a revision that a token covers. It returns nil for a letter that
 // was not edited.
 func (t *tx) revised(letter int64, revision int) ([][]byte, error) {
 	if revision == 0 {

@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// tokenUse is the minimum time between two uses of a token for the store to record both. It is
-	// also the minimum time between two new networks of a token that are recorded.
+	// tokenUse is the minimum time between two recorded uses of a token. It is also the minimum time
+	// between two recorded new networks of a token.
 	tokenUse = time.Minute
 
-	// maxNetworks limits the networks that the store remembers for a token. At most one new network
-	// is recorded per minute. A network therefore stays known for at least an hour.
+	// maxNetworks is the maximum number of networks that the store remembers for a token. A new
+	// network is recorded at most once a minute, so a network stays known for at least an hour.
 	maxNetworks = 64
 )
 
-// Tokens returns the API tokens by name, including those that have expired.
+// Tokens returns the API tokens, sorted by name. It includes tokens that have expired.
 func (s *Store) Tokens(ctx context.Context) ([]deadletter.APIToken, error) {
 	return s.tokens(ctx, `ORDER BY name`)
 }
 
 // TokenBy returns the token with the given hash. It records that the token is used, and from where.
-// The first use from a network is an act. If the store cannot record the use, for example because
-// the disk is full, it still accepts the token. The error wraps ErrNotFound if no token has that
-// hash, or if the token has expired.
+// The first use from a network is recorded as an act. If the use cannot be recorded, for example
+// because the disk is full, the token is still accepted. If no token has that hash, or if the token
+// has expired, the error wraps ErrNotFound.
 func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken, error) {
 	list, err := s.tokens(ctx, `WHERE hash = $1`, hash[:])
 	if err != nil {
@@ -62,9 +62,9 @@ func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken
 	return t, ctx.Err()
 }
 
-// newNetwork reports whether the use of a token from an address must be recorded as the first use
-// from its network. A request through a socket of the machine has no address, so it is not
-// recorded.
+// newNetwork reports whether a token is used for the first time from the network of an address, so
+// that this must be recorded. A request through a socket of the machine has no address, so it is
+// not recorded.
 func (s *Store) newNetwork(ctx context.Context, token int64, from string, now time.Time) (bool, error) {
 	if from == "" {
 		return false, nil
@@ -81,12 +81,12 @@ func (s *Store) newNetwork(ctx context.Context, token int64, from string, now ti
 	return !known && now.Sub(newest).Abs() >= tokenUse, nil
 }
 
-// tokenMoved records the first use of a token from the network of an address, and forgets the
-// token's oldest networks.
+// tokenMoved records that a token is used for the first time from the network of an address. It
+// also deletes the oldest of the token's recorded networks.
 func (t *tx) tokenMoved(a deadletter.APIToken, from string) error {
 	var id int64
 	err := t.row(`INSERT INTO token_networks (token, network, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING id`, []any{a.ID, deadletter.Network(from), t.now}, &id)
-	if errors.Is(err, sql.ErrNoRows) { // another request was faster
+	if errors.Is(err, sql.ErrNoRows) { // another request has recorded the network first
 		return nil
 	}
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Store) tokens(ctx context.Context, where string, args ...any) (list []d
 	return list, nil
 }
 
-// grant fills in the parts of a grant that the database stores in a form of their own.
+// grant decodes the role and the places of a grant, which the database stores as texts.
 func grant(g *deadletter.Grant, role, places string) (err error) {
 	if g.Role, err = deadletter.ParseRole(role); err != nil {
 		return err
@@ -144,12 +144,12 @@ func grant(g *deadletter.Grant, role, places string) (err error) {
 }
 
 func placesText(p deadletter.Places) string {
-	text, _ := json.Marshal(p) // texts always encode
+	text, _ := json.Marshal(p) // json.Marshal cannot fail, because the places are all texts
 	return string(text)
 }
 
-// AddToken records a new token by the hash of its secret, and fills in its id and time. The error
-// wraps ErrConflict if the name is taken.
+// AddToken records a new token and fills in its id and time. It stores only the hash of the token's
+// secret. The error wraps ErrConflict if the name is taken.
 func (s *Store) AddToken(ctx context.Context, a deadletter.APIToken, hash [32]byte) (deadletter.APIToken, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		err := t.row(`INSERT INTO tokens (name, hash, role, reveal, purge, created_at, created_by, expires_at, places) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (name) DO NOTHING RETURNING id`,
@@ -166,7 +166,7 @@ func (s *Store) AddToken(ctx context.Context, a deadletter.APIToken, hash [32]by
 	return a, err
 }
 
-// RevokeToken deletes a token. Requests with the token are refused from then on. The error wraps
+// RevokeToken deletes a token. From then on, requests with the token are refused. The error wraps
 // ErrNotFound if no token has that name.
 func (s *Store) RevokeToken(ctx context.Context, name, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {

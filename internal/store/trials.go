@@ -12,15 +12,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TrialMark returns the mark for a trial's message with the given message id. Nobody can compute
-// the mark without the store.
+// TrialMark returns the mark of a trial's message that has the given message id. Nobody can compute
+// this mark without the store.
 func (s *Store) TrialMark(messageID string) string {
 	sum := hmac.New(sha256.New, s.tokenKey)
-	io.WriteString(sum, "trial "+messageID) // a token is never derived from such a text
+	io.WriteString(sum, "trial "+messageID) // no token is derived from a text like this one
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// tried records a letter that dlo made for a trial.
+// tried records that dlo made a letter for a trial. It does nothing if the parameter tried is
+// false.
 func (t *tx) tried(serial int64, tried bool) error {
 	if !tried {
 		return nil
@@ -29,14 +30,14 @@ func (t *tx) tried(serial int64, tried bool) error {
 	return err
 }
 
-// Trials returns how many letters dlo has made for trials. Their rows are kept.
+// Trials returns how many letters dlo has made for trials. It includes letters that were purged.
 func (s *Store) Trials(ctx context.Context) (n int, err error) {
 	err = s.askRow(ctx, `SELECT count(*) FROM trials`, nil, &n)
 	return n, err
 }
 
-// ExpireTrials purges the letters of trials that were received before the given time, whatever
-// happened to them. Letters that are being sent, or that belong to an operation, are purged by a
+// ExpireTrials purges the letters of trials that were received before the given time, in whatever
+// state they are. A letter that is being sent, or that belongs to an operation, is purged by a
 // later call.
 func (s *Store) ExpireTrials(ctx context.Context, before time.Time) error {
 	var due bool

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// maxUnknown is the maximum number of unknown attempts that may have been made before an attempt
-// that comes back. An attempt is unknown if this copy of the store does not contain it.
+// maxUnknown is the maximum number of unknown attempts that are considered when an attempt comes
+// back. An unknown attempt is one that this copy of the store does not contain.
 const maxUnknown = 100
 
 // loadRestores reads whether the file has ever been found to be a copy.
@@ -20,11 +20,11 @@ func (s *Store) loadRestores(ctx context.Context) error {
 	return s.conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM restores)`).Scan(&s.restored)
 }
 
-// recall finds the attempt of a letter that a token belongs to, if the store was restored from a
-// copy that does not contain the attempt. recall derives the tokens of further attempts. If one of
-// them equals the token, this store made the token, because nobody else has the key. recall then
-// records the attempt and those before it. It returns false if the token does not belong to this
-// letter.
+// recall is used if the store was restored from a copy. It finds the attempt to which a token
+// belongs, if the copy does not contain that attempt. For this purpose, it derives the tokens of
+// further attempts of the letter. If one of them equals the token, this store made the token,
+// because nobody else has the key. In that case, recall records this attempt and those before it.
+// It returns false if the token does not belong to the letter.
 func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) (bool, error) {
 	if !t.s.restored || queue == "" {
 		return false, nil
@@ -58,14 +58,14 @@ func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) 
 	return false, nil
 }
 
-// recalled records the attempts with the given tokens. The last attempt is the one that comes back
-// now. The other attempts came back earlier. If a copy of the letter is live now, that copy remains
-// the newest attempt.
+// recalled records the attempts that have the given tokens. The last attempt is the one that comes
+// back now. The other attempts came back earlier. If a copy of the letter is still in its queue or
+// is being sent, that copy remains the newest attempt.
 func (t *tx) recalled(r *record, tokens []deadletter.Token, to place, revision int) error {
 	at := r.publishes + 1
 	if r.live() {
 		at = r.publishes
-		var open []byte // token of an attempt that may not have arrived; it equals the first of tokens
+		var open []byte // token of an attempt that may not have reached its queue; it equals the first of the given tokens
 		if err := t.row(`SELECT CASE outcome WHEN 'open' THEN token ELSE x'' END FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &open); err != nil {
 			return err
 		}

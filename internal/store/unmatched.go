@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Unmatched counts the queues that need a schema. In such a queue, some letters match no single
-// type, and no letter can be read.
+// Unmatched counts the queues that need a schema. A queue needs a schema if no schema matches some
+// of its letters, or several do, and if none of its letters can be read.
 func (s *Store) Unmatched(ctx context.Context) (int, error) {
 	var unmatched, readable []any
 	for _, r := range deadletter.Readings {
@@ -31,8 +31,8 @@ func (s *Store) Unmatched(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// Oldest returns when the first of the letters that match q was received. It returns the zero time
-// if no letter matches.
+// Oldest returns the time at which the first of the letters that match q was received. If no letter
+// matches, it returns the zero time.
 func (s *Store) Oldest(ctx context.Context, q query.Query) (time.Time, error) {
 	p, err := s.plan(ctx, q)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Users returns the local users, by name.
+// Users returns the local users, sorted by name.
 func (s *Store) Users(ctx context.Context) ([]deadletter.User, error) {
 	list, _, err := s.users(ctx, `ORDER BY key`)
 	return list, err
 }
 
-// Password returns a local user and the hash of the user's password. The hash is "" until a
-// password is chosen. Names that differ only in upper and lower case are the same name. The error
-// wraps ErrNotFound if there is no such user.
+// Password returns a local user and the hash of the user's password. The hash is "" until the user
+// has chosen a password. Names that differ only in upper and lower case are the same name. The
+// error wraps ErrNotFound if there is no such user.
 func (s *Store) Password(ctx context.Context, name string) (deadletter.User, string, error) {
 	list, hashes, err := s.users(ctx, `WHERE key = $1`, userKey(name))
 	if err == nil && len(list) == 0 {
@@ -64,7 +64,8 @@ func (s *Store) users(ctx context.Context, where string, args ...any) (list []de
 	return list, hashes, nil
 }
 
-// AddUser adds a local user, who chooses a password with the code of an invitation. The error wraps
+// AddUser adds a local user and an invitation. With the code of the invitation, the user can choose
+// a password until the given time. The parameter code is the hash of the code. The error wraps
 // ErrConflict if the name is taken.
 func (s *Store) AddUser(ctx context.Context, u deadletter.User, code [32]byte, until time.Time) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
@@ -84,8 +85,8 @@ func (s *Store) AddUser(ctx context.Context, u deadletter.User, code [32]byte, u
 	})
 }
 
-// ResetUser takes a user's password and sessions away, and invites the user to choose a password.
-// The error wraps ErrNotFound if there is no such user.
+// ResetUser deletes a user's password and ends the user's sessions. It also invites the user to
+// choose a new password. The error wraps ErrNotFound if there is no such user.
 func (s *Store) ResetUser(ctx context.Context, name string, code [32]byte, until time.Time, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
@@ -99,8 +100,8 @@ func (s *Store) ResetUser(ctx context.Context, name string, code [32]byte, until
 	})
 }
 
-// RemoveUser removes a user with all sessions. The error wraps ErrNotFound if there is no such
-// user.
+// RemoveUser removes a user and ends the user's sessions. The error wraps ErrNotFound if there is
+// no such user.
 func (s *Store) RemoveUser(ctx context.Context, name, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
@@ -110,7 +111,7 @@ func (s *Store) RemoveUser(ctx context.Context, name, by string) error {
 		if err := t.leave(id); err != nil {
 			return err
 		}
-		if _, err := t.exec(`DELETE FROM views WHERE owner = $1`, name); err != nil { // a later user with that name is somebody else
+		if _, err := t.exec(`DELETE FROM views WHERE owner = $1`, name); err != nil { // a later user with the same name is somebody else
 			return err
 		}
 		return t.audit(deadletter.Once(deadletter.ActUserRemoved, by, "", userTarget(name)))
@@ -132,7 +133,7 @@ func (t *tx) invite(user int64, code [32]byte, until time.Time) error {
 	return err
 }
 
-// Invited returns the user whom a code invites to choose a password. The error wraps ErrNotFound if
+// Invited returns the user who may choose a password with a code. The error wraps ErrNotFound if
 // the code is wrong, used or too old.
 func (s *Store) Invited(ctx context.Context, code [32]byte) (deadletter.User, error) {
 	list, _, err := s.users(ctx, `WHERE id = (SELECT user FROM invitations WHERE hash = $1 AND expires_at > $2)`, code[:], s.now().UnixMilli())
@@ -145,8 +146,8 @@ func (s *Store) Invited(ctx context.Context, code [32]byte) (deadletter.User, er
 	return list[0], nil
 }
 
-// AcceptInvitation sets the password of the user whom a code invites. The code is then no longer
-// valid, and other sessions of the user end. The error wraps ErrNotFound if the code is wrong, used
+// AcceptInvitation sets the password of the user who was invited with a code. The code then becomes
+// invalid, and all sessions of the user end. The error wraps ErrNotFound if the code is wrong, used
 // or too old.
 func (s *Store) AcceptInvitation(ctx context.Context, code [32]byte, hash string) (name string, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Views returns the saved queries of a person, by name. It also returns the saved queries for
-// everybody. It leaves those out if the scope of the request has limits, because these queries can
-// name any queue.
+// Views returns the saved queries of a person and the saved queries for everybody, sorted by name.
+// If the scope of the request has limits, it leaves out the queries for everybody, because these
+// can name any queue.
 func (s *Store) Views(ctx context.Context, person string) ([]deadletter.View, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT id, name, query, by, at, owner FROM views WHERE owner = $1 OR owner = '' AND $2 ORDER BY name, owner`, person, deadletter.ScopeOf(ctx).Everywhere())
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View
 }
 
 // RemoveView removes a saved query of a person. If the scope of the request has no limits, it can
-// also remove a query for everybody. It returns ErrNotFound if there is no such view.
+// also remove a query for everybody. It returns ErrNotFound if there is no such query.
 func (s *Store) RemoveView(ctx context.Context, id int64, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var name, query string

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// linedUp returns the time at which a letter leaves its wait queue, in Unix milliseconds. In the
-// queue whose messages have their own expiration, a letter cannot leave before the letters in front
-// of it.
+// linedUp returns the time at which a letter leaves its wait queue, in Unix milliseconds. In one
+// wait queue, each message has its own expiration. There, a letter cannot leave before the letters
+// in front of it.
 func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
 	due := m.DueAt.UnixMilli()
 	if m.WaitsIn != deadletter.WaitTTL {
@@ -31,8 +31,7 @@ func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
 	return max(due, front), err
 }
 
-// Waited returns up to n letters of a broker whose wait in a wait queue has ended at the time
-// "now".
+// Waited returns up to n letters of a broker whose time in a wait queue is over at the time "now".
 func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Waited, error) {
 	rows, err := s.ask(ctx, `SELECT l.id, l.random, l.rule, a.queue, l.waits_in, coalesce(a.closed_at, a.at) FROM letters l INDEXED BY letters_waiting JOIN attempts a ON a.letter = l.id AND a.n = l.tries
 		WHERE l.state = 'scheduled' AND l.waits_in IS NOT NULL AND l.due_at <= $1 AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY l.due_at LIMIT $3`,
@@ -52,9 +51,9 @@ func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int)
 	return list, err
 }
 
-// RecordWaitEnds records, in one transaction, what became of letters whose time in the broker has
-// ended. From now on the letters are requeued and watched. A letter that is known to be lost is
-// held. RecordWaitEnds skips letters that came back in the meantime.
+// RecordWaitEnds records in one transaction what happened to letters whose time in a wait queue is
+// over. These letters are then requeued and watched. A letter that is known to be lost is held.
+// RecordWaitEnds skips letters that came back in the meantime.
 func (s *Store) RecordWaitEnds(ctx context.Context, list []deadletter.WaitEnd) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		for i := range list {
@@ -70,7 +69,8 @@ func (s *Store) RecordWaitEnds(ctx context.Context, list []deadletter.WaitEnd) e
 	return nil
 }
 
-// recordWaitEnd records that a letter has left its wait queue, and starts its watch or holds it.
+// recordWaitEnd records that a letter has left its wait queue. It starts the watch over the letter,
+// or holds the letter.
 func (t *tx) recordWaitEnd(l *deadletter.WaitEnd) error {
 	serial, _, _ := l.Letter.Split()
 	r, err := t.record(serial)
@@ -97,7 +97,7 @@ func (t *tx) recordWaitEnd(l *deadletter.WaitEnd) error {
 	if l.Lost != "" {
 		outcome := deadletter.OutcomeReturned
 		if l.InDoubt {
-			outcome = deadletter.OutcomeInDoubt // the letter may still come back
+			outcome = deadletter.OutcomeInDoubt // the letter may still come back after this outcome
 		}
 		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1 AND n = $2`, serial, r.publishes, string(outcome), l.Lost); err != nil {
 			return err

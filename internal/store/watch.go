@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Watched returns the queues of a broker, as origins, to which letters were requeued whose watch
-// has ended at the time "now".
+// Watched returns queues of a broker to which letters were requeued, if the watch over some of
+// these letters has ended at the time "now". The queues are returned as origins.
 func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT place FROM (SELECT coalesce(target, origin) AS place FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
 		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at LIMIT 10000)`, now.UnixMilli(), s.known.firstName(broker))
@@ -29,9 +29,9 @@ func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]de
 }
 
 // SettleQuiet settles up to n letters that were requeued to a queue and did not come back before
-// their watch ended. It does not settle a letter if the queue is known to be deeper now than when
-// the letter was sent. Letters are unverified if dlo could not see whether the queue is consumed.
-// SettleQuiet returns how many letters it settled.
+// their watch ended. It does not settle a letter if the queue is known to be longer now than when
+// the letter was sent. If dlo could not see whether the queue is consumed, the letters are settled
+// as unverified. SettleQuiet returns the number of settled letters.
 func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error) {
 	end := watchEnd{deadletter.Quiet, deadletter.ResultQuiet, "quiet: it did not come back"}
 	if !facts.Exists || facts.Consumers < 0 || facts.Ready < 0 {
@@ -60,10 +60,10 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 }
 
 // EndWatch ends the watch over up to n letters that were in a queue before u.Since and whose watch
-// window has ended. dlo can no longer see what happens to these letters in the queue. Depending on
-// u, they are either held or settled as unverified. Groups count held letters as letters that need
-// people. EndWatch returns the number of letters. The function channels returns the channels of a
-// rule.
+// is due to end. It is called when dlo can no longer see what happens to these letters in the
+// queue. The parameter u determines whether the letters are held or settled as unverified. Groups
+// count held letters as letters that need people. The function channels returns the channels of a
+// rule. EndWatch returns the number of letters.
 func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen, channels func(rule string) []string) (int, error) {
 	done := 0
 	err := s.tx(ctx, classify, func(t *tx) error {
@@ -102,7 +102,7 @@ func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time
 // watchEnd describes how the watch over a letter ends.
 type watchEnd struct {
 	trigger deadletter.Trigger
-	result  deadletter.Result // result in the operation that sent the letter
+	result  deadletter.Result // result of the letter in the operation that sent it
 	detail  string
 }
 
@@ -132,11 +132,12 @@ func (t *tx) watched(r *record, end watchEnd) error {
 }
 
 // watchChunk is the number of letters whose watch is extended in one transaction. A queue without
-// consumers may hold very many letters. With a larger number, ingest would have to wait too long.
+// consumers may contain very many letters. With a larger number, ingest would have to wait too
+// long.
 const watchChunk = 1000
 
-// WatchOn extends the watch of an origin's requeued letters whose watch has ended. It is called
-// when the queue of these letters is known to have no consumers.
+// WatchOn extends the watch over the letters that were requeued to a queue and whose watch has
+// ended. It is called if the queue is known to have no consumers.
 func (s *Store) WatchOn(ctx context.Context, o deadletter.Origin, now, until time.Time) error {
 	for {
 		var n int64

@@ -12,32 +12,32 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// entry is one delivery in the journal.
+// entry is one delivery in the journal of windows.
 type entry struct {
 	letter        int64
 	fingerprint   deadletter.Fingerprint
 	tag           uint64
-	deliveryCount int64 // -1 = absent
+	deliveryCount int64 // value of x-delivery-count; -1 = absent
 	redelivered   bool
 	verdict       verdict
 }
 
-// verdict says what became of a delivery.
+// verdict says what the store did with a delivery.
 type verdict byte
 
 const (
 	verdictNew     verdict = 'n'
-	verdictReturn  verdict = 'r' // return of an attempt of ours
-	verdictCopy    verdict = 'c' // copy of an attempt that was already closed
-	verdictMerged  verdict = 'm' // merged into its twin after a broker restart
+	verdictReturn  verdict = 'r' // the delivery was an attempt of ours that came back
+	verdictCopy    verdict = 'c' // the delivery was a copy of an attempt that was already closed
+	verdictMerged  verdict = 'm' // the delivery was merged into its twin after a broker restart
 	verdictSuspect verdict = 's'
 )
 
 const entrySize = 8 + 32 + 8 + 8 + 1 + 1
 
-// encodeEntries encodes the deliveries of a window as one blob of the journal. A claim takes a
-// whole window or none of it, so no SQL query ever needs a single delivery. With a row per
-// delivery, the drain would lose a tenth of its speed.
+// encodeEntries encodes the deliveries of a window as one blob of the journal. Either all
+// deliveries of a window are needed or none, so no SQL query reads a single delivery. With one row
+// per delivery, the drain would be a tenth slower.
 func encodeEntries(entries []entry) []byte {
 	b := make([]byte, 0, entrySize*len(entries))
 	for _, e := range entries {
@@ -66,12 +66,13 @@ func decodeEntries(b []byte) []entry {
 	return entries
 }
 
-// maxFruitless is how many sessions in a row may end without a settled window. The next session
-// then starts with a small window again, because the earlier ones may have ended because their
-// first window was too large. Letters that came back out of order may then become separate rows.
+// maxFruitless is the maximum number of sessions in a row that end without a settled window. After
+// that, the next session starts with a small window again, because the earlier sessions may have
+// ended because their first window was too large. In that case, letters that came back out of order
+// may become separate rows.
 const maxFruitless = 20
 
-// BeginSession counts a new session of an inbox and returns the state that earlier sessions stored.
+// BeginSession counts a new session of an inbox. It returns the state that earlier sessions stored.
 func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error) {
 	var session deadletter.InboxSession
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -93,8 +94,7 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 	return session, err
 }
 
-// Reached returns the brokers and vhosts, by name, on which an inbox has existed and could be read
-// at least once.
+// Reached returns the brokers and vhosts, by name, on which dlo could read an inbox at least once.
 func (s *Store) Reached(ctx context.Context) (map[[2]string]bool, error) {
 	rows, err := s.ask(ctx, `SELECT DISTINCT broker, vhost FROM inboxes WHERE marker <> ''`)
 	if err != nil {
@@ -110,8 +110,8 @@ func (s *Store) Reached(ctx context.Context) (map[[2]string]bool, error) {
 	return reached, err
 }
 
-// AtStake records how many letters of an inbox are on their last delivery. The broker deletes these
-// letters if the session ends before Receive stores them.
+// AtStake records how many letters of an inbox are on their last delivery. If the session ends
+// before Receive stores these letters, the broker deletes them.
 func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -123,9 +123,9 @@ func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letter
 	})
 }
 
-// Restarted records that the broker was restarted, because its marker is gone. It also records the
-// new marker, which was created after the restart. If the new marker disappears too, the broker was
-// restarted once more. Until Calm is called, the broker may have undone acks.
+// Restarted records that the broker was restarted, because the marker that dlo left there is gone.
+// It also records the new marker, which was created after the restart. If the new marker disappears
+// too, the broker was restarted once more. Until Calm is called, the broker may have undone acks.
 func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox, marker string) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -137,7 +137,8 @@ func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox, marker stri
 	})
 }
 
-// Calm records a marker that exists now. From then on, no earlier ack is in doubt.
+// Calm records a marker that is on the broker now. From then on, dlo trusts that no earlier ack is
+// undone.
 func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -149,11 +150,11 @@ func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) e
 	})
 }
 
-// Look returns the window of an inbox that was committed but not settled, or nil if there is none.
-// There is at most one, because a window is settled before the next one is fetched. Look also
-// records that the session looks for the window, before the session gets a letter. This matters if
-// the session ends without a decision. Other letters that equal those of the window may then come
-// back, and they are also flagged as redelivered.
+// Look returns the window of an inbox that was committed but not settled. If there is none, it
+// returns nil. There is at most one, because a window is settled before the next one is fetched.
+// Before the session gets a letter, Look also records that the session looks for the window. This
+// matters if the session ends without a decision. After that, letters that are equal to those of
+// the window may come back, and they are also flagged as redelivered.
 func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
 	open := &deadletter.OpenWindow{}
 	var blob []byte
@@ -173,7 +174,8 @@ func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadlet
 	return open, nil
 }
 
-// OpenInboxes returns the queues with an open window, whether they are configured or not.
+// OpenInboxes returns the queues that have an open window. It includes queues that are not
+// configured.
 func (s *Store) OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT i.broker, i.vhost, i.queue FROM windows w JOIN inboxes i ON i.id = w.inbox WHERE w.settled_at IS NULL ORDER BY 1, 2, 3`)
 	if err != nil {
@@ -190,8 +192,8 @@ func (s *Store) OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error)
 	return list, err
 }
 
-// SettleWindow records that the broker has processed the ack of a window. None of its letters can
-// be delivered again.
+// SettleWindow records that the broker has processed the ack of a window. After that, no letter of
+// the window can be delivered again.
 func (s *Store) SettleWindow(ctx context.Context, window int64) error {
 	return s.tx(ctx, urgent, func(t *tx) error { return t.settle(window) })
 }
@@ -201,9 +203,10 @@ func (t *tx) settle(window int64) error {
 	return err
 }
 
-// RejoinWindow takes back an open window if all its letters were delivered again, in any order. It
-// creates no new rows. If the match is doubtful, the new deliveries become suspects instead, unless
-// w.Uncertain requires otherwise. The receipt names the window to settle.
+// RejoinWindow continues an open window if all its letters were delivered again, in any order. It
+// creates no new rows. If it is in doubt whether the deliveries are the same letters, they become
+// new letters that are marked as suspects, unless w.Uncertain requires otherwise. The receipt names
+// the window that must be settled.
 func (s *Store) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -255,7 +258,7 @@ func (s *Store) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w 
 	return receipt, nil
 }
 
-// inOrderOf sorts the entries of a window in the order in which its letters were delivered again.
+// inOrderOf sorts the entries of a window in the order in which the letters were delivered again.
 // It returns false if the deliveries are not the letters of the window.
 func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
 	of := make(map[deadletter.Fingerprint][]entry, len(entries))
@@ -273,12 +276,13 @@ func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
 }
 
 // doubts compares an open window with deliveries that equal it. The deliveries may be new twins of
-// the window's letters. fresh is true if they are certainly new twins, and doubtful is true if they
-// may be new twins.
+// the window's letters, which are other messages with equal contents. The result fresh is true if
+// they are certainly new twins, and doubtful is true if they may be new twins.
 //
-// They may be twins if an earlier session received twins and gave them back, because the twins are
-// flagged from then on. A message id rules this out. They may also be twins if the server flags
-// first deliveries and every letter of the window has twins.
+// There are two cases in which they may be twins. In the first case, an earlier session received
+// twins and gave them back, so that the twins are flagged as redelivered from then on. A message id
+// rules this out. In the second case, the server flags first deliveries, and every letter of the
+// window has twins.
 //
 // On a quorum inbox, x-delivery-count can decide the question. The broker sets it to 1 on a
 // returned letter that had none (3.10.8, 4.0.5). From 4.3 on, the broker adds 1 whenever a delivery
@@ -317,8 +321,9 @@ func (t *tx) doubts(entries []entry, gaveBack bool, w deadletter.Window) (fresh,
 	return false, true, nil
 }
 
-// journal passes each delivery within the horizon to fn, newest window first. It also passes the
-// session of the delivery, and whether the delivery came after the restart was detected.
+// journal calls fn for each delivery within the horizon, newest window first. It also passes the
+// session of the delivery. The parameter aftermath says whether the delivery came after the
+// broker's restart was detected.
 func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool, e entry)) error {
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)
 	if err != nil {
@@ -329,7 +334,7 @@ func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool,
 	if err := t.row(`SELECT restarted_at FROM inboxes WHERE id = $1`, []any{inbox}, &restarted); err != nil {
 		return err
 	}
-	if restarted.Valid { // the horizon starts when the restart was detected, however long letters still come back because of it
+	if restarted.Valid { // the horizon counts from the time at which the restart was detected, because letters may still come back long after the restart
 		since = min(since, restarted.Int64-w.Horizon.Milliseconds())
 	}
 	rows, err := t.query(`SELECT session, committed_at, entries FROM windows WHERE inbox = $1 AND committed_at >= $2 ORDER BY id DESC`, inbox, since)
@@ -354,8 +359,8 @@ func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool,
 	})
 }
 
-// twins returns, by fingerprint, the letters within the horizon that a broker restart may have
-// brought back, oldest first. Each letter can be claimed once after one restart. A second restart
+// twins returns the letters within the horizon that a broker restart may have brought back, by
+// fingerprint, oldest first. Each letter can be claimed once after one restart. A second restart
 // may undo the acks of these claims again, and also the acks after the first restart.
 func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, error) {
 	spent, merged := map[int64]bool{}, map[int64]bool{}
@@ -364,7 +369,7 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 		switch {
 		case e.verdict == verdictMerged && (aftermath || session == w.Session):
 			spent[e.letter] = true
-		case session == w.Session || merged[e.letter]: // merged after an earlier restart: a newer delivery of the letter is listed already
+		case session == w.Session || merged[e.letter]: // the letter was merged after an earlier restart, so a newer delivery of it is already in the list
 		default:
 			if e.verdict == verdictMerged {
 				merged[e.letter] = true
@@ -379,8 +384,8 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	if err != nil {
 		return nil, err
 	}
-	// A row that was created since this restart and that is linked to a twin has claimed that twin,
-	// too. Serials begin with the time, so the serial shows when the row was created.
+	// A row that was created after this restart and that is linked to a twin has also claimed that
+	// twin. The serial of a row shows when the row was created, because it begins with the time.
 	rows, err := t.query(`SELECT twin FROM letters WHERE id >= (SELECT restarted_at << 12 FROM inboxes WHERE id = $1) AND inbox = $1 AND twin IS NOT NULL`, inbox)
 	if err != nil {
 		return nil, err
@@ -401,7 +406,7 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	return found, nil
 }
 
-// keepJournal is how much longer than the horizon settled windows are kept.
+// keepJournal is the additional time for which settled windows are kept after the horizon.
 const keepJournal = time.Hour
 
 func (t *tx) pruneJournal(inbox int64, horizon time.Duration) error {

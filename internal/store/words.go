@@ -14,8 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// The search index holds one row of tokens for each letter. Tokens consist of lower-case letters
-// and digits, so that SQLite's tokenizer and this file always split a text into the same words:
+// The search index has one row of tokens for each letter. Tokens consist of lower-case letters and
+// digits, so that SQLite's tokenizer and this file always split a text into the same words:
 //
 //	w<word>                 a word of the text, folded to lower case
 //	u<hex>                  a word that is not ASCII, as the hex of its UTF-8
@@ -24,12 +24,12 @@ import (
 //	a, o<id>, t<id>, g<id>  every letter; its origin, type and group, to search within them alone
 //	ou<inbox>               the unknown origin of an inbox
 //
-// <field> is 7 digits of base 36 of the hash of its name. In values, a to y and 0 to 9 stand for
-// themselves. Every other byte becomes z and its two hex digits. Therefore a prefix of a value is a
-// prefix of its token.
+// The name of a field is hashed, and <field> is the hash as 7 digits of base 36. In values, a to y
+// and 0 to 9 stand for themselves. Every other byte becomes z and its two hex digits. Therefore a
+// prefix of a value is a prefix of its token.
 const (
-	maxWord  = 64 // significant bytes of a word
-	maxValue = 64 // bytes of a value that a prefix search can use
+	maxWord  = 64 // number of bytes of a word that count in a search
+	maxValue = 64 // number of bytes of a value that count in a search by prefix
 )
 
 const (
@@ -40,13 +40,13 @@ const (
 )
 
 func numberToken(prefix byte, id int64) string {
-	if id < 0 { // an unknown origin
+	if id < 0 { // the id of an unknown origin is negative
 		return string(prefix) + "u" + strconv.FormatInt(-id, 10)
 	}
 	return string(prefix) + strconv.FormatInt(id, 10)
 }
 
-// wordTokens returns the tokens of the words in a text, each once.
+// wordTokens returns the tokens of the words in a text, without duplicates.
 func wordTokens(text string) []string {
 	var tokens []string
 	seen := map[string]bool{}
@@ -72,8 +72,8 @@ func wordToken(word string) string {
 	return "w" + word
 }
 
-// wordPrefix returns an expression for the words with a given prefix. The argument token is the
-// token of the prefix. The expression matches the tokens of all these words.
+// wordPrefix returns a search expression that matches all words with a given prefix. The parameter
+// token is the token of the prefix.
 func wordPrefix(token string) string {
 	if token[0] == 'u' {
 		return token + "*"
@@ -81,7 +81,7 @@ func wordPrefix(token string) string {
 	return "(" + token + "* OR u" + hex.EncodeToString([]byte(token[1:])) + "*)"
 }
 
-// fieldToken returns the token for a field with a value.
+// fieldToken returns the token of a field that has the given value.
 func fieldToken(field, value string) string {
 	if len(value) <= maxValue {
 		return fieldPrefix(field, value) + "zz"
@@ -90,8 +90,8 @@ func fieldToken(field, value string) string {
 	return fieldPrefix(field, value[:maxValue]) + "zy" + hex.EncodeToString(whole[:8])
 }
 
-// fieldPrefix returns the common prefix of the tokens of a field's values that begin with "prefix".
-// The argument prefix has at most maxValue bytes.
+// fieldPrefix returns the beginning of the tokens of a field whose values have the given prefix.
+// The prefix has at most maxValue bytes.
 func fieldPrefix(field, prefix string) string {
 	h := fnv.New32a()
 	h.Write([]byte(field))
@@ -116,7 +116,7 @@ func (s *Store) Unindexed(ctx context.Context) (int, error) {
 }
 
 // NextUnindexed returns up to n letters that are not indexed yet, with their bodies, oldest first.
-// Only one indexer may claim at a time.
+// Only one indexer may call it at a time.
 func (s *Store) NextUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	serials, err := s.serials(ctx, `SELECT u.letter, `+heldSize+` FROM unindexed u JOIN letters l ON l.id = u.letter ORDER BY u.letter LIMIT $1`, n)
 	if err != nil || len(serials) == 0 {
@@ -129,8 +129,8 @@ func (s *Store) NextUnindexed(ctx context.Context, n int) ([]deadletter.Letter, 
 // limited because ingest waits for the transaction.
 const maxIndexed = 256 << 10
 
-// Index records the text and fields by which search finds letters. A letter that has changed since
-// NextUnindexed returned it stays unindexed.
+// Index records the texts and fields by which a search finds letters. A letter that has changed
+// since NextUnindexed returned it stays unindexed.
 func (s *Store) Index(ctx context.Context, list []deadletter.Indexed) error {
 	for len(list) > 0 {
 		n := 1
@@ -145,7 +145,7 @@ func (s *Store) Index(ctx context.Context, list []deadletter.Indexed) error {
 	return nil
 }
 
-// index is like Index, but for the letters of a single transaction.
+// index does the same as Index, for letters that fit into a single transaction.
 func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		for i := range list {
@@ -156,7 +156,7 @@ func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 				return err
 			}
 			if r.state == deadletter.StateReceived || !x.AsOf.IsZero() && r.changedAt != x.AsOf.UnixMilli() {
-				continue // the letter came back in the meantime; it stays listed, or its next verdict lists it
+				continue // the letter has changed in the meantime, so it stays listed or its next verdict lists it
 			}
 			if _, err := t.exec(`DELETE FROM unindexed WHERE letter = $1`, serial); err != nil {
 				return err
@@ -184,9 +184,9 @@ func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 	return nil
 }
 
-const maxFacet = 200 // maximum bytes of a value that facets count
+const maxFacet = 200 // maximum length in bytes of a value that facets count
 
-// bodyFields records the values of a letter's body that facets count.
+// bodyFields records the values of the body fields of a letter, so that facets can count them.
 func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
 	if _, err := t.exec(`DELETE FROM body_fields WHERE letter = $1`, serial); err != nil {
 		return err
@@ -203,11 +203,11 @@ func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
 	return nil
 }
 
-// Reindex lists letters to be indexed again if the indexed data has changed. The argument version
-// describes the indexed data. Its part before the first colon describes the masks. If the masks
-// have changed, a search for words finds nothing until everything is indexed again, because a
-// search must not confirm masked values. Lists show no body contents until the letters are read
-// again. Reindex returns the number of listed letters.
+// Reindex lists letters to be indexed again if the definition of the indexed data has changed. The
+// parameter version describes this definition. Its part before the first colon describes the masks.
+// After a change of the masks, a search for words finds nothing until everything is indexed again,
+// because a search must not confirm masked values. Lists show no body contents until the letters
+// are read again. Reindex returns the number of listed letters.
 func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 	var had string
 	if err := s.askRow(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = 'index version'), '')`, nil, &had); err != nil || had == version {
@@ -216,7 +216,7 @@ func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 	was, _, _ := strings.Cut(had, ":")
 	is, _, _ := strings.Cut(version, ":")
 	masked := had != "" && is != was
-	if masked { // comes first, because the rest takes a while
+	if masked { // the old index is deleted first, because the rest takes a while
 		err := s.tx(ctx, bulk, func(t *tx) error {
 			if _, err := t.exec(`INSERT INTO words (words) VALUES ('delete-all')`); err != nil {
 				return err
@@ -238,7 +238,7 @@ func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 			}
 			if upper == 0 {
 				if masked {
-					if err := t.reread(deadletter.Reread{Why: "other masks"}); err != nil { // so that the summaries are written again
+					if err := t.reread(deadletter.Reread{Why: "other masks"}); err != nil { // reading the letters again makes new summaries
 						return err
 					}
 				}

@@ -12,19 +12,19 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// priority is the priority of a write. Writes run one at a time, and the most urgent waiting write
-// goes next.
+// priority is the urgency of a write. Writes run one at a time, and the most urgent waiting write
+// runs next.
 type priority int
 
 const (
-	urgent     priority = iota // ingest: the broker waits for its ack
-	dispatch                   // claims and marks of the publishing path
-	classify                   // verdicts and the watch
-	bulk                       // operations, in chunks
+	urgent     priority = iota // ingest, because the broker waits for its ack
+	dispatch                   // claims and marks when letters are published
+	classify                   // verdicts and watches
+	bulk                       // operations, which write in chunks
 	priorities int      = iota
 )
 
-// lanes lets one writer in at a time, by priority.
+// lanes lets one writer in at a time. It lets the writer with the most urgent priority in first.
 type lanes struct {
 	mu      sync.Mutex
 	busy    bool
@@ -54,7 +54,7 @@ func (l *lanes) enter(ctx context.Context, p priority) error {
 			return ctx.Err()
 		}
 	}
-	l.next() // the turn came at the same moment, so it is passed on
+	l.next() // the turn came at the same moment as the cancellation, so it is passed on
 	return ctx.Err()
 }
 
@@ -76,19 +76,20 @@ func (l *lanes) next() {
 	l.busy = false
 }
 
-// tx is one write transaction on the single write connection, with its changes to the counters.
+// tx is one write transaction on the writing connection. It also collects the changes to the
+// counters.
 type tx struct {
 	s     *Store
 	ctx   context.Context
-	now   int64 // Unix milliseconds
+	now   int64 // time of the write, in Unix milliseconds
 	moves moves
-	ended map[deadletter.OperationID]bool // operations that may have no open letters left
-	wait  [][2]int64                      // keys and letters of deaths without an annotation
+	ended map[deadletter.OperationID]bool // operations that may have no open letters left; they are checked at the end
+	wait  [][2]int64                      // pairs of a key and a letter, for deaths that no annotation explains
 	step  step
 }
 
-// tx runs fn in a transaction, updates the counters and commits with an fsync. After an error, the
-// whole transaction is undone.
+// tx runs fn in a transaction, updates the counters and commits with an fsync. If there is an
+// error, the whole transaction is undone.
 func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err error) {
 	if err := s.lanes.enter(ctx, p); err != nil {
 		return err
@@ -100,8 +101,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	if err := s.Damaged(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	// A write that has begun is finished even if its caller is cancelled. It would save nothing to
-	// stop it halfway.
+	// Once a write has begun, it is finished even if its caller is cancelled, because nothing would be
+	// saved if it stopped halfway.
 	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.begin(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
 	defer s.end()
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
@@ -125,7 +126,7 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 		_, err = t.exec(`COMMIT`)
 	}
 	if err != nil {
-		t.exec(`ROLLBACK`) // fails if SQLite has already rolled back, as it does on a full disk
+		t.exec(`ROLLBACK`) // the rollback fails if SQLite has already rolled back, for example on a full disk
 		s.names.rollback()
 		s.serial = serial
 		return s.failed(err)
@@ -135,8 +136,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	return nil
 }
 
-// begin returns the time of a write. Everything that the write changes records this time. end marks
-// the write as visible or undone.
+// begin returns the time that a write records for everything it changes. The method end is called
+// when the write is visible or undone.
 func (s *Store) begin() int64 {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -150,9 +151,9 @@ func (s *Store) end() {
 	s.begun = 0
 }
 
-// AsOf returns the time of a selection whose letters are read after this call. The argument now is
-// the current time. A change that a reader cannot see yet always has the returned time or a later
-// one. While a write is running, the returned time is slightly before now.
+// AsOf returns the time of a selection whose letters are read after this call. Any change that a
+// reader cannot see yet has this time or a later one. The parameter now is the current time. While
+// a write is running, AsOf returns the time at which the write began, which is slightly before now.
 func (s *Store) AsOf(now time.Time) time.Time {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -162,12 +163,12 @@ func (s *Store) AsOf(now time.Time) time.Time {
 	return now
 }
 
-// errDead is the error of every write after a failed fsync.
+// errDead is the error that every write returns after a failed fsync.
 var errDead = errors.New("an fsync failed: nothing more is written by this process")
 
-// failed checks whether SQLite was unable to make a commit durable, and reports this as a fatal
-// error. After a failed fsync, the kernel may have dropped the data, so a later fsync proves
-// nothing (docs/reliability.md, crash points).
+// failed checks whether SQLite could not make a commit durable. If so, it reports a fatal error,
+// and nothing more is written. After a failed fsync, the kernel may have dropped the data, so a
+// later fsync proves nothing (docs/reliability.md, crash points).
 func (s *Store) failed(err error) error {
 	s.pressed(err)
 	if c := code(err); c == sqlite3.SQLITE_IOERR_FSYNC || c == sqlite3.SQLITE_IOERR_DIR_FSYNC {
@@ -177,7 +178,8 @@ func (s *Store) failed(err error) error {
 	return err
 }
 
-// exec runs a statement. Each statement is prepared once for the lifetime of the store.
+// exec runs a statement on the writing connection. It prepares each statement once and keeps it as
+// long as the store is open.
 func (t *tx) exec(query string, args ...any) (sql.Result, error) {
 	stmt, err := t.prepared(query)
 	if err != nil {
@@ -215,8 +217,8 @@ func (t *tx) prepared(query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-// ask runs a query on a read connection. Each query is prepared once, except for requests with a
-// scope.
+// ask runs a query on a read connection. It prepares each query only once, unless the request has a
+// scope with limits.
 func (s *Store) ask(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if !deadletter.ScopeOf(ctx).Everywhere() {
 		return s.read.QueryContext(ctx, query, args...)
@@ -228,7 +230,8 @@ func (s *Store) ask(ctx context.Context, query string, args ...any) (*sql.Rows, 
 	return stmt.QueryContext(ctx, args...)
 }
 
-// askRow is like ask, but reads one row into dest. It returns sql.ErrNoRows if there is no row.
+// askRow does the same as ask, but reads a single row into dest. It returns sql.ErrNoRows if there
+// is no row.
 func (s *Store) askRow(ctx context.Context, query string, args []any, dest ...any) error {
 	if !deadletter.ScopeOf(ctx).Everywhere() {
 		return s.read.QueryRowContext(ctx, query, args...).Scan(dest...)
