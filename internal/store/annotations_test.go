@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// judge classifies received letters in the way that the classifier does. It uses an annotation if
-// one exists; a letter without an annotation waits for one.
+// judge classifies received letters as the classifier does. If there is an annotation for a letter,
+// judge uses it. Otherwise the letter waits for an annotation.
 func judge(t testing.TB, s *store.Store) {
 	t.Helper()
 	ctx := context.Background()
@@ -51,7 +51,7 @@ func verdict(t testing.TB, s *store.Store, letters []deadletter.Letter, found ma
 	}
 }
 
-// readReported reads listed letters again, as the reader does.
+// readReported reads the listed letters again, as the reader does.
 func readReported(t testing.TB, s *store.Store) int {
 	t.Helper()
 	letters, err := s.NextUnread(context.Background(), 500)
@@ -84,7 +84,8 @@ func annotate(t testing.TB, s *store.Store, list ...deadletter.Annotation) deadl
 	return sum
 }
 
-// saidOf returns the error of a letter and its consumer's message.
+// saidOf returns the error of a letter and the message that its consumer reported, with | in
+// between.
 func saidOf(t testing.TB, s *store.Store, id deadletter.ID) string {
 	t.Helper()
 	l := letter(t, s, id)
@@ -175,8 +176,8 @@ func TestAnAnnotationMeetsItsLetterWhicheverComesFirst(t *testing.T) {
 	}
 }
 
-// An annotation may be stored after the classifier's lookup but before its verdict. The verdict
-// then joins the annotation to the letter.
+// The annotation is stored after the classifier has looked for annotations, but before it records
+// the verdict. The verdict then joins the annotation to the letter.
 func TestAnAnnotationThatComesMidway(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -193,8 +194,8 @@ func TestAnAnnotationThatComesMidway(t *testing.T) {
 	}
 }
 
-// A reading that began before the annotation arrived does not include it. The reading is not
-// recorded, and the letter is read once more.
+// The letter is already being read when the annotation arrives, so this reading does not include
+// the annotation. The reading is not recorded, and the letter is read once more.
 func TestAnAnnotationWhileTheLetterIsRead(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -237,7 +238,7 @@ func TestTheWindowOfAnAnnotation(t *testing.T) {
 		if got := saidOf(t, s, second); got != c.want {
 			t.Errorf("the annotation %s after: %q, want %q", c.after, got, c.want)
 		}
-		// Expired annotations are deleted; the failure of a letter stays with the letter.
+		// Expired annotations are deleted. A letter keeps the failure that an annotation described.
 		clock.at = clock.at.Add(2 * deadletter.AnnotationWindow)
 		if _, err := s.PruneAnnotations(context.Background()); err != nil {
 			t.Fatal(err)
@@ -326,8 +327,8 @@ func TestSeveralLettersOfOneMessage(t *testing.T) {
 	}
 }
 
-// A report that is repeated is stored as one annotation. The annotation applies to one death, and
-// never to a second one.
+// A repeated report is stored as one annotation. The annotation explains one death and never a
+// second one.
 func TestTheSameSaidAgain(t *testing.T) {
 	t.Parallel()
 	s, clock := open(t)
@@ -354,8 +355,8 @@ func TestTheSameSaidAgain(t *testing.T) {
 	}
 }
 
-// An annotation applies to one death. When the letter comes back, the annotation is not used again.
-// The annotation of the next death is used, even if its text is identical.
+// An annotation explains one death. If the letter comes back, the annotation is not used again. The
+// annotation of the next death is used, even if its text is the same.
 func TestAnAnnotationIsOfOneDeath(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -402,7 +403,7 @@ func TestAnAnnotationIsOfOneDeath(t *testing.T) {
 	comeBack()
 	has("second", "|") // no report yet
 	annotate(t, s, with(said, "first", ""))
-	has("second", "first|first") // with identical text
+	has("second", "first|first") // the text of the report is the same
 
 	send()
 	annotate(t, s, with(said, "third", "")) // reported while the consumer has the letter
@@ -413,7 +414,7 @@ func TestAnAnnotationIsOfOneDeath(t *testing.T) {
 	send()
 	comeBack()
 	late := with(said, "fourth", string(sent.Attempt.Token))
-	send() // sent once more before any report on the fourth death: the token identifies the death
+	send() // the letter is sent once more before anything is reported about the fourth death, and the token identifies the death
 	annotate(t, s, late)
 	has("fourth", "fourth|fourth")
 	comeBack()
@@ -431,8 +432,8 @@ func with(a deadletter.Annotation, message, token string) deadletter.Annotation 
 	return a
 }
 
-// A consumer's report is erased with its letter. A report that applies to several letters is erased
-// with the last of them.
+// A consumer's report is erased together with its letter. If a report explains several letters, it
+// is erased together with the last of them.
 func TestPurgeErasesWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -455,8 +456,8 @@ func TestPurgeErasesWhatWasSaid(t *testing.T) {
 	}
 }
 
-// A report that names no queue annotates many letters of one message. The letters are joined in
-// transactions that do not delay ingest for long, and no letter is left out.
+// A report that names no queue explains many letters with the same message. The letters are joined
+// in transactions that do not delay ingest for long. No letter is left out.
 func TestAnAnnotationOfManyLetters(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -481,8 +482,8 @@ func TestAnAnnotationOfManyLetters(t *testing.T) {
 	}
 }
 
-// Two configuration entries may refer to one broker and vhost. An annotation received through one
-// applies to letters received through the other.
+// Two entries of the configuration may lead to the same broker and vhost. An annotation that was
+// received through one entry explains letters that were received through the other.
 func TestAnnotationsOfOnePlaceWithTwoNames(t *testing.T) {
 	t.Parallel()
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
@@ -518,8 +519,9 @@ func BenchmarkAnnotate(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(list)), "us/annotation")
 }
 
-// A flood of one message with a different text each time costs no more per letter than a flood of
-// different messages. Without the index of usable annotations, the cost would be quadratic.
+// In a flood of one message, each report has a different text. Such a flood costs no more per
+// letter than a flood of different messages. Without the index of usable annotations, the cost
+// would be quadratic.
 func BenchmarkAnnotateOneMessage(b *testing.B) {
 	s, err := store.Open(context.Background(), b.TempDir()+"/dlo.db", store.Options{})
 	if err != nil {

@@ -77,16 +77,16 @@ func TestTheAuditIsWhatPeopleDid(t *testing.T) {
 	now := c.now().Format("2006-01-02T15:04:05")
 	for text, want := range map[string]string{
 		"": "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1",
-		// One field.
+		// Queries with one field.
 		"who:ann": "ann cancelled O-2, ann discard O-1", `who:"Ann Lee"`: "Ann Lee assigned O-0", "who:a*": "Ann Lee assigned O-0, ann cancelled O-2, ann discard O-1", "who:dlo": "dlo done O-1",
 		"action:redirect": "bob redirect O-0", "action:assigned,done": "Ann Lee assigned O-0, dlo done O-1",
 		"via:cli": "ann cancelled O-2, ann discard O-1", "via:dlo": "dlo done O-1", "via:API": "bob redirect O-0", "via:not-recorded": "",
 		"target:O-2": "ann cancelled O-2, bob restore O-2", "target:g-1": "Ann Lee assigned O-0", "target:operation": "ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1", "target:sm*": "bob redirect O-0",
 		"since:" + now: "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2", "until:" + now: "dlo done O-1, ann discard O-1", "since:30m who:ann": "ann cancelled O-2",
-		"until:" + now[:10]: "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1", // including that day
+		"until:" + now[:10]: "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1", // that day is included
 		// Free text matches the act, its actor, its targets and the query of an operation.
 		"noise": "ann discard O-1", "NOISE": "ann discard O-1", "state": "dlo done O-1, ann discard O-1", "sms2": "bob redirect O-0", "G-1": "Ann Lee assigned O-0", "cancel": "ann cancelled O-2",
-		// All terms combined.
+		// Queries with several terms.
 		"-via:dlo -who:ann,bob": "Ann Lee assigned O-0", "-state": "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2", "who:bob via:page since:1m action:restore": "bob restore O-2", `who:"' OR 1=1 --"`: "",
 	} {
 		if got := words(audited(t, s, text, c.now())); got != want {
@@ -106,7 +106,7 @@ func TestTheAuditIsWhatPeopleDid(t *testing.T) {
 	}
 }
 
-// The audit shows the requested number and the completed number side by side. Here they differ,
+// The audit shows both the requested number of letters and the completed number. Here they differ,
 // because another operation had some of the letters.
 func TestTheAuditSaysWhatWasAskedAndWhatWasDone(t *testing.T) {
 	t.Parallel()
@@ -153,7 +153,7 @@ func TestTheAuditSaysWhatWasAskedAndWhatWasDone(t *testing.T) {
 	}
 }
 
-// One decision on several groups is one act. It appears in the history of each group that it
+// A decision about several groups is one act. The act is in the history of each group that it
 // changed.
 func TestADecisionIsOneAct(t *testing.T) {
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestADecisionIsOneAct(t *testing.T) {
 	s.die("email", 2, 1)
 	const into, other = deadletter.GroupID(1), deadletter.GroupID(2)
 	page := deadletter.Through(t.Context(), deadletter.WayPage)
-	d, err := s.Decide(page, deadletter.Decision{Groups: []deadletter.GroupID{other, into}, Into: into, By: "ann"}) // a group is not merged into itself
+	d, err := s.Decide(page, deadletter.Decision{Groups: []deadletter.GroupID{other, into}, Into: into, By: "ann"}) // the decision skips the group into which the others are merged
 	if err != nil || len(d.Skipped) != 1 {
 		t.Fatalf("%+v, %v", d, err)
 	}
@@ -185,8 +185,8 @@ func TestADecisionIsOneAct(t *testing.T) {
 	}
 }
 
-// Entries written by an older version show only what was recorded. Nothing is guessed, and no entry
-// is changed.
+// For entries of an older version, the audit shows only what was recorded. Nothing is guessed, and
+// no entry is changed.
 func TestTheAuditOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	path := storetest.FileOf(t, 17)

@@ -2,8 +2,8 @@ package store_test
 
 import "syscall"
 
-// bind mounts a file over another.
+// bind mounts one file over another file.
 func bind(from, over string) error { return syscall.Mount(from, over, "", syscall.MS_BIND, "") }
 
-// unbind removes the mount.
+// unbind removes the mount that bind made.
 func unbind(over string) error { return syscall.Unmount(over, 0) }

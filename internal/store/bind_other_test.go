@@ -4,7 +4,7 @@ package store_test
 
 import "errors"
 
-// bind is not supported on this system.
+// bind returns ErrUnsupported, because this system has no bind mounts.
 func bind(string, string) error { return errors.ErrUnsupported }
 
 func unbind(string) error { return errors.ErrUnsupported }

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Selected body fields have facets, also within a query, until their letters are purged or the
-// masks change.
+// Selected body fields have facets, with and without a query. A value disappears from its facet
+// when the letter is purged or the masks change.
 func TestFacetsOfBodies(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -51,7 +51,7 @@ func TestFacetsOfBodies(t *testing.T) {
 	for text, want := range map[string][]deadletter.FacetValue{
 		"":                               {{Value: "gold", Count: 3}, {Value: "silver", Count: 1}},
 		"queue:sms":                      {{Value: "gold", Count: 2}, {Value: "silver", Count: 1}},
-		"queue:sms body.tier:silver":     {{Value: "gold", Count: 2}, {Value: "silver", Count: 1}}, // a facet ignores its own terms
+		"queue:sms body.tier:silver":     {{Value: "gold", Count: 2}, {Value: "silver", Count: 1}}, // the facet of a field ignores the terms on that field
 		"queue:email read:json":          {{Value: "gold", Count: 1}},
 		"queue:email read:unknown":       nil,
 		"queue:nothing -body.tier:empty": nil,

@@ -9,8 +9,8 @@ import (
 )
 
 // TestPropertiesThatCannotBeReadStopNoOtherLetter checks that a letter with unreadable properties
-// is classified, shown and claimed with the others. The letter is then reported as unpublishable,
-// with the reason.
+// is classified, shown and claimed together with other letters. After that, the letter is reported
+// as unpublishable, with the reason.
 func TestPropertiesThatCannotBeReadStopNoOtherLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -44,7 +44,8 @@ func TestPropertiesThatCannotBeReadStopNoOtherLetter(t *testing.T) {
 }
 
 // TestALetterWithoutContentsIsNotSentEmpty checks that a letter whose contents are missing is
-// claimed with the others and then reported as unpublishable, with the reason.
+// claimed together with other letters. After that, the letter is reported as unpublishable, with
+// the reason.
 func TestALetterWithoutContentsIsNotSentEmpty(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -50,7 +50,7 @@ func (p *process) claim(t *testing.T, n int) []deadletter.Letter {
 	return letters
 }
 
-// dead gives letters the verdict dead.
+// dead records the verdict "dead" for letters.
 func (p *process) dead(t *testing.T, letters ...deadletter.Letter) {
 	t.Helper()
 	var verdicts []deadletter.Classified
@@ -62,7 +62,7 @@ func (p *process) dead(t *testing.T, letters ...deadletter.Letter) {
 	}
 }
 
-// reading registers a letter as being read; "" = none.
+// reading records that a letter is being read; "" = no letter.
 func (p *process) reading(t *testing.T, id deadletter.ID) {
 	t.Helper()
 	if err := p.Reading(id); err != nil {
@@ -70,9 +70,9 @@ func (p *process) reading(t *testing.T, id deadletter.ID) {
 	}
 }
 
-// A letter that kills the classifier is charged with a crash. It is tried once more, alone and
-// after all other letters. If it kills the classifier again, it counts as undecodable. Its
-// neighbours are not charged.
+// When a letter kills the classifier, a crash is added to the letter. The letter is tried once
+// more, alone and after all other letters. If it kills the classifier again, it counts as
+// undecodable. No crash is added to other letters.
 func TestALetterThatKillsTheClassifier(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -111,9 +111,9 @@ func TestALetterThatKillsTheClassifier(t *testing.T) {
 	}
 }
 
-// TestAKillBetweenTwoReadingsChargesNobody checks that no letter of a batch is charged when dlo
-// dies between two readings. A letter that was only claimed is not charged, nor is one that was
-// already read.
+// TestAKillBetweenTwoReadingsChargesNobody checks that no crash is added to a letter if dlo dies
+// between two readings. This is true for a letter that was fetched but not yet read, and for a
+// letter that was already read.
 func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -133,7 +133,7 @@ func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 1 {
 		t.Errorf("%d crashes", l.Crashes)
 	}
-	p.restart(t) // one kill is one charge
+	p.restart(t) // one kill adds one crash
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 1 {
 		t.Errorf("%d crashes", l.Crashes)
 	}
@@ -143,14 +143,14 @@ func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 0 {
 		t.Errorf("an innocent letter keeps %d crashes", l.Crashes)
 	}
-	p.restart(t) // the recorded letter has its verdict
+	p.restart(t) // the letter whose verdict was recorded
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 0 {
 		t.Errorf("it was read, and has %d crashes", l.Crashes)
 	}
 }
 
-// Received letters are claimed oldest first. A letter with crashes is claimed alone, once there are
-// no other letters.
+// Received letters are returned oldest first. A letter with crashes is returned alone, when no
+// other letters are left.
 func TestALetterWithCrashesComesLast(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -186,7 +186,7 @@ func TestAVerdictOnALetterThatMovedOnIsIgnored(t *testing.T) {
 	}
 }
 
-// The total size of the bodies in a batch is limited. A body above the limit is read alone.
+// The total size of the bodies in a batch is limited. A body that exceeds the limit is read alone.
 func TestABatchIsBoundedByItsBodies(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -209,7 +209,7 @@ func TestABatchIsBoundedByItsBodies(t *testing.T) {
 	}
 }
 
-// A group is found by its key, and each channel is notified of it once.
+// A group is found by its key, and a notice about it is sent once to each channel.
 func TestGroupsAndNotices(t *testing.T) {
 	t.Parallel()
 	p := start(t)

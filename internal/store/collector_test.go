@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// gauges returns the collector's values, keyed by "name value value" with the label values in their
-// order. It omits zeros.
+// gauges returns the collector's values. The key of a value is the name of the gauge and its label
+// values in order, separated by spaces. Zeros are omitted.
 func gauges(t *testing.T, s *store.Store) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -66,7 +66,8 @@ func TestGaugesOfLettersAndGroups(t *testing.T) {
 	}
 }
 
-// Letters that wait for their due time, or that a pause keeps back, are not late.
+// A letter that waits for its due time is not late. A letter that a pause holds back is not late
+// either.
 func TestTheLagOfTheSchedule(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestNothingOfOneRowIsReadIntoTheNext checks that no value of one row remains in the next row. All
-// rows are read into the same struct.
+// TestNothingOfOneRowIsReadIntoTheNext reads all rows into the same struct, and checks that no
+// value of a row remains when the next row is read.
 func TestNothingOfOneRowIsReadIntoTheNext(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("sqlite", ":memory:")
@@ -52,8 +52,8 @@ func TestNothingOfOneRowIsReadIntoTheNext(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoTimeIsAnError checks that a value that is not a number of milliseconds becomes
-// neither a time nor a duration.
+// TestWhatIsNoTimeIsAnError checks that a database value that is not a number of milliseconds is
+// not read as a time or a duration.
 func TestWhatIsNoTimeIsAnError(t *testing.T) {
 	t.Parallel()
 	var at time.Time

@@ -18,7 +18,7 @@ func TestChangesOfTheConfiguration(t *testing.T) {
 		change func(map[string]string)
 		want   string // "" = no act
 	}{
-		{func(map[string]string) {}, ""}, // the first
+		{func(map[string]string) {}, ""}, // the first configuration
 		{func(map[string]string) {}, ""},
 		{func(m map[string]string) { m["requests"] = "5" }, "requests: 5, before 200"},
 		{func(m map[string]string) { m["auth.proxy.secret"] = "#dcba" }, "auth.proxy.secret changed"},
@@ -49,8 +49,9 @@ func TestChangesOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// TestAReloadOfTheConfiguration checks that a key whose value is not in use yet is recorded only
-// once it is in use, and that sessions end only if the grants change.
+// TestAReloadOfTheConfiguration checks a changed key whose value is not in use yet. The change is
+// recorded only when the value is in use. The test also checks that sessions end only if the grants
+// change.
 func TestAReloadOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -65,7 +66,7 @@ func TestAReloadOfTheConfiguration(t *testing.T) {
 	for i, step := range []struct {
 		outline  map[string]string
 		inUse    func(string) bool
-		want     string // the newest act
+		want     string // newest act
 		sessions int
 	}{
 		{map[string]string{"requests": "1", "grants[0].role": "viewer", "digest.at": "8"}, nil, "", 1},

@@ -17,8 +17,9 @@ import (
 
 const pageSize = 4096 // bytes per page
 
-// classified creates a store with classified letters. It returns the store's file, the bodies of
-// the letters, and the root pages of the tables and indexes that contain every letter.
+// classified creates a store with classified letters. It returns the contents of the store's file,
+// the bodies of the letters, and the root pages of all tables and indexes that contain every
+// letter.
 func classified(t *testing.T) (content []byte, bodies map[deadletter.ID][]byte, roots []int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.db")
@@ -53,8 +54,8 @@ func classified(t *testing.T) (content []byte, bodies map[deadletter.ID][]byte, 
 }
 
 // TestAFlippedBitIsNeverWrittenOn flips a bit in the structure of a table or an index. The store
-// must either fail to open or keep serving. Once the store has found damage, it writes nothing
-// more. A letter whose write succeeded can be read unchanged or not at all.
+// must either fail to open or continue to work. When the store has found damage, it writes nothing
+// more. A letter whose write succeeded is read unchanged or not at all.
 func TestAFlippedBitIsNeverWrittenOn(t *testing.T) {
 	t.Parallel()
 	good, bodies, roots := classified(t)
@@ -62,7 +63,7 @@ func TestAFlippedBitIsNeverWrittenOn(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		broken := bytes.Clone(good)
-		at := (roots[random.IntN(len(roots))]-1)*pageSize + random.IntN(16) // the page header and its first cell pointers
+		at := (roots[random.IntN(len(roots))]-1)*pageSize + random.IntN(16) // the header of the page and its first cell pointers
 		broken[at] ^= 1 << random.IntN(8)
 		path := filepath.Join(t.TempDir(), "dlo.db")
 		if err := os.WriteFile(path, broken, 0o600); err != nil {
@@ -108,7 +109,7 @@ func use(t *testing.T, s *store.Store, name string, bodies map[deadletter.ID][]b
 			wrong++
 		}
 	}
-	if wrong > 0 && s.Damaged() == nil { // SQLite has no checksums, as docs/reliability.md explains
+	if wrong > 0 && s.Damaged() == nil { // without checksums, SQLite cannot detect this (docs/reliability.md)
 		t.Logf("%s: %d letters are read as something else, unseen", name, wrong)
 	}
 	stored := map[deadletter.ID][]byte{}
@@ -133,7 +134,7 @@ func use(t *testing.T, s *store.Store, name string, bodies map[deadletter.ID][]b
 	return stored
 }
 
-// writesNothing checks that every write is rejected and that no byte of the store changes, not even
+// writesNothing checks that every write is rejected and that no byte of the store changes, even
 // when the store is closed.
 func writesNothing(t *testing.T, s *store.Store, path string, seed uint64) {
 	t.Helper()

@@ -36,7 +36,7 @@ func TestUndo(t *testing.T) {
 			t.Fatal(undone, err)
 		}
 		after := g.one(1)
-		after.ChangedAt = before.ChangedAt // an undo is a change too
+		after.ChangedAt = before.ChangedAt // an undo is also a change
 		if diff := cmp.Diff(before.GroupRow, after.GroupRow); diff != "" || after.Head != 0 {
 			t.Errorf("%s: %s", done.Kind, diff)
 		}
@@ -95,8 +95,8 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// An undo corrects the notices to people. If no notice has reported yet that a group is over, none
-// is sent. If one has, people are notified of the group again.
+// An undo corrects the notices to people. If people were not yet notified that a group is over,
+// they never are. If they were, they are notified about the group again.
 func TestUndoAndWhatPeopleWereTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -137,7 +137,7 @@ func TestUndoAndWhatPeopleWereTold(t *testing.T) {
 	}
 }
 
-// An undo never merges a group into a group that is itself merged into another.
+// An undo never merges a group into a group that is itself merged into another group.
 func TestUndoOfASplitMakesNoChains(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -155,8 +155,8 @@ func TestUndoOfASplitMakesNoChains(t *testing.T) {
 	}
 }
 
-// TestANoteHasItsAuthor checks who is said to have written a note, also after an undo and after the
-// decision of another person.
+// TestANoteHasItsAuthor checks the author that is shown for a note. The test also checks this after
+// an undo and after a decision of another person.
 func TestANoteHasItsAuthor(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -179,7 +179,7 @@ func TestANoteHasItsAuthor(t *testing.T) {
 	says(": ")
 	write("ben", "first")
 	says("ben: first")
-	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Owner: &owner}) // by ana
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Owner: &owner}) // ana decides
 	says("ben: first")
 	second := write("cleo", "second")
 	says("cleo: second")
@@ -189,8 +189,8 @@ func TestANoteHasItsAuthor(t *testing.T) {
 	says("ben: first")
 }
 
-// TestOlderNotesHaveTheirAuthors upgrades a store that did not keep the authors of notes. The
-// decisions say who wrote the notes, and can still be undone.
+// TestOlderNotesHaveTheirAuthors upgrades a store of a version that did not record the authors of
+// notes. The recorded decisions show who wrote the notes. They can still be undone.
 func TestOlderNotesHaveTheirAuthors(t *testing.T) {
 	t.Parallel()
 	path := storetest.FileOf(t, 26)

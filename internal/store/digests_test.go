@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The digest of a night lists letters that died and need people. It also counts the letters that
+// The digest of a night lists the letters that died and need people, and counts the letters that
 // recovered. It is sent once a day.
 func TestDigestOfANight(t *testing.T) {
 	t.Parallel()
@@ -49,8 +49,8 @@ func TestDigestOfANight(t *testing.T) {
 	}
 }
 
-// A letter whose retries ended after the morning digest is in the next digest. Digests count a
-// letter at the time when it came to need people.
+// A letter whose retries ended after the morning digest is in the next digest, because a digest
+// counts a letter when it begins to need people.
 func TestADigestCountsDeaths(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -64,7 +64,7 @@ func TestADigestCountsDeaths(t *testing.T) {
 	if err := g.Mark(t.Context(), []deadletter.Mark{{Letter: ids[0], Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target"}}, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
-	for day, want := range map[int]int{18: 0, 19: 1, 20: 0} { // each digest covers the time from 08:30 of that day
+	for day, want := range map[int]int{18: 0, 19: 1, 20: 0} { // each digest covers a day from 08:30 on
 		from := time.Date(2026, 11, day, 8, 30, 0, 0, time.UTC)
 		if d, err := g.Digest(t.Context(), from, from.Add(24*time.Hour), 10); err != nil || d.Letters != want || d.Groups != want {
 			t.Errorf("from the %d: %+v %v", day, d, err)
@@ -72,8 +72,8 @@ func TestADigestCountsDeaths(t *testing.T) {
 	}
 }
 
-// While a group is merged, its deaths belong to its head. Once the group is split off, they belong
-// to it again. When letters move to another group, their times of death move with them.
+// While a group is merged, its deaths belong to the head. When it is split off, its deaths belong
+// to it again. If letters move to another group, their times of death move with them.
 func TestADigestAfterASplitAndARegroup(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

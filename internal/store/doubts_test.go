@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// TestDoubtfulTwinsAreSettledAtOnce checks letters that a broker restart may have brought back. A
-// search for their doubt finds them until people have decided. One operation decides about all of
-// them.
+// TestDoubtfulTwinsAreSettledAtOnce checks letters that a broker restart may have delivered again.
+// A search for their doubt finds them until people have decided. A single operation decides about
+// all of them.
 func TestDoubtfulTwinsAreSettledAtOnce(t *testing.T) {
 	t.Parallel()
 	s, clock := open(t)
@@ -59,8 +59,8 @@ func TestDoubtfulTwinsAreSettledAtOnce(t *testing.T) {
 	}
 }
 
-// TestACutOffWindowIsSettledInOneStep checks that one operation on doubt:cut-off settles a whole
-// window whose letters may be copies. It does not touch the letters that may have been copied.
+// TestACutOffWindowIsSettledInOneStep checks an operation on doubt:cut-off. It settles a whole
+// window whose letters may be copies. It does not touch the letters of which they may be copies.
 func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
 	t.Parallel()
 	for verb, state := range map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbRelease: deadletter.StateReceived} {
@@ -69,7 +69,7 @@ func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
 			s, _ := open(t)
 			ctx := t.Context()
 			w := copies(t, 1, 1, false, "x", "x", "x")
-			w.GivesBack = true // nothing can then show whether the window came back
+			w.GivesBack = true // after that, nothing shows whether the window came back
 			if _, err := s.Receive(ctx, w); err != nil {
 				t.Fatal(err)
 			}
@@ -113,8 +113,8 @@ func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
 	}
 }
 
-// TestDoubtsOfTheVersionBefore checks that a search for a doubt also finds the letters that an
-// older version held as doubtful twins.
+// TestDoubtsOfTheVersionBefore checks that a search for a doubt also finds letters that an older
+// version held because they may be twins.
 func TestDoubtsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	path := storetest.FileOf(t, 10)

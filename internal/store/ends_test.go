@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A watched letter is purged. The operation that sent the letter can still end. If the letter comes
-// back, it becomes a new letter.
+// A watched letter is purged. The operation that sent the letter still ends. If the letter comes
+// back after that, it becomes a new letter.
 func TestAWatchedLetterIsPurged(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -32,9 +32,9 @@ func TestAWatchedLetterIsPurged(t *testing.T) {
 	}
 }
 
-// An older attempt in doubt comes back while the copy of a newer attempt is in its queue. The newer
-// copy is still live, so the letter is not sent again. The operation that sent the older attempt
-// gets its verdict.
+// The copy of an older attempt in doubt comes back while the copy of a newer attempt is in its
+// queue. The newer copy is still in the queue, so the letter is not sent again. The result of the
+// older attempt is recorded in its operation.
 func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -62,11 +62,11 @@ func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 	}
 }
 
-// A held letter is released, its operation is cancelled, and its queue rejects it. The letter is
-// then held again for its original reason.
+// A held letter is released. Then its operation is cancelled, and its queue rejects the letter. The
+// letter is then held again, for its original reason.
 func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 	t.Parallel()
-	for _, late := range []bool{false, true} { // true: the queue rejects the letter after the operation was cancelled
+	for _, late := range []bool{false, true} { // true if the queue rejects the letter after the operation was cancelled
 		s, c := open(t)
 		ctx := context.Background()
 		guarded := receive(t, s, window(t, 1, "sms", 1)).New[0]
@@ -97,8 +97,8 @@ func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 	}
 }
 
-// A letter without an origin was sent to another queue, and was then held because that queue no
-// longer exists. When the letter is released, it is decided again, because it could not be sent
+// A letter without an origin was sent to another queue. It was then held because that queue no
+// longer exists. When the letter is released, dlo decides again, because the letter cannot be sent
 // automatically.
 func TestALetterWithoutOriginIsReleased(t *testing.T) {
 	t.Parallel()
@@ -122,8 +122,8 @@ func TestALetterWithoutOriginIsReleased(t *testing.T) {
 	}
 }
 
-// A purge applies to the letters as they were selected. It spares a letter that came back while the
-// purge could still be undone.
+// A purge applies only to letters that are still as they were when they were selected. It skips a
+// letter that came back while the purge could still be undone.
 func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -158,8 +158,8 @@ func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	}
 }
 
-// A letter comes back and is decided again while the indexer reads it. The indexer reads it once
-// more, so that search finds its current state.
+// While the indexer reads a letter, the letter comes back and is decided again. The indexer reads
+// it once more, so that a search finds its current state.
 func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -192,8 +192,8 @@ func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	}
 }
 
-// A letter held in doubt was sent at most once. A letter that was sent again may have arrived
-// twice.
+// A letter that is held in doubt was sent at most once. A letter that was sent again may have
+// arrived twice.
 func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/dlo.db"
@@ -233,7 +233,7 @@ func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	s = reopen(s)
 	again(s) // the letter is sent again
 	s = reopen(s)
-	mark(t, s, c, deadletter.OutcomeInDoubt, again(s)...) // the setting in_doubt is now hold
+	mark(t, s, c, deadletter.OutcomeInDoubt, again(s)...) // the setting in_doubt has the value hold from here on
 	if got := operation(t, s, op); got.Twice != 1 || attempts(t, s, due[0].Letter.ID)[1].Sends != 2 {
 		t.Errorf("%d letters may have been sent twice; sent %d times", got.Twice, attempts(t, s, due[0].Letter.ID)[1].Sends)
 	}
@@ -242,8 +242,8 @@ func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	}
 }
 
-// A selection made while a write is running does not include the changes of that write, because a
-// reader cannot see them yet.
+// A selection that is made while a write is running does not include the changes of that write,
+// because a reader cannot see them yet.
 func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -254,7 +254,7 @@ func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 	q := parse(t, "queue:sms -state:scheduled")
 	var until time.Time
 	due, err := s.ClaimDue(ctx, "main", c.now(), 1, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) {
-		c.at = c.at.Add(time.Second) // a person reads while the write is running
+		c.at = c.at.Add(time.Second) // a person reads the letters while the write is running
 		until = s.AsOf(c.now())
 		if n, _, err := s.Count(ctx, q, 0); n != 0 || err != nil {
 			t.Error(n, err)
@@ -342,8 +342,8 @@ func TestManyLettersAreWatchedOn(t *testing.T) {
 	}
 }
 
-// When the masks change, search must no longer confirm text that is masked now. This applies
-// immediately, before everything is indexed again.
+// When the masks change, a search must no longer confirm text that is masked now. This is true
+// immediately, before the letters are indexed again.
 func TestSearchForgetsWhatIsMaskedNow(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// copies returns a window of deliveries with the given bodies. Either all of them are flagged as
-// redelivered or none is. A body that begins with "m" is also the delivery's message id.
+// copies returns a window of deliveries with the given bodies. Either all deliveries are flagged as
+// redelivered, or none. If a body begins with "m", it is also the message id of its delivery.
 func copies(t testing.TB, session, number int64, redelivered bool, bodies ...string) deadletter.Window {
 	t.Helper()
 	w := window(t, number, "sms", len(bodies))
@@ -28,7 +28,7 @@ func copies(t testing.TB, session, number int64, redelivered bool, bodies ...str
 	return w
 }
 
-// shape is a receipt without its ids.
+// shape contains the numbers of a receipt, without its ids.
 type shape struct{ New, CameBack, Copies, Merged, Suspects int }
 
 func shapeOf(r deadletter.Receipt) shape {
@@ -42,17 +42,17 @@ func restarted(t testing.TB, s *store.Store) {
 	}
 }
 
-// After a restart of the broker, letters of earlier sessions may come back one by one, all flagged
-// as redelivered. The flag alone never prevents the creation of a row.
+// After a broker restart, letters of earlier sessions may come back one by one, all flagged as
+// redelivered. A delivery that has only the flag always gets a row.
 func TestLettersAfterABrokerRestart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		before []string // session 1, settled
-		after  []string // session 2
+		before []string // bodies that session 1 receives and settles
+		after  []string // bodies that session 2 receives
 		change func(w *deadletter.Window)
 		want   shape
-		twin   int // number (from 1) of the earlier letter that has the first new row as a twin; 0 = none
+		twin   int // position, counted from 1, of the earlier letter that is the twin of the first new row; 0 = none
 	}{
 		{name: "equal with a message id: merged", before: []string{"m1"}, after: []string{"m1"}, want: shape{Merged: 1}},
 		{name: "equal without: a suspect, linked", before: []string{"x"}, after: []string{"x"}, want: shape{New: 1, Suspects: 1}, twin: 1},
@@ -117,7 +117,7 @@ func TestLettersAfterABrokerRestart(t *testing.T) {
 	}
 }
 
-// After a restart, a row claimed by one window cannot be claimed by the next window.
+// If one window has claimed a row after a restart, the next window cannot claim the row too.
 func TestARowIsClaimedOnceAcrossWindows(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"m1", "x"} {
@@ -141,7 +141,7 @@ func TestARowIsClaimedOnceAcrossWindows(t *testing.T) {
 }
 
 // A second restart may also undo the acks that followed the first restart. The letter comes back
-// once more and still matches its row.
+// once more and is still recognised.
 func TestASecondRestartBringsBackTheSameLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -218,7 +218,7 @@ func TestSessionsOfAnInbox(t *testing.T) {
 	}
 	var got []deadletter.InboxSession
 	got = append(got, begin())
-	reached(map[[2]string]bool{}) // the session has only tried to connect
+	reached(map[[2]string]bool{}) // the session has only tried to connect to the broker
 	if err := s.Calm(ctx, "main", "/", "dlo.letters", "dlo.epoch.1"); err != nil {
 		t.Fatal(err)
 	}
@@ -236,20 +236,20 @@ func TestSessionsOfAnInbox(t *testing.T) {
 	}
 }
 
-// A session that finds an open window takes back either the whole window or none of it.
+// A session that finds an open window either takes back the whole window or nothing.
 func TestClaimOfAnOpenWindow(t *testing.T) {
 	t.Parallel()
-	count := func(n ...int64) []int64 { return n } // x-delivery-count of each delivery; -1 = absent
+	count := func(n ...int64) []int64 { return n } // value of x-delivery-count for each delivery; -1 = absent
 	for _, c := range []struct {
 		name         string
 		bodies       []string
-		earlier      []string // bodies of a window that was settled before
+		earlier      []string // bodies of an earlier window that is settled
 		first, again []int64
-		looks        int  // earlier sessions that ended without a decision
-		givesBack    bool // letters behind the window are given back with its session
+		looks        int  // number of earlier sessions that ended without a decision
+		givesBack    bool // the session also gives back letters that were behind the window
 		change       func(w *deadletter.Window)
 		want         shape
-		held         bool // new rows are suspected copies of twins
+		held         bool // the new rows are suspects, because they may be copies
 	}{
 		{name: "taken back", bodies: []string{"x", "y"}, want: shape{Merged: 2}},
 		{name: "byte-identical letters too", bodies: []string{"x", "x", "x"}, want: shape{Merged: 3}},
@@ -356,7 +356,8 @@ func tells(w *deadletter.Window) { w.RedeliveredLeaks, w.EveryReturnCounted = tr
 
 func firsts(w *deadletter.Window) { w.RedeliveredLeaks, w.FirstReturnCounted = true, true }
 
-// counts assigns the delivery counts n to the deliveries of a window.
+// counts sets x-delivery-count of each delivery in a window to the number at the same position in
+// n.
 func counts(t testing.TB, w *deadletter.Window, n []int64) {
 	t.Helper()
 	for i := range n {
@@ -367,8 +368,8 @@ func counts(t testing.TB, w *deadletter.Window, n []int64) {
 	print(t, w)
 }
 
-// A claim of a window can also be cut off. The window then stays open, and the next session claims
-// it again.
+// dlo can also be cut off while it takes back an open window. The window then stays open, and the
+// next session takes it back.
 func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -390,8 +391,8 @@ func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
 	}
 }
 
-// A doubtful window stays doubtful, because letters given back by an earlier session may still be
-// behind it.
+// A window that may consist of copies stays in doubt if it is cut off again, because letters that
+// an earlier session gave back may still be behind it.
 func TestADoubtfulClaimThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -431,7 +432,7 @@ func TestAClaimOfAnotherSizeIsRefused(t *testing.T) {
 	}
 }
 
-// The journal keeps exactly the windows within the horizon.
+// The journal keeps the windows within the horizon, and no others.
 func TestTheJournalIsPruned(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -11,13 +11,14 @@ import (
 )
 
 // Machines are notified when a group is quiet, when a group no longer needs people, and when an
-// operation ends. These notices use their own channels, where they do not wait for other notices.
+// operation ends. The channels of these notices are separate, so they do not wait for notices to
+// people.
 func TestMachinesAreTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	letters := g.die("sms", 1, 2)
 	operate(t, g.Store, deadletter.VerbHold, letters[0])
-	g.expectDeliveries("hook") // no notices yet
+	g.expectDeliveries("hook") // no notice has been sent yet
 	g.Machines("hook")
 	g.die("sms", 2, 1)
 	g.die("email", 3, 1, severity(deadletter.SeverityDigest)) // no notice is sent for this group
@@ -49,8 +50,8 @@ func TestMachinesAreTold(t *testing.T) {
 	g.expectDeliveries("oncall")
 }
 
-// A notice to people does not wait for machine notices on the same channel, however many are
-// queued.
+// A notice to people does not wait for notices to machines on the same channel, even if many of
+// those are pending.
 func TestAPagePassesWhatIsForMachines(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -66,7 +67,8 @@ func TestAPagePassesWhatIsForMachines(t *testing.T) {
 	}
 }
 
-// A machine notice about a group never overtakes a notice to everyone about that group.
+// A notice that tells machines about a group never overtakes a notice that tells people about the
+// group.
 func TestMachinesAreToldInOrder(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

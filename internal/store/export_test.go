@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Reader returns the reading connections.
+// Reader returns the read connections.
 func (s *Store) Reader() *sql.DB { return s.read }
 
-// ReadThrough replaces the reading connections with connections of another driver.
+// ReadThrough replaces the read connections with connections of another driver.
 func (s *Store) ReadThrough(driver string) error {
 	db, err := sql.Open(driver, dsn(s.path, "ro"))
 	if err != nil {
@@ -27,16 +27,18 @@ func (s *Store) Writer(ctx context.Context, statement string) error {
 	return err
 }
 
-// ReadBack compares the pragmas of the writing connection with the requested values, as Open does.
+// ReadBack does what Open does after it sets the pragmas: it compares the pragmas of the writing
+// connection with the requested values.
 func (s *Store) ReadBack(ctx context.Context) error { return s.readBack(ctx) }
 
-// IsRefused reports whether the file system rejected a write.
+// IsRefused makes isRefused available to tests: it reports whether err means that the file system
+// rejected a write.
 func IsRefused(err error) bool { return isRefused(err) }
 
 // Refuse records that a write failed with err.
 func (s *Space) Refuse(err error) bool { return s.refuse(err) }
 
-// HasScope reports whether a table is in one of the lists that limit a request with a scope.
+// HasScope reports whether the store says how a request with a scope reads the given table.
 func HasScope(table string) bool {
 	_, seen := seenTables[table]
 	return seen || slices.Contains(hiddenTables, table)

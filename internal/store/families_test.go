@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Merged groups act as one group. Their letters are counted and found together. A letter that dies
-// in either group belongs to both. A split separates the groups again.
+// Merged groups behave like one group. Their letters are counted and found together, and a letter
+// that dies in any of them counts for all. A split separates the groups again.
 func TestMergedGroupsAreOne(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -45,11 +45,11 @@ func TestMergedGroupsAreOne(t *testing.T) {
 		t.Errorf("merged into one that is merged: %v", err)
 	}
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Snooze: &deadletter.Snooze{Queue: true}})
-	g.die("b", 2, 1) // one of the group's own queues
+	g.die("b", 2, 1) // queue b is a queue of the group itself
 	if one := g.one(1); one.Status != deadletter.GroupSnoozed {
 		t.Errorf("a letter of a queue of its own ended its snooze: %s", one.Status)
 	}
-	g.die("d", 2+0x80, 1) // the cause of the merged group appears in another queue
+	g.die("d", 2+0x80, 1) // the cause of the merged group is seen in another queue
 	if one := g.one(1); one.Status != deadletter.GroupOpen {
 		t.Errorf("another queue has it: %s", one.Status)
 	}
@@ -65,7 +65,8 @@ func TestMergedGroupsAreOne(t *testing.T) {
 	}
 }
 
-// A head keeps the groups merged into it when its own letters leave it for another group.
+// If the letters of a head move to another group, the groups merged into the head stay merged into
+// it.
 func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -78,7 +79,7 @@ func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
 	}
 }
 
-// Letters of a merged group may turn out to belong to its head. No group is then merged into
+// Letters of a merged group may turn out to belong to its head. Even then, no group is merged into
 // itself.
 func TestLettersThatBelongToTheHead(t *testing.T) {
 	t.Parallel()

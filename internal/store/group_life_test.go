@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// A resolved group comes back when a letter dies after the resolution. A letter that died before
-// the resolution but arrives later does not bring the group back.
+// A resolved group comes back if a letter dies after the group was resolved. It does not come back
+// if a letter died before that and only arrives later.
 func TestRegression(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -36,9 +36,9 @@ func TestRegression(t *testing.T) {
 	}
 }
 
-// TestAGroupStaysAsLoudAsItsLettersAre checks that a letter of a quieter rule does not lower the
-// severity of a group with louder letters. Once no louder letter needs people, the next letter sets
-// the severity again.
+// TestAGroupStaysAsLoudAsItsLettersAre checks that a letter with a lower severity does not lower
+// the severity of a group that has letters with a higher severity. When no letter with the higher
+// severity needs people any more, the next letter determines the severity.
 func TestAGroupStaysAsLoudAsItsLettersAre(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -62,8 +62,8 @@ func TestAGroupStaysAsLoudAsItsLettersAre(t *testing.T) {
 	severity("after it was resolved", deadletter.SeverityDigest)
 }
 
-// A group may be resolved in a version. Consumers of an older version may then continue to fail
-// without bringing the group back.
+// A group may be resolved in a version. If consumers of an older version continue to fail after
+// that, the group does not come back.
 func TestRegressionByVersion(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -84,8 +84,8 @@ func TestRegressionByVersion(t *testing.T) {
 	}
 }
 
-// A snooze ends at a time, after a number of letters, or when the same error appears in another
-// queue. Until then, no one is notified.
+// A snooze ends at a time, after a number of letters, or when the same error is seen in another
+// queue. Until then, nobody is notified.
 func TestSnoozes(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -104,7 +104,7 @@ func TestSnoozes(t *testing.T) {
 	if got := ids(g.list("", deadletter.GroupPage{Tab: deadletter.TabSnoozed})); got != "G-1 G-2 G-3 G-4" {
 		t.Error(got)
 	}
-	if got := g.told("oncall"); len(got) != 4 || got[0] != "resolved G-1/1" { // the pager goes silent
+	if got := g.told("oncall"); len(got) != 4 || got[0] != "resolved G-1/1" { // the snooze ends the alert on the pager
 		t.Error(got)
 	}
 	if one := g.one(4); !one.Snooze.Until.Equal(g.clock.now().Add(deadletter.MaxSnooze)) || one.Snooze.By != "ana" {
@@ -119,7 +119,7 @@ func TestSnoozes(t *testing.T) {
 		t.Errorf("%s are not snoozed any more", got)
 	}
 	g.die("q1", 2, 1)
-	g.die("other", 3+0x80, 1) // the cause of group 3 appears in another queue
+	g.die("other", 3+0x80, 1) // the cause of group 3 is seen in another queue
 	g.pass(time.Hour)
 	g.tend()
 	if got := ids(g.list("-queue:other", deadletter.GroupPage{Order: deadletter.ByFirst})); got != "G-1 G-2 G-3" {
@@ -136,8 +136,8 @@ func TestSnoozes(t *testing.T) {
 	}
 }
 
-// A letter held by the dispatcher needs people too. This letter is held because its queue no longer
-// exists. Its group comes back, and people are notified.
+// A letter that the dispatcher holds also needs people. The letter of this test is held because its
+// queue no longer exists. Its group comes back, and people are notified.
 func TestAHeldLetterIsADeath(t *testing.T) {
 	t.Parallel()
 	oncall := []string{"oncall"}
@@ -179,7 +179,7 @@ func TestAHeldLetterIsADeath(t *testing.T) {
 	}
 }
 
-// Notices about a group have the severity that a person chose.
+// If a person chose a severity for a group, notices about the group have this severity.
 func TestAChosenSeverityCounts(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -200,8 +200,8 @@ func TestAChosenSeverityCounts(t *testing.T) {
 	}
 }
 
-// A group escalates when an hour brings far more letters than earlier hours did. Later it calms
-// down. A young group has no earlier hours to compare with.
+// A group escalates if it receives far more letters in an hour than in earlier hours. Later the
+// escalation ends. A young group has no earlier hours for a comparison.
 func TestEscalation(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -233,7 +233,7 @@ func TestEscalation(t *testing.T) {
 	}
 }
 
-// A group that no one has touched for a day is no longer new.
+// A group that nobody has touched for a day is no longer new.
 func TestNewGroupsAge(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -8,7 +8,8 @@ import (
 )
 
 // TestFailingAndQuiet checks that a group is failing for five minutes after a death, or for three
-// of its usual gaps. After that, the group is quiet. Lists by status agree.
+// times the usual gap between its deaths if that is longer. After that, the group is quiet. Lists
+// of groups with these statuses show the same.
 func TestFailingAndQuiet(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -34,7 +35,7 @@ func TestFailingAndQuiet(t *testing.T) {
 	check(true, 1)
 	g.pass(time.Second)
 	check(false, 1)
-	for range 4 { // one death every half an hour
+	for range 4 { // a letter dies every half hour
 		g.pass(30 * time.Minute)
 		g.die("sms", 1, 1)
 	}
@@ -47,7 +48,7 @@ func TestFailingAndQuiet(t *testing.T) {
 	}
 
 	g.pass(24 * time.Hour)
-	g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) }) // the letter dies and is retried
+	g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) }) // the letter dies and waits for a retry
 	check(true, 1)
 	if s, err := g.Standing(t.Context()); err != nil || s.Quiet.Groups != 0 || s.Failing != (deadletter.InboxShare{Groups: 1, Letters: 5}) {
 		t.Errorf("%+v %v", s, err)
@@ -58,8 +59,8 @@ func TestFailingAndQuiet(t *testing.T) {
 	}
 }
 
-// TestAGroupFailsWithWhatIsMergedIntoIt checks that a group is failing even if all failing letters
-// belong to a group that is merged into it.
+// TestAGroupFailsWithWhatIsMergedIntoIt checks that a group is failing if letters of a group merged
+// into it are dying, even if no other letters of the group are.
 func TestAGroupFailsWithWhatIsMergedIntoIt(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -75,8 +76,8 @@ func TestAGroupFailsWithWhatIsMergedIntoIt(t *testing.T) {
 	}
 }
 
-// TestADeathIsOfItsOwnTime checks that letters that waited in the inbox keep their time of death,
-// and that a broker whose clock is ahead cannot put a death in the future.
+// TestADeathIsOfItsOwnTime checks that letters which waited in the inbox keep their time of death.
+// It also checks that a broker whose clock is fast cannot put a death in the future.
 func TestADeathIsOfItsOwnTime(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -95,8 +96,8 @@ func TestADeathIsOfItsOwnTime(t *testing.T) {
 	}
 }
 
-// TestTheFixOfAGroup checks which deploys are named. A deploy between the last death and now is the
-// fix. A deploy within ten minutes before the first death is the cause.
+// TestTheFixOfAGroup checks which deploys are shown for a group. A deploy between the last death
+// and now is the fix. A deploy within ten minutes before the first death is the cause.
 func TestTheFixOfAGroup(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

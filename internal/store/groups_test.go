@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// groups is a store with groups in which tests let letters die.
+// groups is a store with helpers that let letters of groups die.
 type groups struct {
 	*store.Store
 	t      *testing.T
@@ -27,8 +27,8 @@ func withGroups(t *testing.T) *groups {
 	return &groups{Store: s, t: t, clock: c}
 }
 
-// die makes n letters of a queue need people, in the group with the given key. The set functions
-// change the verdicts of the letters.
+// die lets n letters of a queue die in the group that has the given key. The functions in set
+// change the verdicts of these letters.
 func (g *groups) die(queue string, key byte, n int, set ...func(*deadletter.Classified)) []deadletter.ID {
 	g.t.Helper()
 	g.window++
@@ -80,7 +80,7 @@ func (g *groups) one(id deadletter.GroupID) deadletter.Group {
 	return one
 }
 
-// readAs reads letters again and moves them into the group with the given key.
+// readAs records that letters were read again and now belong to the group with the given key.
 func (g *groups) readAs(key byte, letters ...deadletter.ID) {
 	g.t.Helper()
 	for _, id := range letters {
@@ -103,7 +103,7 @@ func (g *groups) decide(d deadletter.Decision) deadletter.Decided {
 	return out
 }
 
-// told delivers the due notices of a channel and returns each notice as "kind key".
+// told delivers the due notices of a channel. It returns each notice as its kind and key.
 func (g *groups) told(channel string) []string {
 	g.t.Helper()
 	var list []string
@@ -189,8 +189,8 @@ func TestGroupsByWhatNeedsAPerson(t *testing.T) {
 	}
 }
 
-// Lists of groups are sorted by urgency and filtered by properties of the groups. Paging neither
-// repeats nor omits a group.
+// Lists of groups are sorted by urgency and can be filtered. Paging neither repeats nor omits a
+// group.
 func TestListsOfGroups(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -200,7 +200,7 @@ func TestListsOfGroups(t *testing.T) {
 	g.die("d", 4, 9, severity(deadletter.SeverityNotify), func(c *deadletter.Classified) { c.Error, c.GroupTitle = "100% wrong", "100% wrong" })
 	owner := "ana"
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{3}, Owner: &owner})
-	if got := ids(g.list("", deadletter.GroupPage{})); got != "G-2 G-3 G-4 G-1" { // groups with severity page first, then new groups
+	if got := ids(g.list("", deadletter.GroupPage{})); got != "G-2 G-3 G-4 G-1" { // the groups with severity page come first, then the new groups
 		t.Error(got)
 	}
 	for _, order := range append(deadletter.GroupOrders, "") {
@@ -269,8 +269,8 @@ func TestSuspects(t *testing.T) {
 }
 
 // TestGroupsOfOneErrorInOneQueueAreAlike checks that groups with the same error in the same queue
-// are alike, even if their types differ. A group with another queue or error is not alike, nor is a
-// group that is merged already.
+// are alike, even if their types differ. Groups with another queue or another error are not alike.
+// A merged group is not listed as alike either.
 func TestGroupsOfOneErrorInOneQueueAreAlike(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

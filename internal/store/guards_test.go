@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ofQueue returns a guard of a queue on the broker main.
+// ofQueue returns a guard for a queue on the broker main.
 func ofQueue(queue, why, by string) deadletter.Guard {
 	return deadletter.Guard{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, Why: why, By: by}
 }
@@ -120,7 +120,7 @@ func TestPauseAGroup(t *testing.T) {
 	if _, err := s.Pause(ctx, deadletter.Guard{Group: 1, By: "bob"}); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "group G-1") {
 		t.Error(err)
 	}
-	// A queue and a group in the queue are paused separately.
+	// The pauses of a queue and of a group in that queue are independent.
 	if err := s.Resume(ctx, ofQueue("sms", "", "ann")); !errors.Is(err, deadletter.ErrConflict) {
 		t.Error("the queue was resumed with its group", err)
 	}
@@ -144,7 +144,7 @@ func TestPauseAGroup(t *testing.T) {
 	}
 }
 
-// Retries that a breaker stopped ramp up slowly after a person resumes them.
+// If a person resumes retries that a breaker stopped, the rate of these retries rises slowly.
 func TestAGuardOfABreakerIsResumed(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -174,7 +174,7 @@ func TestAGuardOfABreakerIsResumed(t *testing.T) {
 	if err := s.Resume(ctx, ofQueue("sms", "", "ann")); !errors.Is(err, deadletter.ErrConflict) {
 		t.Error("what ramps was resumed", err)
 	}
-	// A pause is separate from the breaker. Ending the pause leaves the ramp unchanged.
+	// A pause and a breaker are independent. When the pause ends, the slow rise of the rate continues.
 	if _, err := s.Pause(ctx, ofQueue("sms", "", "ann")); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestQueuesAreCounted(t *testing.T) {
 }
 
 // A breaker applies to one group or to a whole queue. Each breaker is recorded, resumed and closed
-// separately, and reports how many letters wait for it.
+// separately. It reports how many letters it holds back.
 func TestABreakerIsOfAGroup(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// importedOf returns a letter as an export contains it.
+// importedOf returns a letter in the form in which an export contains it.
 func importedOf(t *testing.T, s *store.Store, id deadletter.ID) deadletter.Imported {
 	t.Helper()
 	l, err := s.Letter(t.Context(), id)
@@ -105,15 +105,14 @@ func TestAnImportLeavesTheOrderOfReceiptAlone(t *testing.T) {
 	if err != nil || !slices.Equal(results, []deadletter.ImportResult{deadletter.ImportTaken, deadletter.ImportAhead, deadletter.ImportNew, deadletter.ImportNew}) {
 		t.Fatal(results, err)
 	}
-	for number := range int64(2) { // the serial after an imported one is unused
+	for number := range int64(2) { // no letter has the serial after the imported one
 		next, _, _ := receive(t, s, window(t, number+2, "sms", 1)).New[0].Split()
 		if next <= newest {
 			t.Errorf("a new letter has serial %d, and %d was there", next, newest)
 		}
 		newest = next
 	}
-	// A letter that cannot be stored makes the whole transaction fail. The serials then stay
-	// unchanged.
+	// If one letter cannot be stored, the whole transaction fails, and the next serial stays the same.
 	bad := at(newest + 1)
 	bad.ID = "no id"
 	if _, err := s.Import(ctx, "bob", []deadletter.Imported{at(2), bad}); !errors.Is(err, deadletter.ErrInvalid) {
@@ -137,8 +136,8 @@ func TestAnImportWantsRoom(t *testing.T) {
 	}
 }
 
-// TestImportsAmongAllElse runs the machine of random actions with imports in between. The imports
-// contain letters of any age, repeated letters, and letters whose serial is taken.
+// TestImportsAmongAllElse runs random actions on a store, with imports in between. The imports
+// contain letters of any age, letters that were imported before, and letters whose serial is taken.
 func TestImportsAmongAllElse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

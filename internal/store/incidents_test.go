@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// deliverDue delivers the notices that are due on a channel, together with the notices that each
-// delivery includes. It returns each delivery as "kind key severity: groups".
+// deliverDue delivers the due notices of a channel, together with the notices that each delivery
+// makes unnecessary. It returns each delivery as "kind key severity: groups".
 func (g *groups) deliverDue(channel string) (list []string) {
 	g.t.Helper()
 	for {
@@ -39,7 +39,7 @@ func (g *groups) deliverDue(channel string) (list []string) {
 	}
 }
 
-// expectDeliveries fails the test unless a channel gets exactly these notices.
+// expectDeliveries fails the test unless a channel gets exactly the given notices.
 func (g *groups) expectDeliveries(channel string, want ...string) {
 	g.t.Helper()
 	if got := g.deliverDue(channel); !slices.Equal(got, want) {
@@ -58,7 +58,7 @@ func (g *groups) deploy(service string) {
 	}
 }
 
-// Ten causes of one bad deploy, in ten queues, produce one page and one notice of the end.
+// One bad deploy leads to ten causes in ten queues. People get one page and one notice of the end.
 func TestAFloodOfOneDeployIsOnePage(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -82,8 +82,8 @@ func TestAFloodOfOneDeployIsOnePage(t *testing.T) {
 	g.expectDeliveries("oncall", "opened G-4/2 page: G-4") // a later failure is a new incident
 }
 
-// A group that joins after the page was sent produces an update of the page. One update covers all
-// groups that joined in the meantime.
+// If a group joins an incident after the page was sent, the page is updated. One update covers all
+// groups that joined since the page.
 func TestACauseThatJoinsIsAnUpdate(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -93,12 +93,12 @@ func TestACauseThatJoinsIsAnUpdate(t *testing.T) {
 	g.pass(10 * time.Second)
 	g.die("sms", 2, 1)
 	g.die("sms", 3, 1)
-	g.expectDeliveries("oncall") // the letters of the new groups are counted for a moment first
+	g.expectDeliveries("oncall") // notices about new groups are delayed for a moment
 	g.pass(6 * time.Second)
 	g.expectDeliveries("oncall", "joined G-1/1 page: G-1 G-2 G-3")
 }
 
-// Each of these cases is an incident of its own.
+// In each of these cases, the second group becomes an incident of its own.
 func TestWhatPagesByItself(t *testing.T) {
 	t.Parallel()
 	quiet := severity(deadletter.SeverityNotify)
@@ -106,7 +106,7 @@ func TestWhatPagesByItself(t *testing.T) {
 		first, second []func(*deadletter.Classified)
 		queue         string
 		after         time.Duration
-		deploys       int // 1 = one deploy before both groups; 2 = a second deploy between the groups
+		deploys       int // 1 = one deploy before both groups; 2 = also a deploy between the groups
 	}{
 		"another queue, and no deploy": {queue: "email"},
 		"later than a minute":          {queue: "sms", after: 61 * time.Second},
@@ -136,23 +136,23 @@ func TestWhatPagesByItself(t *testing.T) {
 	}
 }
 
-// A clock that is set back does not delay a page, and does not join unrelated groups into one
+// If the clock is set back, pages are not delayed, and unrelated groups do not join the same
 // incident.
 func TestAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
-	g.pass(24 * time.Hour) // the clock is wrong
+	g.pass(24 * time.Hour) // the clock is wrong by a day
 	g.die("sms", 1, 1)
 	g.pass(-24 * time.Hour)
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-1")
 	g.die("sms", 2, 1)
-	g.expectDeliveries("oncall") // the letters of the group are counted for a moment first
+	g.expectDeliveries("oncall") // notices about new groups are delayed for a moment
 	g.pass(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-2/1 page: G-2")
 }
 
-// A group with a lower severity joins without lowering the severity of the page. If only some
-// receivers are notified of a group, the notices to the other receivers do not mention it.
+// If a group with a lower severity joins, the severity of the page stays the same. Notices mention
+// a group only to receivers that are notified about this group.
 func TestAQuieterCauseJoins(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -165,12 +165,12 @@ func TestAQuieterCauseJoins(t *testing.T) {
 	g.expectDeliveries("oncall")
 	g.expectDeliveries("team")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
-	g.expectDeliveries("oncall", "resolved G-1/1 page: G-1") // the notice of the end has the severity of the opening notice
+	g.expectDeliveries("oncall", "resolved G-1/1 page: G-1") // the notice of the end has the severity of the first notice
 	g.expectDeliveries("team", "resolved G-1/1 page: G-1 G-2")
 }
 
-// A group whose severity rises above that of the other groups pages separately. Two such groups
-// share one page.
+// If the severity of a group rises above that of the other groups in its incident, the group gets a
+// page of its own. Two such groups share one page.
 func TestARiseOfSeverityPagesByItself(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -180,7 +180,7 @@ func TestARiseOfSeverityPagesByItself(t *testing.T) {
 	}
 	g.pass(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/1 notify: G-1 G-2 G-3 G-4")
-	g.die("sms", 1, 1) // the group that gave the incident its key
+	g.die("sms", 1, 1) // the incident has the key of this group
 	g.die("sms", 3, 1)
 	g.pass(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/2 page: G-1 G-3")
@@ -192,8 +192,8 @@ func TestARiseOfSeverityPagesByItself(t *testing.T) {
 	g.expectDeliveries("oncall", "resolved G-1/1 notify: G-1 G-2 G-3 G-4")
 }
 
-// A group may rise to the severity of another group in its incident. This produces an update,
-// because that severity was already paged.
+// The severity of a group may rise to that of another group in its incident. In that case, the page
+// is only updated, because people were already paged with that severity.
 func TestARiseToWhatWasPagedIsAnUpdate(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -207,7 +207,7 @@ func TestARiseToWhatWasPagedIsAnUpdate(t *testing.T) {
 }
 
 // An incident ends when its last group is quiet or no longer needs people. Letters of its other
-// groups may still wait.
+// groups may still wait for people.
 func TestAnIncidentEndsWithItsLast(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -227,8 +227,7 @@ func TestAnIncidentEndsWithItsLast(t *testing.T) {
 	g.expectDeliveries("oncall")
 }
 
-// When the resolution of a group is undone, the group rejoins its incident. The incident had
-// continued without the group.
+// If a resolution is undone, the group returns to its incident, which continued without the group.
 func TestAnUndoneGroupBelongsToItsIncidentAgain(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -248,8 +247,8 @@ func TestAnUndoneGroupBelongsToItsIncidentAgain(t *testing.T) {
 	g.expectDeliveries("oncall", "resolved G-1/1 page: G-1 G-2")
 }
 
-// Undoing the resolution of a quiet group pages no one, because people already know that the
-// failure is over.
+// If the resolution of a quiet group is undone, nobody is paged, because people already know that
+// the failure is over.
 func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -275,7 +274,7 @@ func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	g.expectDeliveries("oncall", "resolved G-1/1 page: G-1")
 	g.expectDeliveries("hook", "group.resolved G-1 page: G-1")
 	g.pass(time.Second)
-	undo(first) // people were notified of the end, so they are notified of the group again
+	undo(first) // people were notified that the group is over, so they are notified about it again
 	g.pass(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/3 page: G-1")
 	g.pass(10 * time.Minute)
@@ -289,11 +288,11 @@ func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	g.expectDeliveries("hook")
 	operate(t, g.Store, deadletter.VerbDiscard, letters...)
 	g.tend()
-	g.expectDeliveries("hook", "operation.finished O-1 digest: ", "group.resolved G-1 page: G-1") // sent once the group needs nobody
+	g.expectDeliveries("hook", "operation.finished O-1 digest: ", "group.resolved G-1 page: G-1") // this notice is sent when the group needs nobody
 }
 
-// A group that is over before its first notice was sent is not on the page. The page names only the
-// other groups.
+// If a group is over before the first notice about it is sent, the page does not name it. The page
+// names only the other groups.
 func TestWhatIsOverBeforeItIsSaid(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -304,8 +303,8 @@ func TestWhatIsOverBeforeItIsSaid(t *testing.T) {
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-2")
 }
 
-// A notice that waits for the morning is sent in the morning, even if its group is quiet by then.
-// The letters of the group still need people.
+// A notice that waits until the morning is sent then, even if its group is quiet. The letters of
+// the group still need people.
 func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -324,13 +323,13 @@ func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
 	g.tend()
 	g.expectDeliveries("oncall", "opened G-1/1 notify: G-1")
 	g.tend()
-	g.expectDeliveries("oncall") // people get some time to look at the group
+	g.expectDeliveries("oncall") // people first get some time to look at the group
 	g.pass(6 * time.Minute)
 	g.tend()
 	g.expectDeliveries("oncall", "quiet G-1/1 notify: G-1")
 }
 
-// A receiver that does not respond does not keep the incident open for other receivers.
+// If one receiver does not respond, the incident still ends for the other receivers.
 func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -351,8 +350,8 @@ func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
 	g.expectDeliveries("broken", "opened G-1/1 page: G-1", "quiet G-1/1 page: G-1")
 }
 
-// Alerts are repeated once per incident, under the incident's first group. The alerts of groups
-// that have left the incident are ended.
+// Alerts are repeated once per incident, for the first group of the incident. The alert of a group
+// that has left the incident ends.
 func TestAlertsAreRepeatedByIncident(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -386,7 +385,7 @@ func TestAlertsAreRepeatedByIncident(t *testing.T) {
 }
 
 // The incident of a group is stored in the same transaction as the deaths of its letters. After a
-// restart, the next process therefore sends an equal notice under an equal key.
+// restart, the next process therefore sends the same notice with the same key.
 func TestAnIncidentOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	path := storetest.File(t)
@@ -410,7 +409,7 @@ func TestAnIncidentOutlivesTheProcess(t *testing.T) {
 	g.die("sms", 2, 1)
 	g.pass(10 * time.Second)
 	due, err := g.Due(t.Context(), "oncall", 10)
-	if err != nil || len(due) != 1 || len(due[0].With) != 1 { // the notice is sent, but dlo is killed before it records this
+	if err != nil || len(due) != 1 || len(due[0].With) != 1 { // the notice is sent, but dlo is killed before the delivery is recorded
 		t.Fatalf("%+v, %v", due, err)
 	}
 	if err := g.Close(); err != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// invariants are queries that return a row for each violation. Together they recount every number
-// that the store keeps.
+// invariants are SQL queries that return a row for each violation. Together they recount every
+// number that the store keeps.
 var invariants = map[string]string{
 	"counters are a recount of the letters": `
 		WITH kept AS (SELECT state, origin, type, reason, grp, severity, n FROM counters WHERE n <> 0),

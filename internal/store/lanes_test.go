@@ -9,7 +9,8 @@ import (
 	"testing/synctest"
 )
 
-// The most urgent waiting writer goes next. Writers of equal urgency go in order of arrival.
+// The most urgent waiting writer goes next. Writers of the same urgency go in the order in which
+// they arrived.
 func TestTheUrgentGoFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +43,7 @@ func TestTheUrgentGoFirst(t *testing.T) {
 	})
 }
 
-// A writer that gives up waiting is skipped and delays no other writer.
+// If a writer stops waiting, it is skipped, and no other writer is delayed.
 func TestWhoGivesUpWaitingIsPassedOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,13 +16,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// found is a letter with every value that a query can match, as the oracle sees it.
+// found is a letter with all values that a query can match. The test computes from these values
+// which letters a query must find.
 type found struct {
 	letter  deadletter.Letter
 	indexed bool
 	fields  map[string]string
 	words   []string
-	results map[string]bool // "O-1", "O-1/done"
+	results map[string]bool // operations of the letter, with and without the result, e.g. "O-1" and "O-1/done"
 }
 
 // library fills a store with letters that differ in every field of the query language. Most of them
@@ -63,7 +64,7 @@ func library(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 			if v.To == deadletter.ClassifiedRetry {
 				v.DueAt = c.now().Add(time.Duration(r.IntN(5)) * time.Minute)
 			}
-			v.GroupKey = sha256.Sum256([]byte(v.Origin.VHost + v.Origin.Queue + v.Type + v.Reason)) // the same for all letters of a group
+			v.GroupKey = sha256.Sum256([]byte(v.Origin.VHost + v.Origin.Queue + v.Type + v.Reason)) // all letters of a group have the same key
 			if number < 5 || r.IntN(2) == 0 {                                                       // the other letters remain received
 				verdicts = append(verdicts, v)
 			}
@@ -135,7 +136,8 @@ func library(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 	return all
 }
 
-// glob is the oracle for patterns: slow and simple.
+// glob decides whether a text matches a pattern. It is slow and simple, and the test compares the
+// store with it.
 func glob(pieces []string, text string) bool {
 	if len(pieces) == 1 {
 		return text == pieces[0]
@@ -160,12 +162,12 @@ func fold(pieces []string) []string {
 	return out
 }
 
-// holds is the oracle for one term, without its negation. known is false if search cannot decide
-// the term.
+// holds reports whether a term is true of the letter. It ignores the negation of the term. If a
+// search cannot decide about the term, the result known is false.
 func (f *found) holds(t query.Term) (yes, known bool) {
 	l := &f.letter
 	value := func(v query.Value) bool {
-		text := func(s string) bool { // SQLite's LIKE ignores the case of ASCII letters
+		text := func(s string) bool { // like LIKE in SQLite, this ignores the case of ASCII letters
 			if len(v.Pattern) == 1 {
 				return s == v.Pattern[0]
 			}
@@ -282,7 +284,7 @@ func oracle(all []found, q query.Query) map[deadletter.ID]bool {
 	return selected
 }
 
-// terms are the parts from which random queries are built.
+// terms are the terms from which the test builds random queries.
 var terms = []string{
 	"state:dead", "state:dead,held", "state:received,purged", "state:scheduled", "queue:sms", "queue:email*", `queue:"a b"`, "queue:*mail*,sms", `queue:""`, "vhost:/", "vhost:bl*", "broker:main", "broker:other",
 	"reason:rejected", "reason:*e*", `reason:""`, "type:acme.*", "type:none", "type:acme.A,none", "type:*ee", "group:G-1,G-2", "group:G-99", "rule:noise", "rule:def*", "severity:page,notify", "severity:digest",
@@ -292,8 +294,9 @@ var terms = []string{
 	"timeout", "time*", `"alpha beta"`, "größe", "gr*", "declined", "nothing",
 }
 
-// TestTheTermsHaveEveryField checks that terms cover every field with a name. Terms on id use the
-// letters of the test. Terms on sort select nothing; TestListsAndCounts covers every order.
+// TestTheTermsHaveEveryField checks that the terms include every field that has a name. Terms on id
+// are built from the letters of the test. A term on sort selects nothing, and TestListsAndCounts
+// covers every order.
 func TestTheTermsHaveEveryField(t *testing.T) {
 	t.Parallel()
 	for _, f := range query.Fields {
@@ -308,8 +311,8 @@ func TestTheTermsHaveEveryField(t *testing.T) {
 	}
 }
 
-// Counts, pages in both directions, histograms and frozen selections all agree with each other and
-// with the oracle of the query language.
+// For random queries, the test computes which letters must match. Counts, pages in both directions,
+// histograms and frozen selections must all agree with that.
 func TestCountedIsListedIsActedOn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -389,7 +392,7 @@ func TestCountedIsListedIsActedOn(t *testing.T) {
 		h, err := s.Histogram(ctx, q, time.Time{}, time.Time{}, 10)
 		timed := slices.ContainsFunc(q.Terms, func(t query.Term) bool {
 			return t.Field == query.Since || t.Field == query.Before || t.Field == query.Age
-		}) // a time in the query never cuts a bar in two
+		}) // no time in the query is inside a bar
 		drawn := 0
 		for _, b := range h.Bars {
 			drawn += b.Total()

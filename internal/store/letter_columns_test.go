@@ -12,11 +12,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// onTheWayBack lists the fields of a row that a letter gets after it is classified.
+// onTheWayBack contains the fields of a listed letter that a verdict does not set.
 var onTheWayBack = []string{"Attempts", "WaitsIn", "Unverified"}
 
-// TestALetterIsListedWhole checks that a verdict with all values set fills every field of the row,
-// and that the letter has the same values as the row.
+// TestALetterIsListedWhole checks that a verdict in which all values are set fills every field that
+// lists show. It also checks that the complete letter has the same values.
 func TestALetterIsListedWhole(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

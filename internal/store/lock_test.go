@@ -15,7 +15,7 @@ import (
 )
 
 // TestOneFileIsOneStoreUnderEveryName checks that an open store cannot be opened again under any
-// name of its file, and that the attempt does not damage the store.
+// name of its file. The attempt must not damage the store.
 func TestOneFileIsOneStoreUnderEveryName(t *testing.T) {
 	t.Parallel()
 	for name, alias := range map[string]func(t *testing.T, path string) string{
@@ -59,7 +59,7 @@ func linked(t *testing.T, link func(old, alias string) error, old, alias string)
 	return alias
 }
 
-// mounted mounts a file under a second name, as containers do.
+// mounted mounts a file under a second name, as a container runtime does.
 func mounted(t *testing.T, path string) string {
 	t.Helper()
 	alias := filepath.Join(t.TempDir(), "dlo.db")
@@ -79,8 +79,8 @@ func mounted(t *testing.T, path string) string {
 	return alias
 }
 
-// TestAnOlderDloIsNoticed checks that an older dlo is noticed. An older dlo locks only the file
-// beside the store.
+// TestAnOlderDloIsNoticed checks that a store that an older dlo has open cannot be opened. An older
+// dlo locks only the file beside the store.
 func TestAnOlderDloIsNoticed(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
@@ -97,8 +97,8 @@ func TestAnOlderDloIsNoticed(t *testing.T) {
 	}
 }
 
-// TestTheLockOutlivesDescriptors checks that closing any descriptor of the file does not release
-// the store's lock, and that the lock does not get in the way of SQLite.
+// TestTheLockOutlivesDescriptors checks that the store stays locked when a descriptor of its file
+// is closed. It also checks that the lock does not disturb SQLite.
 func TestTheLockOutlivesDescriptors(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -165,9 +165,9 @@ func TestALinkedStoreIsOpened(t *testing.T) {
 	}
 }
 
-// TestALockIsGivenUpWhileProcessesStart checks that the locks can be released while a process
-// starts. For a moment, a starting process has every descriptor open, including the descriptors of
-// the locks.
+// TestALockIsGivenUpWhileProcessesStart checks that the locks can be released while another process
+// starts. For a moment, a starting process has a copy of every open descriptor, including the
+// descriptors of the locks.
 func TestALockIsGivenUpWhileProcessesStart(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -19,16 +19,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// machine is a store on which the actions of the rooms run in a random sequence.
+// machine runs random actions of dlo's packages on a store.
 type machine struct {
 	path   string
 	c      *clock
 	s      *store.Store
 	db     *sql.DB
-	w      deadletter.Window   // the last window
-	open   bool                // w is not settled
+	w      deadletter.Window   // last window that was received
+	open   bool                // the last window is not settled
 	sent   []deadletter.Due    // all claims so far
-	flying []deadletter.Due    // claims of this process without an outcome
+	flying []deadletter.Due    // claims of this process that have no outcome yet
 	old    []deadletter.Window // all windows received so far
 	ids    []deadletter.ID
 	ops    []deadletter.OperationID
@@ -51,8 +51,8 @@ func fail(t *rapid.T, err error) {
 	}
 }
 
-// window draws a window of new letters. Some letters are twins of others, some are copies of
-// attempts and, after a restart, some are earlier letters.
+// window returns a random window. Most of its letters are new. Some are twins of other letters,
+// some are copies of attempts, and after a broker restart some are earlier letters.
 func (m *machine) window(t *rapid.T) deadletter.Window {
 	w := deadletter.Window{
 		Session: m.w.Session, Number: m.w.Number + 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: 10 * time.Minute, HorizonRows: 1000,
@@ -88,7 +88,7 @@ func (m *machine) window(t *rapid.T) deadletter.Window {
 	return w
 }
 
-// revision returns a revision of a letter as a person could make it.
+// revision returns a revision of a letter as if a person had edited the letter.
 func (m *machine) revision(t *rapid.T, l *deadletter.Letter) deadletter.Revision {
 	m.next++
 	return deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Properties: l.Properties, Body: []byte(fmt.Sprint("revision ", m.next)), By: "local", Reason: "because"}
@@ -172,7 +172,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				for _, l := range letters {
 					fail(t, m.s.Reading(l.ID))
 				}
-				return // if the store is reopened before the next batch, the process died here
+				return // if the store is reopened before the next batch, this simulates the death of the process
 			}
 			fail(t, m.s.Reading(""))
 			var verdicts []deadletter.Classified
@@ -232,7 +232,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			for _, op := range list {
 				switch rapid.IntRange(0, 5).Draw(t, "steer") {
 				case 0:
-					m.s.PauseOperation(ctx, op.ID, "local") // returns a conflict if there is nothing to pause
+					m.s.PauseOperation(ctx, op.ID, "local") // an error is ignored, because there may be nothing to pause
 				case 1:
 					m.s.ResumeOperation(ctx, op.ID, "local")
 				case 2:
@@ -322,7 +322,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				for _, l := range letters {
 					fail(t, m.s.Rereading(l.ID))
 				}
-				return // if the store is reopened before the next batch, the process died here
+				return // if the store is reopened before the next batch, this simulates the death of the process
 			}
 			fail(t, m.s.Rereading(""))
 			var list []deadletter.Read
@@ -336,7 +336,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		},
 		"cancel": func(t *rapid.T) {
 			if len(m.ops) > 0 {
-				m.s.CancelOperation(ctx, rapid.SampledFrom(m.ops).Draw(t, "operation"), "local") // returns a conflict if the operation is not running
+				m.s.CancelOperation(ctx, rapid.SampledFrom(m.ops).Draw(t, "operation"), "local") // an error is ignored, because the operation may have ended
 			}
 		},
 		"claim": func(t *rapid.T) {
@@ -408,7 +408,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				fail(t, err)
 			}
 		},
-		"requeue": func(t *rapid.T) { // runs all steps together, because a random walk seldom finds them
+		"requeue": func(t *rapid.T) { // runs all steps of a requeue, because random actions seldom come in this order
 			op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local"}
 			ids := pick(t)
 			if len(ids) == 0 {
@@ -431,7 +431,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				}
 			}
 		},
-		"requeue what is in doubt": func(t *rapid.T) { // the older copy comes back while the newer one is being sent, in its queue, or quiet
+		"requeue what is in doubt": func(t *rapid.T) { // the older copy comes back while the newer copy is being sent, is in its queue, or was quiet
 			ids := pick(t)
 			if len(ids) == 0 {
 				return
@@ -471,7 +471,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			fail(t, err)
 			m.took(t, w, r)
 		},
-		"overdue": func(t *rapid.T) { // also moves the clock, because a random walk seldom finds both
+		"overdue": func(t *rapid.T) { // also moves the clock, because random actions seldom do both
 			if rapid.Bool().Draw(t, "late") {
 				m.c.at = m.c.at.Add(400 * time.Second)
 			}
@@ -519,18 +519,18 @@ func (m *machine) check(t *rapid.T) {
 	}
 }
 
-// Whatever the rooms do, in any order, and wherever the process ends, every number matches a
-// recount and every letter is in the state that its history shows.
+// Random actions run in any order, and the process may end at any moment. After that, every number
+// must match a recount, and the state of every letter must match its history.
 func TestTheStoreKeepsItsNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	runs := 25 // instead of rapid's 100: SQLite is slow under the race detector
+	runs := 25 // 25 instead of rapid's 100, because SQLite is slow under the race detector
 	if os.Getenv("DLO_SOAK") == "1" {
 		runs = math.MaxInt
 	}
 	n, failed := 0, false
 	rapid.Check(t, func(t *rapid.T) {
-		if n++; n > runs && !failed { // further runs shrink a failure
+		if n++; n > runs && !failed { // after a failure, further runs simplify the failing sequence
 			return
 		}
 		defer func() { failed = failed || t.Failed() }()

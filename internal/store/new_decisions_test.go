@@ -26,8 +26,8 @@ func waiting(t testing.TB, s interface {
 	return list
 }
 
-// Waiting letters are read in the order of their ids, and each letter is read once. One batch has
-// at most 200 letters and at most 32 MiB.
+// Waiting letters are read in the order of their ids, each exactly once. A batch has at most 200
+// letters and at most 32 MiB.
 func TestWaitingLettersAreReadInBatches(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -81,8 +81,8 @@ func TestWaitingLettersAreReadInBatches(t *testing.T) {
 	}
 }
 
-// The wait of a letter that came back starts when the letter comes back. Chosen is set if a person
-// chose the due time.
+// For a letter that came back, the wait begins when it came back. The field Chosen is true if a
+// person chose the due time.
 func TestWhatALetterWaitsFor(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -113,8 +113,8 @@ func TestWhatALetterWaitsFor(t *testing.T) {
 	}
 }
 
-// Letters that have changed since they were read are skipped. The other decisions are recorded with
-// their counters and histories.
+// A decision about a letter that has changed since it was read is not recorded. The other decisions
+// are recorded, and the counters and histories show them.
 func TestNewDecisionsAreRecorded(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

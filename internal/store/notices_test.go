@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// People get one message at the start, another when the number of letters has doubled and some time
-// has passed, and one at the end. Otherwise, the number of letters does not matter.
+// People get one message at the start. They get another when the number of letters has doubled and
+// some time has passed, and one at the end. Apart from that, the number of letters does not matter.
 func TestPeopleAreToldOnce(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -48,8 +48,9 @@ func TestPeopleAreToldOnce(t *testing.T) {
 	}
 }
 
-// While a notice with a key is pending on a channel, no later notice with that key is returned.
-// Other keys and channels continue. A failed delivery is retried at its retry time.
+// While a notice is pending on a channel, no later notice with the same key is returned for that
+// channel. Notices with other keys, and other channels, do not wait. A failed delivery is tried
+// again at its retry time.
 func TestTheOutboxKeepsOrder(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -84,9 +85,9 @@ func TestTheOutboxKeepsOrder(t *testing.T) {
 	}
 }
 
-// A group rises from a quiet severity to a louder one. Receivers of the quiet notice are then
-// notified again, together with the receivers named by the louder rule. The loudest letter of a
-// transaction counts, whatever its position.
+// If the severity of a group rises, the receivers of the first notice are notified again, together
+// with the receivers that the rule with the higher severity names. If several letters die in one
+// transaction, the one with the highest severity counts, at whatever position.
 func TestALouderDeathIsTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -98,7 +99,7 @@ func TestALouderDeathIsTold(t *testing.T) {
 	}
 	n := 0
 	g.die("sms", 1, 3, func(c *deadletter.Classified) {
-		if n++; n != 2 { // the second one pages
+		if n++; n != 2 { // the second notice pages people
 			quiet(c)
 		}
 	})
@@ -121,7 +122,7 @@ func TestALouderDeathIsTold(t *testing.T) {
 }
 
 // A notice that waits for the end of quiet hours is not sent if its group is over by then. A page
-// immediately covers all waiting notices.
+// makes all waiting notices about its group unnecessary.
 func TestWhatQuietHoursHoldBack(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -159,9 +160,9 @@ func TestWhatQuietHoursHoldBack(t *testing.T) {
 	}
 }
 
-// TestOpenProblemsAreKnown checks which problems people were notified of, and on which channels.
-// Such a problem is open until people are notified of its end. A problem that comes back soon is
-// sent again.
+// TestOpenProblemsAreKnown checks about which problems people were notified, and on which channels.
+// A problem is open until people are notified of its end. If a problem comes back soon, people are
+// notified again.
 func TestOpenProblemsAreKnown(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

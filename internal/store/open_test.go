@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// raw opens the file of a store directly, without the store.
+// raw opens the file of a store with the SQLite driver, without the package store.
 func raw(t testing.TB, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
@@ -87,7 +87,7 @@ func TestASecondStoreOnTheSameFileIsRefused(t *testing.T) {
 	if !errors.Is(err, store.ErrLocked) || again != nil {
 		t.Fatal(err)
 	}
-	receive(t, s, window(t, 1, "sms", 1)) // the first store is undamaged
+	receive(t, s, window(t, 1, "sms", 1)) // the attempt did not damage the first store
 	if n := count(t, s, ""); n != 1 {
 		t.Errorf("%d letters", n)
 	}
@@ -95,7 +95,7 @@ func TestASecondStoreOnTheSameFileIsRefused(t *testing.T) {
 
 func TestALockOutlivesNoProcess(t *testing.T) {
 	t.Parallel()
-	path := filled(t) // the old process leaves its lock file behind
+	path := filled(t) // the lock file of the old process still exists
 	if _, err := os.Stat(path + ".lock"); err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +172,8 @@ func TestTheDatabaseOfAnotherProgramIsRefusedAndNotTouched(t *testing.T) {
 	}
 }
 
-// Whichever bit of the header is flipped, the store is either served or rejected. A rejected file
-// is unchanged. Nothing panics.
+// The test flips each bit of the header. The store must either work or fail to open. If it fails to
+// open, the file is unchanged. Nothing may panic.
 func TestAFlippedHeaderBitIsServedOrRefused(t *testing.T) {
 	t.Parallel()
 	good := contents(t, filled(t))
@@ -293,12 +293,12 @@ func TestPingAndChanges(t *testing.T) {
 	}
 }
 
-// A failed window leaves nothing behind: no names, no counters, no serial.
+// If a window cannot be stored, no name, counter or serial of it remains.
 func TestAFailedWindowLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
 	w := window(t, 1, "sms", 3)
-	w.Arrivals[2].Properties.Headers["n"] = uint64(1) // cannot be encoded
+	w.Arrivals[2].Properties.Headers["n"] = uint64(1) // this value cannot be encoded
 	if r, err := s.Receive(context.Background(), w); err == nil || len(r.New) > 0 {
 		t.Fatal(r, err)
 	}
@@ -333,7 +333,7 @@ func TestHistoryIsAppendOnly(t *testing.T) {
 	}
 }
 
-// Ids keep the order of receipt, whatever the clock does.
+// Ids are in the order of receipt, even if the clock is set back.
 func TestAClockThatGoesBackKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -91,8 +91,8 @@ func TestDiscardAndRestore(t *testing.T) {
 	}
 }
 
-// A cancelled operation restores the letters that it released, including their due times. Letters
-// that are being sent finish normally.
+// If an operation is cancelled, the letters that it released get their earlier state and due time
+// back. Letters that are being sent are sent normally.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -122,7 +122,7 @@ func TestCancel(t *testing.T) {
 	if diff := cmp.Diff(counted{deadletter.ResultReleased: 1, deadletter.ResultCancelled: 3}, operation(t, s, op.ID).Counts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	mark(t, s, c, deadletter.OutcomeNacked, sent[0]) // a cancelled operation frees a letter that its queue rejects
+	mark(t, s, c, deadletter.OutcomeNacked, sent[0]) // a letter leaves a cancelled operation if its queue rejects it
 	if l := letter(t, s, ids[0]); l.State != deadletter.StateScheduled || !l.DueAt.Equal(due) || l.Operation != 0 || l.Attempts != 0 {
 		t.Errorf("%s, due %s, operation %s, %d attempts", l.State, l.DueAt, l.Operation, l.Attempts)
 	}
@@ -177,7 +177,7 @@ func TestOutcomesOfARequeue(t *testing.T) {
 			if running, err := s.ActiveOperations(context.Background()); err != nil || (len(running) == 1) != (c.running == deadletter.OperationRunning) {
 				t.Error(running, err)
 			}
-			mark(t, s, clock, deadletter.OutcomeConfirmed, due...) // a second outcome for one attempt
+			mark(t, s, clock, deadletter.OutcomeConfirmed, due...) // a second outcome for the same attempt
 			if l := letter(t, s, id); l.State != c.state || l.Attempts != c.attempts {
 				t.Errorf("a second outcome makes it %s after %d attempts", l.State, l.Attempts)
 			}
@@ -185,8 +185,8 @@ func TestOutcomesOfARequeue(t *testing.T) {
 	}
 }
 
-// An attempt that was never sent is claimed again as a first send. An attempt in doubt is claimed
-// as a further send, with its token unchanged.
+// An attempt that was never sent is claimed again as if for the first time. An attempt in doubt is
+// claimed as a repeated send. Its token stays the same.
 func TestWhatIsToBeSentAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -259,7 +259,7 @@ func TestTheWatch(t *testing.T) {
 	depth := 3
 	for _, c := range []struct {
 		name       string
-		depth      *int // depth at the time of sending
+		depth      *int // length of the queue when the letter was sent
 		facts      deadletter.QueueFacts
 		settled    int
 		unverified bool
@@ -306,16 +306,16 @@ func TestTheWatch(t *testing.T) {
 	}
 }
 
-// TestAWatchThatEndsUnseen checks letters whose fate can no longer be observed. By default they are
-// held, with the reason in their operation, and can be sent again. If so configured, they are
-// settled.
+// TestAWatchThatEndsUnseen checks letters in a queue that dlo can no longer observe. By default
+// they are held, the reason is recorded in their operation, and they can be sent again. If so
+// configured, they are settled.
 func TestAWatchThatEndsUnseen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		to     string // queue that the operation sends the letter to; "" = its own
+		to     string // queue to which the operation sends the letter; "" = its own queue
 		unseen deadletter.Unseen
-		late   bool // the letter was sent after the observation
+		late   bool // the letter was sent after dlo last observed the queue
 		want   deadletter.State
 	}{
 		{name: "held", unseen: deadletter.Unseen{Why: "it is gone"}, want: deadletter.StateHeld},
@@ -442,5 +442,5 @@ func TestAnUnknownLetterFreezesNothing(t *testing.T) {
 	}
 }
 
-// anyPlace allows an operation on all letters.
+// anyPlace lets an operation act on the letters of all places.
 func anyPlace(deadletter.Origin) error { return nil }

@@ -7,16 +7,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// A queue may have a configured origin. It applies to letters whose headers do not show where they
-// died, and to letters that may only have been delayed there. If the headers are certain, the
-// classifier decides.
+// An origin can be configured for a queue. It is used for letters whose headers do not say where
+// they died, and for letters that may only have been delayed in the queue that their headers name.
+// For other letters, the classifier uses the headers.
 func TestAnOriginForLettersThatDoNotSay(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
 	w := window(t, 1, "sms", 5)
 	w.Inbox, w.Origin = "orders_error", "orders"
 	delete(w.Arrivals[0].Properties.Headers, "x-death")
-	w.Arrivals[1].Properties.Headers["x-death"] = []any{deadletter.Table{"queue": "orders_error", "reason": "expired"}} // the letter's inbox is not an origin
+	w.Arrivals[1].Properties.Headers["x-death"] = []any{deadletter.Table{"queue": "orders_error", "reason": "expired"}} // this queue is the letter's inbox, which cannot be an origin
 	w.Arrivals[2].Properties.Headers["x-death"] = "nonsense"
 	w.Arrivals[4].Properties.Headers["x-death"] = []any{deadletter.Table{"queue": "orders_wait", "reason": "expired"}}
 	print(t, &w)

@@ -8,16 +8,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// waiting makes letters wait for a retry that is due after the duration delay. The last retry of
-// each letter should be over after the duration all.
+// waiting returns a change to a verdict that makes the letter wait for a retry. The parameter delay
+// is the time until the retry, and all is the time after which the last retry should be over.
 func (g *groups) waiting(delay, all time.Duration) func(*deadletter.Classified) {
 	return func(c *deadletter.Classified) {
 		c.To, c.Rule, c.DueAt, c.ToldBy = deadletter.ClassifiedRetry, "pay", g.clock.now().Add(delay), g.clock.now().Add(all)
 	}
 }
 
-// overdue marks letters whose retries should have ended, on a broker that has accepted messages
-// since the given time.
+// overdue marks letters whose retries should be over. The parameter since is the time from which
+// the broker has accepted messages.
 func (g *groups) overdue(since time.Time) int {
 	g.t.Helper()
 	n, err := g.Overdue(g.t.Context(), "main", since, func(rule string) []string { return []string{"channel of " + rule} }, 500)
@@ -38,9 +38,9 @@ func (g *groups) claim(n int) []deadletter.Due {
 	return due
 }
 
-// TestALetterThatIsHeldBackIsTold lets letters wait beyond their time. Their group then needs
-// people. People are notified once, with the severity and channels of the letters' rule. They are
-// not notified again when the letters die.
+// TestALetterThatIsHeldBackIsTold lets letters wait longer than their retries should last. Their
+// group then needs people. People are notified once, with the severity and channels of the letters'
+// rule. They are not notified again when the letters die.
 func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -50,7 +50,7 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	if n := g.overdue(start); n != 0 || len(g.list("", deadletter.GroupPage{})) != 0 {
 		t.Errorf("%d letters are overdue too soon", n)
 	}
-	g.pass(time.Second) // early enough for a channel to send the notice in time
+	g.pass(time.Second) // early enough for the notice to be sent in time
 	if n := g.overdue(start); n != 3 {
 		t.Errorf("%d letters are overdue", n)
 	}
@@ -113,7 +113,8 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	}
 }
 
-// back lets a letter come back from its attempt. The verdict is built as in die.
+// back lets a letter come back from its attempt. The functions in set change its verdict, as in
+// die.
 func (g *groups) back(d deadletter.Due, queue string, set ...func(*deadletter.Classified)) {
 	g.t.Helper()
 	g.window++
@@ -134,16 +135,16 @@ func (g *groups) back(d deadletter.Due, queue string, set ...func(*deadletter.Cl
 	}
 }
 
-// TestHoldingBackAgainDoesNotPutOff delays a letter again and again. Each verdict may name a later
-// time. The letter still becomes overdue at the time that its first verdict named, plus the time
-// for which its worker held the letter.
+// TestHoldingBackAgainDoesNotPutOff delays a letter again and again, and each verdict names a later
+// time. The letter still becomes overdue at the time in its first verdict, plus the time for which
+// a worker had the letter.
 func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	start := g.clock.now()
 	g.die("pay", 1, 1, g.waiting(time.Minute, 10*time.Minute))
 	for range 3 {
-		g.pass(3 * time.Minute) // the letter could have left after one minute
+		g.pass(3 * time.Minute) // the letter was due for two minutes
 		due := g.claim(1)
 		if len(due) != 1 {
 			t.Fatal("no letter is due")
@@ -152,7 +153,7 @@ func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 		if err := g.Mark(t.Context(), []deadletter.Mark{mark}, deadletter.Noted{}); err != nil {
 			t.Fatal(err)
 		}
-		g.pass(time.Minute) // the letter is with its worker
+		g.pass(time.Minute) // a worker has the letter
 		g.back(due[0], "pay", g.waiting(time.Minute, 10*time.Minute))
 	}
 	if n := g.overdue(start); n != 0 {
@@ -164,8 +165,9 @@ func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 	}
 }
 
-// TestWhatPeoplePausedIsNotOverdue checks that neither a pause nor a disconnected broker makes a
-// letter overdue. Afterwards, the letter has the full time for its retries again.
+// TestWhatPeoplePausedIsNotOverdue checks that a letter does not become overdue because of a pause
+// or because the broker was not connected. After that, the letter gets the full time for its
+// retries again.
 func TestWhatPeoplePausedIsNotOverdue(t *testing.T) {
 	t.Parallel()
 	for name, guard := range map[string]deadletter.Guard{"queue": ofQueue("pay", "", "ann"), "group": {Group: 1, By: "ann"}} {
@@ -196,8 +198,8 @@ func TestWhatPeoplePausedIsNotOverdue(t *testing.T) {
 	}
 }
 
-// TestALetterIsGivenUp lets a breaker hold back letters for another day after people were notified
-// of them.
+// TestALetterIsGivenUp checks that letters die if a breaker still holds them back a day after
+// people were notified about them.
 func TestALetterIsGivenUp(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// queuesOf counts claimed letters by queue.
+// queuesOf returns the number of claimed letters of each queue.
 func queuesOf(due []deadletter.Due) map[string]int {
 	n := map[string]int{}
 	for _, d := range due {
@@ -25,7 +25,7 @@ func queuesOf(due []deadletter.Due) map[string]int {
 	return n
 }
 
-// A queue with more due letters than fit into one claim does not keep other queues from their turn.
+// If a queue has more due letters than fit into one claim, the other queues still get their turn.
 func TestEachQueueHasItsTurn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -48,7 +48,7 @@ func TestEachQueueHasItsTurn(t *testing.T) {
 	}
 }
 
-// Letters of a paused queue or group are not claimed, unless a person requeues them.
+// Letters of a paused queue or group are not claimed. If a person requeues them, they are.
 func TestPausedRetriesStay(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -85,8 +85,8 @@ func TestPausedRetriesStay(t *testing.T) {
 	}
 }
 
-// An attempt that is a probe and comes back is not counted, whether it came back before or after
-// its confirm. Any other attempt is counted.
+// If an attempt is a probe and comes back, it is not counted. It makes no difference whether it
+// comes back before or after its confirm. Every other attempt is counted.
 func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ probe, confirmed bool }{
@@ -118,8 +118,9 @@ func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	}
 }
 
-// inTwoLanes receives due letters. The first slow letters use the rule "slow", the others the
-// default rule. All are spread over the given number of groups.
+// inTwoLanes receives due letters. The rule of the first letters is "slow", and the parameter slow
+// is their number. The other letters have the default rule. All letters are distributed over the
+// given number of groups.
 func inTwoLanes(t *testing.T, s *store.Store, c *clock, letters, slow, groups int) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", letters))
@@ -143,7 +144,7 @@ func inTwoLanes(t *testing.T, s *store.Store, c *clock, letters, slow, groups in
 	}
 }
 
-// A rule with its own rate has its own lane in each queue.
+// If a rule has a rate of its own, its letters are claimed separately in each queue.
 func TestRulesWithARateAreClaimedApart(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -165,8 +166,8 @@ func TestRulesWithARateAreClaimedApart(t *testing.T) {
 	}
 }
 
-// Retry now and reschedule change only the due time of a retry. They skip letters that wait for no
-// retry.
+// The actions "retry now" and "reschedule" change only the due time of a retry. They skip letters
+// that do not wait for a retry.
 func TestTheDueTimeIsChanged(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -193,8 +194,8 @@ func TestTheDueTimeIsChanged(t *testing.T) {
 	if due := claim(t, s, c); len(due) != 1 || due[0].Letter.ID != ids[0] {
 		t.Fatalf("due now: %v", due)
 	}
-	// The clock was set back by more than the longest back-off. A due time that a person chose does
-	// not change.
+	// The clock was set back by more than the longest back-off. A due time that a person chose stays
+	// the same.
 	if n, err := s.DrawNear(ctx, c.now().Add(time.Minute)); n != 1 || err != nil {
 		t.Errorf("%d letters brought near, %v", n, err)
 	}
@@ -224,8 +225,8 @@ func resultOf(t testing.TB, s *store.Store, op deadletter.OperationID, id deadle
 	return ""
 }
 
-// After a requeue that restarts the retries, counting starts again with the letter's next death.
-// After any other requeue, counting continues.
+// If a requeue restarts the retries, the next death of the letter counts as the first. After any
+// other requeue, the count continues.
 func TestRetriesBeginAgainWhenAPersonSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, reset := range []bool{false, true} {
@@ -257,15 +258,15 @@ func TestRetriesBeginAgainWhenAPersonSaysSo(t *testing.T) {
 	}
 }
 
-// A group that a breaker holds back gets a share of the letters that its queue allows, for all
-// rules together. The other groups get the remainder.
+// A group with a breaker gets a share of the letters that its queue may send. The share is for all
+// rules together. The other groups get what is left.
 func TestAGuardedGroupHasItsShare(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		queue  int // letters that the queue allows per lane
+		queue  int // number of letters that the queue may send per lane
 		shares []deadletter.GroupShare
-		want   string // claimed letters by group and rule
+		want   string // number of claimed letters by group and rule
 	}{
 		{"none is guarded", 100, nil, "1 default 2, 1 slow 3, 2 default 2, 2 slow 3, 3 default 2, 3 slow 3"},
 		{"one is held back", 100, []deadletter.GroupShare{{Group: 1}}, "2 default 2, 2 slow 3, 3 default 2, 3 slow 3"},

@@ -27,7 +27,7 @@ func varied(t testing.TB, s *store.Store, c *clock, n int) {
 	w := window(t, 1, "sms", n)
 	for i := range w.Arrivals {
 		w.Arrivals[i].Properties.Headers = nil
-		w.Arrivals[i].Body = bytes.Repeat([]byte("x"), i%5) // many have equal sizes
+		w.Arrivals[i].Body = bytes.Repeat([]byte("x"), i%5) // many letters have the same size
 	}
 	print(t, &w)
 	receive(t, s, w)
@@ -49,7 +49,7 @@ func varied(t testing.TB, s *store.Store, c *clock, n int) {
 			v.Origin = deadletter.Origin{Broker: "main", VHost: "/", Queue: []string{"sms", "email", "a b"}[i%3]}
 		}
 		if v.To == deadletter.ClassifiedRetry {
-			v.DueAt = c.now().Add(time.Duration(i%5) * time.Minute) // many have equal due times
+			v.DueAt = c.now().Add(time.Duration(i%5) * time.Minute) // many letters have the same due time
 		}
 		verdicts = append(verdicts, v)
 	}
@@ -73,8 +73,8 @@ func parse(t testing.TB, text string) query.Query {
 	return q
 }
 
-// walk reads a list page by page from its first page to its last and back. It returns the ids in
-// both directions.
+// walk reads a list page by page, from the first page to the last and back. It returns the ids that
+// it read in each direction.
 func walk(t testing.TB, s *store.Store, q query.Query, order deadletter.Order, limit int) (there, back []deadletter.ID) {
 	t.Helper()
 	page := deadletter.Page{Limit: limit, Order: order}
@@ -116,7 +116,8 @@ func walk(t testing.TB, s *store.Store, q query.Query, order deadletter.Order, l
 	return there, back
 }
 
-// wanted returns by brute force the letters that match a query, in the order of the list.
+// wanted checks every letter against a query. It returns the matching letters in the order of the
+// list.
 func wanted(t testing.TB, s *store.Store, q query.Query, order deadletter.Order) []deadletter.ID {
 	t.Helper()
 	all, err := s.Rows(context.Background(), everyID(t, s))
@@ -182,8 +183,8 @@ func everyID(t testing.TB, s *store.Store) []deadletter.ID {
 	return ids
 }
 
-// Every list equals the brute-force result, complete and in order, in both directions. Counts agree
-// with lists.
+// Every list contains exactly the letters that a check of every letter finds, in the right order
+// and in both directions. The counts agree with the lists.
 func TestListsAndCounts(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -208,7 +209,7 @@ func TestListsAndCounts(t *testing.T) {
 	}
 }
 
-// A facet shows, for each of its values, the number of letters that this value would select.
+// For each of its values, a facet shows how many letters a search with this value would find.
 func TestFacetsCountWhatTheyWouldSelect(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -318,7 +319,7 @@ func TestRowsKeepTheOrderThatWasAskedFor(t *testing.T) {
 	}
 }
 
-// recorder is an SQLite driver that records the queries sent through it.
+// recorder is an SQLite driver that records every query.
 type recorder struct {
 	driver.Driver
 	mu   sync.Mutex
@@ -354,8 +355,8 @@ var recording = sync.OnceValue(func() *recorder {
 	return r
 })
 
-// No query on letters reads the whole table. If no other index applies, the query reads the index
-// by state.
+// No query on letters reads the whole table. If no other index is suitable, the query reads the
+// index by state.
 func TestQuestionsUseAnIndex(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -368,10 +369,10 @@ func TestQuestionsUseAnIndex(t *testing.T) {
 	for _, text := range slices.Concat(queries, terms) {
 		for _, text := range []string{text, "-" + text, "state:dead " + text} {
 			if strings.HasPrefix(text, "-") && strings.Contains(text, " ") || text == "-" {
-				continue // a minus negates one term
+				continue // a minus can negate only one term
 			}
 			q := parse(t, text)
-			for _, order := range []deadletter.Order{deadletter.OrderReceived, deadletter.OrderOldest, deadletter.OrderDue} { // lists in any other order sort their letters
+			for _, order := range []deadletter.Order{deadletter.OrderReceived, deadletter.OrderOldest, deadletter.OrderDue} { // in every other order, a list sorts its letters in memory
 				_, _, older, err := s.Letters(ctx, q, deadletter.Page{Limit: 10, Order: order})
 				if err == nil && older != "" {
 					_, _, _, err = s.Letters(ctx, q, deadletter.Page{Limit: 10, Order: order, After: older})

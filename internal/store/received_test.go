@@ -8,7 +8,7 @@ import (
 )
 
 // TestLettersReceivedFromEachQueue counts the letters of each queue since a time. Letters that were
-// discarded after they were received are still counted. Older letters are not counted.
+// discarded after they were received count too. Older letters do not count.
 func TestLettersReceivedFromEachQueue(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// When the grouping version changes, letters in groups of an older version are read again. They are
-// read once, even if the process dies in between. A pick for their group moves with them.
+// If the grouping version changes, letters in groups of an older version are read again. Each
+// letter is read once, even if the process dies in between. If people picked a type for the old
+// group, the new group gets the type too.
 func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -22,7 +23,7 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	}
 	regroup(1, false) // the store is empty
 	ids := receive(t, p.Store, window(t, 1, "sms", 3)).New
-	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{}) // by version 1
+	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{}) // version 1 makes these groups
 	p.restart(t)
 	regroup(1, false)
 	was := letter(t, p.Store, ids[0])
@@ -38,7 +39,7 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	if r := rereading(t, p.Store); r.Why != "grouping version 2" {
 		t.Errorf("%+v", r)
 	}
-	p.restart(t) // nothing is listed yet
+	p.restart(t) // no letter is listed yet
 	regroup(2, true)
 	got := unread(t, p.Store, 10)
 	if len(got) != 3 || got[0].GroupPick != "acme.G" {
@@ -70,9 +71,9 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	}
 }
 
-// In older versions, type names from frameworks did not count as types. A letter stored by such a
-// version now gets its type but stays in its group, and the group is renamed after the type. This
-// has no effect on which type a body matches.
+// In older versions, the type names of frameworks did not count as types. A letter that such a
+// version stored gets its type now. It stays in its group, which is renamed after the type. This
+// does not change which type matches a body.
 func TestStoredLettersGetTheTypeOfTheirFramework(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

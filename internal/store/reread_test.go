@@ -23,7 +23,7 @@ func listUnread(t *testing.T, s *store.Store) {
 	}
 }
 
-// unread claims n letters that must be read again.
+// unread returns the next n letters that must be read again.
 func unread(t *testing.T, s *store.Store, n int) []deadletter.Letter {
 	t.Helper()
 	listUnread(t, s)
@@ -57,14 +57,14 @@ func rereading(t *testing.T, s *store.Store) deadletter.RereadProgress {
 	return r
 }
 
-// Letters of the types that a schema set changed, and letters without a type, are read again. Type,
-// reading, summary and group change, but the state does not.
+// If a schema set changes types, letters of these types and letters without a type are read again.
+// Their type, reading, summary and group change. Their state does not change.
 func TestLettersAreReadAgain(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
 	ctx := context.Background()
 	typed := receive(t, s, window(t, 1, "sms", 3)).New
-	classify(t, s, deadletter.ClassifiedDead, time.Time{}) // as acme.T
+	classify(t, s, deadletter.ClassifiedDead, time.Time{}) // the letters get the type acme.T
 	receive(t, s, window(t, 2, "email", 2))
 	var verdicts []deadletter.Classified
 	letters, err := s.NextReceived(ctx, 10)
@@ -131,9 +131,9 @@ func TestLettersAreReadAgain(t *testing.T) {
 	}
 }
 
-// A pending new reading survives the process. A letter that kills the process is charged with a
-// crash. It is then read alone, after all other letters. After the second crash, it is left
-// unchanged.
+// The list of letters to read again is kept when the process dies. If a letter kills the process, a
+// crash is added to the letter. It is then read alone, after all other letters. After the second
+// crash, it is not changed.
 func TestALetterThatKillsTheReader(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -142,7 +142,7 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 	if err := p.Reread(context.Background(), deadletter.Reread{Why: "set a 1"}); err != nil {
 		t.Fatal(err)
 	}
-	p.restart(t) // nothing is listed yet
+	p.restart(t) // no letter is listed yet
 	if got := unread(t, p.Store, 10); len(got) != 3 {
 		t.Fatalf("%+v", got)
 	}
@@ -185,8 +185,8 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 	}
 }
 
-// Once enough letters of a routing key are known, their shares replace those of the queue. A queue
-// learns a limited number of keys.
+// When enough letters with a routing key are known, their shares are used instead of the shares of
+// the queue. A queue learns a limited number of routing keys.
 func TestWhatIsLearned(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -235,7 +235,7 @@ func TestWhatIsLearned(t *testing.T) {
 		}
 	}
 	named("acme.B", false)
-	// A letter that is now read as another type no longer counts for its old type.
+	// If a letter is now read as another type, it no longer counts for its old type.
 	l := letters[0]
 	if l = letter(t, s, l.ID); l.Type != "acme.B" {
 		t.Fatal(l.Type)
@@ -252,8 +252,8 @@ func TestWhatIsLearned(t *testing.T) {
 	}
 }
 
-// A completed reading removes the crash, even if nothing changed. Otherwise the letter would be
-// left as plain bytes forever after the next end of the process, whatever its cause.
+// A completed reading removes the crash of a letter, even if nothing changed. Otherwise, whenever
+// the process died again for any reason, the letter would be shown as plain bytes forever.
 func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -277,9 +277,10 @@ func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	}
 }
 
-// A letter that was stored before errors of EasyNetQ were unwrapped is read again. It then gets an
-// unwrapped revision, or the reason why it cannot be unwrapped. A letter that is being sent is not
-// changed. Neither is a letter that changed after it was claimed.
+// A letter that was stored before dlo unwrapped EasyNetQ errors is read again. It then gets a
+// revision with the unwrapped message, or the reason why the message cannot be unwrapped. A letter
+// that is being sent is not changed. A letter that changed after it was returned for reading is not
+// changed either.
 func TestOlderLettersAreUnwrapped(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

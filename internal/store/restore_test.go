@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// copyOf closes a store and opens a copy of its file elsewhere, without the note beside it.
+// copyOf closes a store and opens a copy of its file at another path. The note beside the store is
+// not copied.
 func copyOf(t *testing.T, s *store.Store, c *clock) *store.Store {
 	t.Helper()
 	file, err := os.ReadFile(s.Path())
@@ -39,7 +40,7 @@ func copyOf(t *testing.T, s *store.Store, c *clock) *store.Store {
 	return copied
 }
 
-// opened returns a new store that the test closes itself.
+// opened returns a new store that the test must close.
 func opened(t *testing.T, c *clock) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "dlo.db"), store.Options{Now: c.now})
@@ -50,8 +51,8 @@ func opened(t *testing.T, c *clock) *store.Store {
 }
 
 // TestARestoredStoreHoldsWhatMayHaveBeenSent checks that letters are held if they would be sent,
-// were being sent or were watched. The other letters keep their state and get a mark. No operation
-// sends marked letters unless a person includes them. Operations that send are stopped.
+// were being sent or were watched. Other letters keep their state and are marked. An operation
+// sends marked letters only if a person includes them. Operations that send letters are stopped.
 func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -148,7 +149,7 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 }
 
 // TestAnotherBrokerTellsMoreOfARestore checks that the marks of several brokers count as one loss.
-// The second mark does not undo the decisions that people made after the first.
+// If a second broker reports its mark, decisions that people have made since the first mark stay.
 func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -205,9 +206,9 @@ func twoOfOne(t *testing.T, c *clock) (s, copied *store.Store, id deadletter.ID,
 	return s, copied, id, w.Arrivals[0].Body
 }
 
-// TestAReturnThatACopyDoesNotKnow checks returns of attempts that were made after the copy. If the
-// token of such an attempt can be computed again, the return joins its letter. A token that cannot
-// be computed is treated as foreign.
+// TestAReturnThatACopyDoesNotKnow checks attempts that were made after the store was copied, and
+// that come back to the copy. If the copy can compute the token of the attempt, the delivery joins
+// its letter. Otherwise the token is treated as foreign.
 func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -265,8 +266,8 @@ func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 }
 
 // TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay checks a letter that a person released
-// from the restored store. A return of an attempt by the lost store joins the letter but decides
-// nothing, because only the fate of the newest copy counts.
+// from the restored store. An attempt that the lost store made then comes back. It joins the letter
+// but does not change its state, because only what happens to the newest copy counts.
 func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -320,9 +321,9 @@ func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestARestoreIsToldOnceItsLettersAreHeld checks that a restore is not reported before its letters
-// are held, because until then the next start would continue the restore. Every reported value is
-// then true from the start.
+// TestARestoreIsToldOnceItsLettersAreHeld checks that a restore is reported only when its letters
+// are held. Until then, the next start would continue the restore. Every number in the report is
+// therefore right from the beginning.
 func TestARestoreIsToldOnceItsLettersAreHeld(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -354,8 +355,9 @@ func TestARestoreIsToldOnceItsLettersAreHeld(t *testing.T) {
 	}
 }
 
-// TestPeopleSayThatAStoreIsACopy checks a person's statement that the store is a copy. No number of
-// lost letters is reported, because nothing shows what was lost. The audit names the person.
+// TestPeopleSayThatAStoreIsACopy checks what happens if a person declares the store a copy. No
+// number of lost letters is reported, because nothing shows what was lost. The audit names the
+// person.
 func TestPeopleSayThatAStoreIsACopy(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

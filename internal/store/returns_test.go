@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// requeue releases letters in a separate operation and claims them.
+// requeue releases letters in an operation of their own and claims them.
 func requeue(t testing.TB, s *store.Store, c *clock, ids ...deadletter.ID) (deadletter.OperationID, []deadletter.Due) {
 	t.Helper()
 	op := operate(t, s, deadletter.VerbRequeue, ids...)
@@ -76,7 +76,7 @@ func attempts(t testing.TB, s *store.Store, id deadletter.ID) []deadletter.Attem
 	return list
 }
 
-// back returns a window with a copy of an attempt that died in queue.
+// back returns a window with the copy of an attempt that died in the given queue.
 func back(t testing.TB, number int64, d deadletter.Due, queue string, body []byte) deadletter.Window {
 	t.Helper()
 	w := window(t, number, queue, 1)
@@ -113,7 +113,7 @@ func TestALetterThatReturns(t *testing.T) {
 	came := result{Receipt: deadletter.Receipt{CameBack: 1}, State: deadletter.StateReceived, Outcome: deadletter.OutcomeCameBack, Used: 1}
 	for _, c := range []struct {
 		name   string
-		before func(t *testing.T, s *store.Store, c *clock, d deadletter.Due) // called after the claim
+		before func(t *testing.T, s *store.Store, c *clock, d deadletter.Due) // called after the claim and before the letter comes back
 		queue  string
 		change func(w *deadletter.Window)
 		want   result
@@ -275,8 +275,8 @@ func TestALetterThatReturns(t *testing.T) {
 	}
 }
 
-// An attempt comes back before its confirm is recorded. The late confirm adds an event but changes
-// no state.
+// If an attempt comes back before its confirm is recorded, the late confirm only adds an event. It
+// does not change the state of the letter.
 func TestALateConfirmIsOnlyNoted(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -312,8 +312,8 @@ func TestALateConfirmIsOnlyNoted(t *testing.T) {
 	}
 }
 
-// An older attempt in doubt comes back while a newer attempt is being sent. The newer attempt
-// continues.
+// The copy of an older attempt in doubt comes back while a newer attempt is being sent. The newer
+// attempt continues.
 func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -340,8 +340,8 @@ func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 	}
 }
 
-// An older attempt in doubt comes back while the letter waits for an operation. The operation
-// records the return and frees the letter.
+// The copy of an older attempt in doubt comes back while the letter waits to be sent by an
+// operation. The operation records this and gives the letter up.
 func TestAnOlderAttemptComesBackBeforeANewerIsSent(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -362,7 +362,7 @@ func TestAnOlderAttemptComesBackBeforeANewerIsSent(t *testing.T) {
 	}
 }
 
-// Only the process that made a claim may record its outcome.
+// Only the process that claimed a letter may record the outcome of the attempt.
 func TestAnOutcomeOfAnEarlierProcessIsOnlyNoted(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/dlo.db"

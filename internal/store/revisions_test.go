@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// An edited letter is sent only as edited, and never in its old form, even after a crash. When the
-// letter comes back, it is recognised by the body that was sent. The content received from RabbitMQ
-// is kept.
+// An edited letter is always sent as edited and never in its old form, even after a crash. When it
+// comes back, it is recognised by the body that was sent. The contents received from RabbitMQ are
+// kept.
 func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -98,7 +98,7 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	}
 }
 
-// Search finds a letter by the content of its revision, even if the letter has no type.
+// A search finds a letter by the contents of its revision, even if the letter has no type.
 func TestARevisionIsIndexed(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -123,8 +123,8 @@ func TestARevisionIsIndexed(t *testing.T) {
 	}
 }
 
-// A doubtful attempt is sent again with its original revision, even if the letter has been edited
-// since.
+// An attempt in doubt is sent again with its original revision, even if the letter has been edited
+// in the meantime.
 func TestADoubtfulRevisionIsSentAgain(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -173,9 +173,9 @@ func TestLettersWithLargeRevisionsAreReadAFewAtATime(t *testing.T) {
 	}
 }
 
-// An edit that runs as an operation adds a revision to each letter in the transaction that releases
-// the letter. It skips letters that cannot be edited. Letters that changed in the meantime stay
-// pending until they are read again.
+// An edit of many letters runs as an operation. It adds a revision to each letter in the
+// transaction that releases the letter. It skips letters that cannot be edited. Letters that
+// changed in the meantime stay pending until they are read again.
 func TestAnEditAsAnOperation(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// A queue has a single type once 20 letters had this type, and keeps it as long as the last 200
-// letters did. Fields that its type does not declare are counted until the letters are read without
-// them.
+// A queue has a single type if at least 20 of its letters were decoded and all have this type, or
+// if its last 200 letters have this type. Fields that a type does not declare are counted until the
+// letters are read without them.
 func TestTheOnlyTypeOfAQueue(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -74,8 +74,8 @@ func TestTheOnlyTypeOfAQueue(t *testing.T) {
 	operate(t, s, deadletter.VerbPurge, newer[1].ID)
 	added("and one is purged", 1)
 
-	// A schema that is added later also decodes letters that are already stored. These letters
-	// count immediately.
+	// A schema that is added later also decodes letters that are already stored. These letters count
+	// immediately for the type of their queue.
 	sms = deadletter.Origin{Broker: "main", VHost: "/", Queue: "email"}
 	classify("", deadletter.ReadUnknown, 21)
 	is("before there is a schema", "")

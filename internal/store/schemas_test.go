@@ -51,7 +51,7 @@ func TestSchemaVersions(t *testing.T) {
 	if got := versions(t, s, 10); !slices.Equal(got, []string{"a 1 " + large, "b 1 x", "a 2 y"}) {
 		t.Errorf("%.80q", got)
 	}
-	if again := addVersion(t, s, "a", "1", large, deadletter.Reread{}); !again.At.Equal(first.At) || !again.CurrentAt.After(first.CurrentAt) { // becomes current in the same millisecond as version 2 of a
+	if again := addVersion(t, s, "a", "1", large, deadletter.Reread{}); !again.At.Equal(first.At) || !again.CurrentAt.After(first.CurrentAt) { // becomes current in the same millisecond as version 2 of set a
 		t.Errorf("%v, %v", again.At, again.CurrentAt)
 	}
 	if got := versions(t, s, 10); !slices.Equal(got, []string{"b 1 x", "a 2 y", "a 1 " + large}) {
@@ -87,7 +87,7 @@ func TestAChangeOfSchemasListsLettersAndIsAudited(t *testing.T) {
 	s, _ := open(t)
 	ctx := context.Background()
 	receive(t, s, window(t, 1, "sms", 3))
-	classify(t, s, deadletter.ClassifiedDead, time.Time{}) // as acme.T
+	classify(t, s, deadletter.ClassifiedDead, time.Time{}) // the letters get the type acme.T
 	addVersion(t, s, "a", "1", "x", deadletter.Reread{Why: "set a 1", Types: []string{"acme.T"}})
 	if got := unread(t, s, 10); len(got) != 3 {
 		t.Errorf("%d letters are read again", len(got))
@@ -116,7 +116,7 @@ func TestLettersByTypeAndWithout(t *testing.T) {
 	s, _ := open(t)
 	ctx := context.Background()
 	receive(t, s, window(t, 1, "sms", 3))
-	classify(t, s, deadletter.ClassifiedDead, time.Time{}) // as acme.T
+	classify(t, s, deadletter.ClassifiedDead, time.Time{}) // the letters get the type acme.T
 	receive(t, s, window(t, 2, "email", 2))
 	letters, err := s.NextReceived(ctx, 10)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// within returns a context whose scope consists of the places of the grants.
+// within returns a context whose scope consists of the places in the given grants.
 func within(t *testing.T, grants ...deadletter.Grant) context.Context {
 	t.Helper()
 	for i := range grants {
@@ -28,8 +28,8 @@ func queues(globs ...string) deadletter.Grant { return places(deadletter.Places{
 
 func places(p deadletter.Places) deadletter.Grant { return deadletter.Grant{Places: p} }
 
-// Each table is either limited to the scope of a request, hidden from the request, or open for a
-// reason.
+// A request with a scope reads each table in one of three ways: limited to the scope, as an empty
+// table, or, for a good reason, completely.
 func TestEachTableHasAScope(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -62,8 +62,8 @@ func TestEachTableHasAScope(t *testing.T) {
 	}
 }
 
-// Within a scope, each query of the language finds the same letters as without a scope, except
-// those outside the scope.
+// With a scope, each query finds the same letters as without a scope, except for the letters
+// outside the scope.
 func TestQueriesKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -184,8 +184,8 @@ func sum(h deadletter.Histogram) (n int) {
 	return n
 }
 
-// A merged group shows and counts only the members that the scope includes. If the head of the
-// group is hidden, the oldest of these members is the head, with its own words.
+// With a scope, a merged group shows and counts only the groups in the scope. If the head is
+// outside the scope, the oldest group in the scope is the head, with its own title.
 func TestGroupsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -257,8 +257,9 @@ func TestGroupsKeepToTheScope(t *testing.T) {
 	}
 }
 
-// An operation may act on letters of several owners. Each owner sees only the owner's part of it.
-// The words of the operation are shown only to people who see all of it.
+// An operation may act on letters of several owners. Each owner sees only his or her part of the
+// operation. The query, target and reason for a stop are shown only to people who see the whole
+// operation.
 func TestOperationsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -309,8 +310,8 @@ func TestOperationsKeepToTheScope(t *testing.T) {
 	}
 }
 
-// A channel with a scope is notified only of groups and operations in its queues. Its digest covers
-// only these queues. Other channels are notified of everything.
+// A channel with a scope gets only notices about groups and operations in its queues. Its digest
+// also covers only these queues. Other channels get all notices.
 func TestChannelsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

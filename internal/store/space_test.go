@@ -61,7 +61,7 @@ func TestTooLittleRoom(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")
 	for _, s := range []*store.Space{store.NewSpace(path, 1<<60, 0, 1<<20), store.NewSpace(path, 0, 100, 1<<20)} {
-		for range 2 { // the first result is queried, the second remembered
+		for range 2 { // the first call asks the file system, and the second returns the remembered result
 			if err := s.Room(); !errors.Is(err, store.ErrNoRoom) || !strings.Contains(err.Error(), "MiB are free on "+filepath.Dir(path)) {
 				t.Error(err)
 			}
@@ -75,8 +75,8 @@ func TestTooLittleRoom(t *testing.T) {
 	}
 }
 
-// A write that finds the disk full leaves nothing behind. It deletes the reserve file, and succeeds
-// once there is free space.
+// If a write finds the disk full, nothing of it remains, and the reserve file is deleted. When
+// there is free space again, the write succeeds.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")
@@ -88,7 +88,7 @@ func TestAFullDisk(t *testing.T) {
 	defer s.Close()
 	ctx := context.Background()
 	receive(t, s, window(t, 1, "sms", 1))
-	if err := s.Writer(ctx, `PRAGMA max_page_count = 1`); err != nil { // the file cannot grow beyond its present size
+	if err := s.Writer(ctx, `PRAGMA max_page_count = 1`); err != nil { // the file cannot grow
 		t.Fatal(err)
 	}
 	w := window(t, 2, "email", 3)
@@ -118,8 +118,9 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// TestWhatAFileSystemDoesNotTakeIsToldFromMistakes checks that writes which the file system
-// rejected are distinguished from mistakes. SQLite reports such writes in several ways.
+// TestWhatAFileSystemDoesNotTakeIsToldFromMistakes checks that a write that the file system
+// rejected is distinguished from a programming mistake. SQLite reports a rejected write in several
+// ways.
 func TestWhatAFileSystemDoesNotTakeIsToldFromMistakes(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filled(t)

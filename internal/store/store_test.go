@@ -28,7 +28,7 @@ func open(t *testing.T) (*store.Store, *clock) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // whatever the test did, the counters must be right
+	t.Cleanup(func() { // after every test, the counters must be right
 		for _, breach := range breaches(t, s.Reader()) {
 			t.Error(breach)
 		}
@@ -39,7 +39,7 @@ func open(t *testing.T) (*store.Store, *clock) {
 	return s, c
 }
 
-// window returns a window of n different letters that died in queue.
+// window returns a window of n different letters that died in the given queue.
 func window(t testing.TB, number int64, queue string, n int) deadletter.Window {
 	t.Helper()
 	w := deadletter.Window{Session: 1, Number: number, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: 10 * time.Minute, HorizonRows: 50000}
@@ -59,7 +59,7 @@ func window(t testing.TB, number int64, queue string, n int) deadletter.Window {
 	return w
 }
 
-// classify records one verdict for every received letter.
+// classify records the same verdict for every received letter.
 func classify(t testing.TB, s *store.Store, to deadletter.Trigger, due time.Time) {
 	t.Helper()
 	for {

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// renamed is a store that is opened with one broker configuration after another.
+// renamed is a store that is reopened with different broker names.
 type renamed struct {
 	*store.Store
 	t      *testing.T
@@ -38,7 +38,7 @@ func renaming(t *testing.T, brokers ...store.Broker) *renamed {
 	return r
 }
 
-// reopenWith reopens the store with other brokers.
+// reopenWith closes the store and opens it with the given brokers in the configuration.
 func (r *renamed) reopenWith(brokers ...store.Broker) {
 	r.t.Helper()
 	if err := r.try(brokers...); err != nil {
@@ -60,8 +60,8 @@ func (r *renamed) try(brokers ...store.Broker) error {
 	return err
 }
 
-// take receives letters that died in a queue of a broker, and classifies them. As in the
-// classifier, the key of their group contains the broker's first name.
+// take receives letters that died in a queue of a broker, and classifies them. The key of their
+// group contains the broker's first name, as in the classifier.
 func (r *renamed) take(broker, queue string, n int, to deadletter.Trigger) []deadletter.ID {
 	r.t.Helper()
 	r.number++
@@ -106,7 +106,7 @@ func (r *renamed) readAgain(list []deadletter.Letter) {
 	}
 }
 
-// due makes a claim of a broker's due letters and returns the number of letters per origin.
+// due claims due letters of a broker and returns the number of claimed letters by origin.
 func (r *renamed) due(broker string) map[string]int {
 	r.t.Helper()
 	list, err := r.ClaimDue(context.Background(), broker, r.c.now().Add(time.Minute), 100, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 100, false }})
@@ -120,8 +120,8 @@ func (r *renamed) due(broker string) map[string]int {
 	return n
 }
 
-// strays returns the number of letters that wait, need people or are watched although their broker
-// is not configured, by broker and vhost.
+// strays returns the numbers of unfinished letters whose broker is not configured, by broker and
+// vhost. Unfinished letters wait, need people or are watched.
 func (r *renamed) strays(configured ...string) map[string]string {
 	r.t.Helper()
 	list, err := r.Strays(context.Background(), func(broker, vhost string) bool {
@@ -137,7 +137,7 @@ func (r *renamed) strays(configured ...string) map[string]string {
 	return found
 }
 
-// shown returns the number of letters that lists show for each queue.
+// shown returns the number of letters of each queue in lists.
 func (r *renamed) shown() map[string]int {
 	r.t.Helper()
 	list, err := r.Queues(context.Background())
@@ -162,8 +162,8 @@ func same[T any](t *testing.T, what string, got, want T) {
 
 var asMain, asProd = store.Broker{Name: "main"}, store.Broker{Name: "prod", Was: []string{"main"}}
 
-// TestARenamedBrokerKeepsWhatItHas checks that a renamed broker keeps its letters, its pauses and
-// redirects, its session and its open window. The keys of its groups do not change.
+// TestARenamedBrokerKeepsWhatItHas checks that a renamed broker keeps its letters, pauses,
+// redirects, session and open window. The keys of its groups stay the same.
 func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -195,7 +195,7 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	}
 	group := letter(t, r.Store, ids[0]).Group
 
-	// If the configuration does not mention the rename, the letters belong to no configured broker.
+	// If the configuration does not mention the old name, the letters belong to no configured broker.
 	r.reopenWith(store.Broker{Name: "prod"})
 	same(t, "due for prod", r.due("prod"), map[string]int{})
 	same(t, "strays", r.strays("prod"), map[string]string{"main /": "3 waiting, 2 needy, 0 watched"})
@@ -246,7 +246,7 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	if got := letter(t, r.Store, ids[0]); got.Origin.Broker != "prod" || r.FirstName("prod") != "main" {
 		t.Errorf("%+v, first name %s", got.Origin, r.FirstName("prod"))
 	}
-	classify(t, r.Store, deadletter.ClassifiedDead, time.Time{}) // classifies the letters of the open window
+	classify(t, r.Store, deadletter.ClassifiedDead, time.Time{}) // these are the letters of the open window
 	if got := letter(t, r.Store, r.take("prod", "email", 1, deadletter.ClassifiedDead)[0]); got.Group != group {
 		t.Errorf("a new letter is in group %s, not in %s", got.Group, group)
 	}
@@ -255,8 +255,8 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-// TestWhatCameInMeanwhile covers the usual case. A broker is renamed first, and takes over its
-// letters only later, when dlo asks for it. Letters received under the new name join the old
+// TestWhatCameInMeanwhile checks the usual case. A broker is renamed, and it takes over its letters
+// only later, when dlo asks for this. The letters received under the new name join the older
 // letters.
 func TestWhatCameInMeanwhile(t *testing.T) {
 	t.Parallel()
@@ -320,8 +320,8 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 		t.Errorf("session %+v, %v", session, err)
 	}
 
-	// The letters received under the new name are read again, to find their groups. Earlier letters
-	// are not touched.
+	// The letters received under the new name are read again, so that they find their groups. The
+	// older letters are not touched.
 	list := unread(t, r.Store, 100)
 	if len(list) != len(young)+len(fresh) {
 		t.Fatalf("%d letters are read again, want %d", len(list), len(young)+len(fresh))
@@ -350,22 +350,22 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	}
 	same(t, "due", r.due("prod"), map[string]int{"prod late": 3})
 
-	// The second time, there is nothing to do.
+	// At the second start, there is nothing left to do.
 	r.reopenWith(asProd)
 	if list := unread(t, r.Store, 100); len(list) != 0 {
 		t.Errorf("%d letters are read again for nothing", len(list))
 	}
 }
 
-// TestWhatWasTakenOverComesBack checks that a takeover is reversed when it is removed from the
-// configuration. The configuration alone decides. Nothing is lost in between.
+// TestWhatWasTakenOverComesBack checks that removing the old name from the configuration reverses a
+// takeover. Only the configuration decides. Nothing is lost in between.
 func TestWhatWasTakenOverComesBack(t *testing.T) {
 	t.Parallel()
 	r := renaming(t, asMain)
 	r.take("main", "sms", 3, deadletter.ClassifiedRetry)
 	r.reopenWith(asProd)
 	r.take("prod", "sms", 1, deadletter.ClassifiedRetry)
-	r.take("main", "sms", 1, deadletter.ClassifiedRetry) // like an earlier import from another dlo
+	r.take("main", "sms", 1, deadletter.ClassifiedRetry) // these letters are stored under the old name, for example by an import
 	same(t, "queues", r.shown(), map[string]int{"prod sms": 5})
 	same(t, "strays", r.strays("prod"), map[string]string{})
 
@@ -377,20 +377,20 @@ func TestWhatWasTakenOverComesBack(t *testing.T) {
 	r.reopenWith(store.Broker{Name: "prod", Was: []string{"main", "never"}})
 	same(t, "strays", r.strays("prod"), map[string]string{})
 
-	// The broker is renamed once more, with its names in either order.
+	// The broker is renamed once more. The order of its earlier names does not matter.
 	r.reopenWith(store.Broker{Name: "live", Was: []string{"prod", "main"}})
 	same(t, "strays", r.strays("live"), map[string]string{})
 	if first := r.FirstName("live"); first != "main" {
 		t.Errorf("it is %s now", first)
 	}
-	r.reopenWith(asMain) // renamed back to its first name
+	r.reopenWith(asMain) // the broker has its first name again
 	same(t, "strays", r.strays("main"), map[string]string{})
 	same(t, "due", r.due("main"), map[string]int{"main sms": 6, "main new": 1})
 }
 
-// TestANameThatHasLettersIsNotGivenAway checks that the first name of a renamed broker cannot be
-// reused. The letters of the renamed broker are in the store under that name. Another broker with
-// the name would send them elsewhere.
+// TestANameThatHasLettersIsNotGivenAway checks that another broker cannot get the first name of a
+// renamed broker. The letters of the renamed broker are stored under that name, so they would be
+// sent to the other broker.
 func TestANameThatHasLettersIsNotGivenAway(t *testing.T) {
 	t.Parallel()
 	r := renaming(t, asMain)
@@ -411,7 +411,7 @@ func TestANameThatHasLettersIsNotGivenAway(t *testing.T) {
 	same(t, "due for prod", r.due("prod"), map[string]int{"prod sms": 5})
 }
 
-// TestAnotherVHostIsAStray checks letters whose broker is configured but whose vhost is not.
+// TestAnotherVHostIsAStray checks letters of a configured broker whose vhost is not configured.
 func TestAnotherVHostIsAStray(t *testing.T) {
 	t.Parallel()
 	r := renaming(t, asMain)
@@ -423,8 +423,8 @@ func TestAnotherVHostIsAStray(t *testing.T) {
 	same(t, "strays", r.strays("main"), map[string]string{"main shop": "0 waiting, 2 needy, 0 watched"})
 }
 
-// TestTheNewerOfTwoWindowsIsOpen kills dlo under both names of a broker, each time with an open
-// window. The letters of the older window are stored once more, under the other name.
+// TestTheNewerOfTwoWindowsIsOpen kills dlo twice, each time with an open window, under two names of
+// the same broker. The letters of the older window are then stored once more, under the other name.
 func TestTheNewerOfTwoWindowsIsOpen(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

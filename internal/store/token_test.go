@@ -13,9 +13,9 @@ import (
 )
 
 // TestACopyOfTheStoreSendsUnderTheSameToken sends a letter from a store and from copies that were
-// made before, like restored ones. The tokens are equal, even after an attempt that the queue
-// rejected and after a rename of the broker. The next attempt, another target and each edit have
-// different tokens.
+// made earlier, like restored copies. The tokens are equal, even if a queue rejected an attempt or
+// the broker was renamed in between. The next attempt, another target and each edit lead to other
+// tokens.
 func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

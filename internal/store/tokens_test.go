@@ -11,9 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestATokenUsedFromTwoPlaces checks that the first use of a token from each network is an act, and
-// that the token shows from where it was last used. A token that somebody uses from many addresses
-// leaves at most one act a minute, and at most one act an hour for each address.
+// TestATokenUsedFromTwoPlaces checks that the first use of a token from each network is recorded as
+// an act. It also checks that the token shows the address from which it was last used. If somebody
+// uses a token from many addresses, at most one act is recorded per minute, and at most one per
+// hour for each address.
 func TestATokenUsedFromTwoPlaces(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -44,8 +45,8 @@ func TestATokenUsedFromTwoPlaces(t *testing.T) {
 		name  string
 		after time.Duration
 		from  string
-		moved string // the new act
-		last  string // from where the token was last used
+		moved string // new act
+		last  string // address from which the token was last used
 	}{
 		{"the first use", 0, "192.0.2.7", "token:ci api 192.0.2.7", "192.0.2.7"},
 		{"the same place", time.Hour, "192.0.2.7", "", "192.0.2.7"},
@@ -71,7 +72,7 @@ func TestATokenUsedFromTwoPlaces(t *testing.T) {
 		}
 	}
 
-	// Three hours of requests every 20 s, from 100 addresses in turn.
+	// There is a request every 20 s for three hours, from 100 addresses in turn.
 	before := len(moves())
 	for i := range 3 * 180 {
 		c.at = c.at.Add(20 * time.Second)
@@ -100,7 +101,7 @@ func TestATokenUsedFromTwoPlaces(t *testing.T) {
 	if err := s.Reader().QueryRow(`SELECT count(*) FROM token_networks`).Scan(&kept); err != nil || kept != 0 {
 		t.Errorf("%d networks of a revoked token: %v", kept, err)
 	}
-	add() // another token knows nothing of the places of the revoked one
+	add() // the new token does not know from where the revoked token was used
 	n := len(moves())
 	use("10.0.0.1")
 	if got := moves(); len(got) != n+1 || got[n] != "token:ci api 10.0.0.1" {

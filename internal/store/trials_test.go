@@ -30,7 +30,7 @@ func tried(t *testing.T, s *store.Store, c *clock, number int64, n int, to deadl
 }
 
 // TestLettersOfTrialsAreNobodysFailure checks that letters of trials belong to no group, cause no
-// notice and do not count in the digest, whatever happens to them. They are listed, counted and
+// notice and do not count in the digest, in whatever state they are. They are listed, counted and
 // found like all other letters.
 func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 	t.Parallel()
@@ -100,8 +100,8 @@ func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 	}
 }
 
-// TestLettersOfTrialsGoAfterAnHour checks that the contents of letters of trials are erased in any
-// state, and that no other letters are erased.
+// TestLettersOfTrialsGoAfterAnHour checks that the contents of trial letters are erased in every
+// state. Other letters are not erased.
 func TestLettersOfTrialsGoAfterAnHour(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -144,7 +144,7 @@ func TestLettersOfTrialsGoAfterAnHour(t *testing.T) {
 	}
 }
 
-// TestTheMarkOfATrial checks that a mark is valid for one message id and one store.
+// TestTheMarkOfATrial checks that a mark is valid only for one message id and one store.
 func TestTheMarkOfATrial(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -15,8 +15,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// TestLettersOfUnknownOriginBelongToTheirInbox checks that people who may see one inbox see its
-// letters of unknown origin, and those of no other inbox, in every count.
+// TestLettersOfUnknownOriginBelongToTheirInbox checks letters of unknown origin. People who may see
+// an inbox see the letters of that inbox in every count, and they see the letters of no other
+// inbox.
 func TestLettersOfUnknownOriginBelongToTheirInbox(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -65,8 +66,8 @@ func TestLettersOfUnknownOriginBelongToTheirInbox(t *testing.T) {
 	}
 }
 
-// seesOnly checks that a request sees n dead letters, all of unknown origin, and the inboxes and
-// groups of no others.
+// seesOnly checks that a request sees n dead letters, all of unknown origin. It must see only the
+// given inboxes and their groups.
 func seesOnly(t *testing.T, s *store.Store, c *clock, ctx context.Context, n int, inboxes ...string) {
 	t.Helper()
 	for _, text := range []string{"", "state:dead", "-queue:sms", "rejected"} {
@@ -127,8 +128,9 @@ func seesOnly(t *testing.T, s *store.Store, c *clock, ctx context.Context, n int
 	}
 }
 
-// TestLettersOfUnknownOriginOfTheVersionBefore checks that letters that an earlier version stored
-// without an inbox as their origin get it when they are read again.
+// TestLettersOfUnknownOriginOfTheVersionBefore checks letters of unknown origin from an earlier
+// version, which stored them without an origin. When they are read again, they get the origin that
+// belongs to their inbox.
 func TestLettersOfUnknownOriginOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	path := storetest.FileOf(t, 27)

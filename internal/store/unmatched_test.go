@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// A queue needs a schema if none of its letters can be read. A queue whose letters were not read
-// yet does not need one.
+// A queue needs a schema if none of its letters can be read. A queue whose letters have not been
+// read yet does not count.
 func TestQueuesThatNeedASchema(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

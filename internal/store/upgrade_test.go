@@ -13,8 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An operation of an older version continues where that version stopped. If the older version did
-// not record the operation's verdict, this version does. No operation stays unfinished.
+// An operation that an older version began continues at the point where that version stopped. If
+// the older version did not record what became of the letters, this version does. No operation
+// stays unfinished.
 func TestOperationsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -37,7 +38,7 @@ func TestOperationsOfTheVersionBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	var serials int64
-	letter := func(state string, operation, owner int64, outcome string) int64 { // operation is the operation of the letter's newest attempt
+	letter := func(state string, operation, owner int64, outcome string) int64 { // the parameter operation is the operation of the letter's newest attempt
 		serials++
 		id := c.at.UnixMilli()<<12 + serials
 		var due, resend, own any
@@ -80,7 +81,7 @@ func TestOperationsOfTheVersionBefore(t *testing.T) {
 	}
 	shared := letter("dead", 0, 0, "")
 	operations(1, "running", map[int64]string{shared: "pending", letter("scheduled", 0, 1, ""): "released", letter("requeued", 1, 0, "confirmed"): "confirmed"})
-	operations(2, "running", map[int64]string{shared: "pending"}) // the first operation has the shared letter
+	operations(2, "running", map[int64]string{shared: "pending"}) // the shared letter belongs to the first operation
 	operations(3, "done", map[int64]string{letter("requeued", 3, 0, "confirmed"): "confirmed", letter("settled", 3, 0, "confirmed"): "confirmed"})
 	operations(4, "done", map[int64]string{letter("settled", 4, 0, "confirmed"): "confirmed"})
 	operations(5, "cancelled", map[int64]string{letter("publishing", 5, 5, "open"): "released", letter("dead", 0, 0, ""): "cancelled"})

@@ -17,7 +17,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// Release returns a held letter to the state it had before it was held.
+// Release returns a held letter to the state that it had before it was held.
 func TestHoldAndRelease(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -65,13 +65,13 @@ func TestHoldAndRelease(t *testing.T) {
 	}
 }
 
-// staysAfterPurge lists the fields of a letter whose texts remain after a purge. These texts
-// describe the letter, but none of them comes from its contents.
+// staysAfterPurge contains the fields of a letter whose texts are kept after a purge. These texts
+// describe the letter but are not part of its contents.
 var staysAfterPurge = []string{"ID", "State", "Origin", "Inbox", "Reason", "Type", "Reading", "Rule", "Severity", "Version"}
 
-// TestPurgeErasesWhatTheClassifierFound checks that a purge leaves only the texts that
-// staysAfterPurge lists, even if the classifier filled every field. A new column must be erased or
-// listed.
+// TestPurgeErasesWhatTheClassifierFound checks that a purge keeps only the texts in
+// staysAfterPurge, even if the classifier filled every field. A new column must either be erased or
+// be added to that list.
 func TestPurgeErasesWhatTheClassifierFound(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -89,8 +89,8 @@ func TestPurgeErasesWhatTheClassifierFound(t *testing.T) {
 	}
 }
 
-// A purged letter leaves a row and a history but none of its contents. Once SQLite has freed the
-// space, the contents are not in the file either.
+// A purged letter keeps its row and its history, but none of its contents. When SQLite has freed
+// the space, the contents are no longer in the file either.
 func TestPurgeErases(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -149,7 +149,7 @@ func TestRetention(t *testing.T) {
 	operate(t, s, deadletter.VerbDiscard, ids[:4]...)
 	c.at = c.at.Add(time.Hour)
 	operate(t, s, deadletter.VerbRestore, ids[0])
-	operate(t, s, deadletter.VerbDiscard, ids[0]) // discarded once more
+	operate(t, s, deadletter.VerbDiscard, ids[0]) // the letter is discarded once more
 	c.at = c.at.Add(time.Hour)
 	if n, err := s.Expiring(ctx, deadletter.StateDiscarded, c.at.Add(-90*time.Minute), 2); err != nil || n != 2 {
 		t.Errorf("%d, %v", n, err)
@@ -217,8 +217,8 @@ func TestOverridesAndViews(t *testing.T) {
 	}
 }
 
-// TestViewsOfARemovedUser checks that the next user of a name does not get the views of the user
-// who had the name before.
+// TestViewsOfARemovedUser checks that a new user does not get the views of a removed user who had
+// the same name.
 func TestViewsOfARemovedUser(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

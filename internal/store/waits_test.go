@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// storeWaiting stores letters of a queue that are to wait in the given broker waiter. Their retry
-// is due after the duration delay.
+// storeWaiting stores letters of a queue that are to wait in a waiter of the broker. The parameter
+// delay is the time until their retry.
 func storeWaiting(t *testing.T, s *store.Store, n int, waiter string, delay time.Duration) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", n))
@@ -31,7 +31,7 @@ func storeWaiting(t *testing.T, s *store.Store, n int, waiter string, delay time
 	}
 }
 
-// claimEarly makes a claim of due letters and of letters that are to wait in the broker.
+// claimEarly claims due letters, and letters that are to wait in the broker.
 func claimEarly(t *testing.T, s *store.Store, now time.Time, waiters ...string) []deadletter.Due {
 	t.Helper()
 	due, err := s.ClaimDue(t.Context(), "main", now, 10, deadletter.Allowance{Waiters: waiters, Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
@@ -41,7 +41,7 @@ func claimEarly(t *testing.T, s *store.Store, now time.Time, waiters ...string) 
 	return due
 }
 
-var began = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC) // start time of the clock that open returns
+var began = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC) // time at which the clock of the function open starts
 
 func TestALetterWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
@@ -71,7 +71,7 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 		t.Errorf("what no waiter took: %+v", l)
 	}
 
-	// No action can be applied to the letter while it waits in the broker.
+	// Nobody can act on the letter while it waits in the broker.
 	for _, verb := range deadletter.Actions {
 		op := deadletter.Operation{Action: verb, By: "local"}
 		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0, anyPlace); err != nil {
@@ -129,7 +129,7 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 	}
 }
 
-// A letter may come back before dlo has recorded that its time in the broker has ended.
+// A letter may come back before dlo has recorded that the letter's time in the broker is over.
 func TestALetterComesBackFromTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -155,8 +155,8 @@ func TestALetterComesBackFromTheBroker(t *testing.T) {
 	}
 }
 
-// A queue with one fixed delay would keep late letters for too long, so late letters stay in the
-// store. Paused letters stay in the store too.
+// A wait queue with one fixed delay would keep a late letter for too long, so a late letter stays
+// in the store. A paused letter stays in the store too.
 func TestWhatIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -183,8 +183,9 @@ func TestWhatIsNotHandedOver(t *testing.T) {
 	}
 }
 
-// After a doubt, a letter waits in the broker for the rest of its time, or goes to its queue. A
-// queue with one fixed delay would keep the letter for the full time again.
+// A letter whose handover to a wait queue is in doubt waits in the broker for the rest of its time,
+// or goes to its queue. It is not put into a wait queue with one fixed delay, which would keep it
+// for the full time again.
 func TestADoubtfulHandOver(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -213,8 +214,8 @@ func TestADoubtfulHandOver(t *testing.T) {
 	}
 }
 
-// handOver makes a claim of letters that are to wait in dlo.wait.ttl, and marks the letters as
-// waiting in that queue.
+// handOver claims letters that are to wait in dlo.wait.ttl, and records that they wait in that
+// queue.
 func handOver(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 	t.Helper()
 	list := claimEarly(t, s, c.now(), "message-ttl")
@@ -226,8 +227,8 @@ func handOver(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 	return list
 }
 
-// In the queue with per-message expiration, the broker forwards no message before the messages in
-// front of it.
+// In the wait queue in which each message has its own expiration, the broker forwards no message
+// before the messages in front of it.
 func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -240,7 +241,7 @@ func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	}
 }
 
-// When an older copy comes back, dlo still knows that the newer copy waits in the broker.
+// If an older copy comes back, dlo still knows that the newer copy waits in the broker.
 func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -248,7 +249,7 @@ func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
 	first := claimEarly(t, s, c.now())[0]
 	mark(t, s, c, deadletter.OutcomeInDoubt, first)
-	_, sent := requeue(t, s, c, first.Letter.ID) // requeued by a person, because the first attempt may be lost
+	_, sent := requeue(t, s, c, first.Letter.ID) // a person requeues the letter, because the first attempt may be lost
 	second := sent[0]
 	mark(t, s, c, deadletter.OutcomeConfirmed, second)
 	receive(t, s, back(t, 2, second, "sms", second.Letter.Body))
@@ -265,7 +266,7 @@ func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	}
 }
 
-// If a letter is still in its wait queue after its time has ended, people may act on it.
+// If a letter is still in its wait queue when its time there is over, people may act on it.
 func TestALetterThatNobodyMovesOn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -283,7 +284,7 @@ func TestALetterThatNobodyMovesOn(t *testing.T) {
 	}
 }
 
-// A clock that was ahead is set back. Letters that wait in the broker are then due earlier too.
+// If a fast clock is set back, letters that wait in the broker also become due earlier.
 func TestAClockThatWasAheadOfTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
