@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	confirmed  = 15 * time.Minute // time for which more is permitted after the password was given
-	invitation = 72 * time.Hour   // time in which an invitation can be accepted
-	maxHashing = 2                // passwords that are checked or hashed at a time, 19 MiB each
-	maxAgent   = 200              // bytes of a browser's User-Agent that are kept
+	confirmed  = 15 * time.Minute // after the password was given, actions that need it again are permitted for this long
+	invitation = 72 * time.Hour   // time within which an invitation can be accepted
+	maxHashing = 2                // maximum number of passwords that are checked or hashed at the same time; each takes 19 MiB of memory
+	maxAgent   = 200              // number of bytes of a browser's User-Agent that are kept
 )
 
-// These are the usual limits of sessions (OWASP ASVS 4.0.3, 3.3.2, level 2).
+// These are the default limits of sessions (OWASP ASVS 4.0.3, 3.3.2, level 2).
 const (
 	SessionIdle    = 30 * time.Minute
 	SessionLongest = 12 * time.Hour
 )
 
-// AccountStore keeps local users and their sessions.
+// AccountStore stores local users and their sessions.
 type AccountStore interface {
 	Users(ctx context.Context) ([]deadletter.User, error)
 	Password(ctx context.Context, name string) (u deadletter.User, hash string, err error)
@@ -44,18 +44,18 @@ type AccountStore interface {
 // Accounts manages dlo's own users, with their passwords and sessions. Its methods are safe for
 // concurrent use.
 type Accounts struct {
-	SessionIdle    time.Duration // a session that was not used for this long has ended
-	SessionLongest time.Duration // a session that began this long ago has ended in any case
+	SessionIdle    time.Duration // a session has ended if it was not used for this long
+	SessionLongest time.Duration // a session has ended if it began longer ago than this, even if it is in use
 
 	store   AccountStore
 	now     func() time.Time
 	tries   throttle
 	hashing chan struct{}
-	nobody  string // a hash to compare with for an unknown name, so that it takes the same time
+	nobody  string // hash with which the password for an unknown name is compared, so that the check takes the same time
 }
 
-// NewAccounts returns the accounts in a store, with the usual limits of sessions. If now is nil, it
-// uses time.Now.
+// NewAccounts returns the accounts in a store, with the default limits of sessions. If now is nil,
+// the accounts use time.Now.
 func NewAccounts(store AccountStore, now func() time.Time) *Accounts {
 	if now == nil {
 		now = time.Now
@@ -69,16 +69,17 @@ func NewAccounts(store AccountStore, now func() time.Time) *Accounts {
 // Browser describes the browser in which somebody signs in.
 type Browser struct{ Address, Agent string }
 
-// TooManyTriesError is the error for a sign-in after too many failed attempts.
+// TooManyTriesError is the error of a sign-in after too many failed attempts. The field Again is
+// the time at which the next attempt is possible.
 type TooManyTriesError struct{ Again time.Time }
 
 func (e TooManyTriesError) Error() string {
 	return "too many attempts failed; try again at " + e.Again.UTC().Format("15:04 UTC")
 }
 
-// SignIn starts a session of a user who gives the password, and returns the secret of the session's
-// cookie. If name and password do not match, the error wraps deadletter.ErrSignIn, and the result
-// left is the number of further attempts. After too many failed attempts, the error is a
+// SignIn starts a session if the password is right, and returns the secret of the session's cookie.
+// If name and password do not match, the error wraps deadletter.ErrSignIn, and the result left is
+// the number of attempts that are left. After too many failed attempts, the error is a
 // TooManyTriesError.
 func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser) (secret string, left int, err error) {
 	u, err := a.verify(ctx, name, password, b)
@@ -101,9 +102,8 @@ func (a *Accounts) verify(ctx context.Context, name, password string, b Browser)
 		a.tries.give(name, b.Address, same)
 		return u, err
 	}
-	// The row is written for an unknown name as well, so that both cases take the same time. It
-	// does not contain that name, because people sometimes type their password into the wrong
-	// field.
+	// The act is also recorded for an unknown name, so that both cases take the same time. It does not
+	// contain the unknown name, because people sometimes type their password into the wrong field.
 	act := deadletter.Act{Kind: deadletter.ActSignInFailed, Actor: deadletter.Unknown, Asked: 1}
 	if u.Name != "" {
 		act.Actor, act.Targets = u.Name, []deadletter.Target{{Kind: deadletter.TargetUser, Name: u.Name}}
@@ -114,8 +114,8 @@ func (a *Accounts) verify(ctx context.Context, name, password string, b Browser)
 	return deadletter.User{}, fmt.Errorf("%w: that name and password do not match", deadletter.ErrSignIn)
 }
 
-// compare reports whether a password is the password of the user with a name. It also returns that
-// user, if the user exists and has a password.
+// compare reports whether a password is the password of the named user. It also returns this user,
+// unless the user does not exist or has no password.
 func (a *Accounts) compare(ctx context.Context, name, password string) (deadletter.User, bool, error) {
 	u, hash, err := a.store.Password(ctx, name)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
@@ -131,8 +131,8 @@ func (a *Accounts) compare(ctx context.Context, name, password string) (deadlett
 	return u, same && u.Name != "", nil
 }
 
-// hash runs a function that needs much time or memory for a password. At most maxHashing such
-// functions run at a time.
+// hash calls a function that needs much time or memory for a password. At most maxHashing such
+// functions run at the same time.
 func (a *Accounts) hash(ctx context.Context, do func()) error {
 	select {
 	case a.hashing <- struct{}{}:
@@ -144,8 +144,8 @@ func (a *Accounts) hash(ctx context.Context, do func()) error {
 	return nil
 }
 
-// newHash checks a new password of a user, and returns its hash. The error wraps
-// deadletter.ErrInvalid if the password is refused.
+// newHash checks a user's new password and returns its hash. If the password is refused, the error
+// wraps deadletter.ErrInvalid.
 func (a *Accounts) newHash(ctx context.Context, password, name string) (hash string, err error) {
 	var refused error
 	err = a.hash(ctx, func() {
@@ -163,34 +163,34 @@ func (a *Accounts) start(ctx context.Context, name string, b Browser) (secret st
 	return secret, err
 }
 
-// limits returns two times. A session has ended if it was not used since idle, or if it began
-// before oldest.
+// limits returns two times. A session has ended if it was not used since the time "idle", or if it
+// began before the time "oldest".
 func (a *Accounts) limits() (idle, oldest time.Time) {
 	now := a.now()
 	return now.Add(-a.SessionIdle), now.Add(-a.SessionLongest)
 }
 
-// Session returns the session to which a cookie's secret belongs. The error wraps
-// deadletter.ErrNotFound if the session has ended.
+// Session returns the session that has the given secret in its cookie. If the session has ended,
+// the error wraps deadletter.ErrNotFound.
 func (a *Accounts) Session(ctx context.Context, secret string) (deadletter.Session, error) {
 	idle, oldest := a.limits()
 	return a.store.SessionBy(ctx, deadletter.SecretHash(secret), idle, oldest)
 }
 
-// staleWords is the reason why a session does not permit the actions that need the password again.
+// staleWords is the text that people get if an action needs the password again.
 const staleWords = "give your password again"
 
-// principal returns the principal to whom a session belongs.
+// principal returns the principal that a session gives to a request.
 func (a *Accounts) principal(n deadletter.Session) known {
 	again := ""
-	if a.now().Sub(n.ConfirmedAt).Abs() >= confirmed { // the clock may have been set back
+	if a.now().Sub(n.ConfirmedAt).Abs() >= confirmed { // the absolute value is used because the clock may have been set back
 		again = staleWords
 	}
 	n.Grant.Again = again
 	return known{deadletter.Principal{Name: n.User, Grants: []deadletter.Grant{n.Grant}}, again}
 }
 
-// Confirm checks the password of a session's user again. It returns the new secret of the session's
+// Confirm checks the password of a session's user again. It returns a new secret for the session's
 // cookie.
 func (a *Accounts) Confirm(ctx context.Context, secret, password string, b Browser) (renewed string, err error) {
 	n, err := a.Session(ctx, secret)
@@ -204,7 +204,7 @@ func (a *Accounts) Confirm(ctx context.Context, secret, password string, b Brows
 	return renewed, a.store.RenewSession(ctx, n.Hash, deadletter.SecretHash(renewed))
 }
 
-// SignOut ends a session. It is no error if the session has already ended.
+// SignOut ends a session. If the session has already ended, it returns no error.
 func (a *Accounts) SignOut(ctx context.Context, secret string) error {
 	n, err := a.Session(ctx, secret)
 	if err == nil {
@@ -216,13 +216,14 @@ func (a *Accounts) SignOut(ctx context.Context, secret string) error {
 	return err
 }
 
-// Sessions returns the sessions of a user, the newest first.
+// Sessions returns the sessions of a user, newest first.
 func (a *Accounts) Sessions(ctx context.Context, user string) ([]deadletter.Session, error) {
 	idle, oldest := a.limits()
 	return a.store.Sessions(ctx, user, idle, oldest)
 }
 
-// End ends one session of a user: the session whose Session.Short equals the argument short.
+// End ends one session of a user. The parameter short is the value of Session.Short for this
+// session.
 func (a *Accounts) End(ctx context.Context, user, short string) error {
 	list, err := a.Sessions(ctx, user)
 	if err != nil {
@@ -236,8 +237,8 @@ func (a *Accounts) End(ctx context.Context, user, short string) error {
 	return deadletter.NoSuch("session")
 }
 
-// ChangePassword changes the password of a session's user, ends all sessions of the user, and
-// starts a new one.
+// ChangePassword changes the password of the user who owns a session. It ends all sessions of the
+// user and starts a new one.
 func (a *Accounts) ChangePassword(ctx context.Context, secret, old, password string, b Browser) (renewed string, err error) {
 	n, err := a.Session(ctx, secret)
 	if err != nil {
@@ -256,24 +257,24 @@ func (a *Accounts) ChangePassword(ctx context.Context, secret, old, password str
 	return a.start(ctx, n.User, b)
 }
 
-// Users returns the local users, by name.
+// Users returns the local users, sorted by name.
 func (a *Accounts) Users(ctx context.Context) ([]deadletter.User, error) { return a.store.Users(ctx) }
 
-// User returns the user with a name, ignoring upper and lower case. The error wraps
-// deadletter.ErrNotFound if there is no such user.
+// User returns the user with the given name. Upper and lower case make no difference. If there is
+// no such user, the error wraps deadletter.ErrNotFound.
 func (a *Accounts) User(ctx context.Context, name string) (deadletter.User, error) {
 	u, _, err := a.store.Password(ctx, name)
 	return u, err
 }
 
-// Add adds a user, and returns the code with which the user chooses a password.
+// Add adds a user. It returns the code of an invitation, with which the user can choose a password.
 func (a *Accounts) Add(ctx context.Context, u deadletter.User) (code string, err error) {
 	code = deadletter.NewSecret()
 	return code, a.store.AddUser(ctx, u, deadletter.SecretHash(code), a.now().Add(invitation))
 }
 
-// Reset removes a user's password and sessions, and returns the code with which the user chooses a
-// new password.
+// Reset deletes a user's password and ends the user's sessions. It returns the code of an
+// invitation, with which the user can choose a new password.
 func (a *Accounts) Reset(ctx context.Context, name, by string) (code string, err error) {
 	code = deadletter.NewSecret()
 	return code, a.store.ResetUser(ctx, name, deadletter.SecretHash(code), a.now().Add(invitation), by)
@@ -284,14 +285,14 @@ func (a *Accounts) Remove(ctx context.Context, name, by string) error {
 	return a.store.RemoveUser(ctx, name, by)
 }
 
-// Invited returns the name of the user whom a code invites. The error wraps deadletter.ErrNotFound
-// if the code is wrong, used or too old.
+// Invited returns the name of the user who was invited with a code. If the code is wrong, used or
+// too old, the error wraps deadletter.ErrNotFound.
 func (a *Accounts) Invited(ctx context.Context, code string) (name string, err error) {
 	u, err := a.store.Invited(ctx, deadletter.SecretHash(code))
 	return u.Name, err
 }
 
-// Accept sets the password of the user whom a code invites, and starts a session.
+// Accept sets the password of the user who was invited with a code, and starts a session.
 func (a *Accounts) Accept(ctx context.Context, code, password string, b Browser) (secret string, err error) {
 	name, err := a.Invited(ctx, code)
 	if err != nil {
@@ -310,8 +311,8 @@ func (a *Accounts) Accept(ctx context.Context, code, password string, b Browser)
 // FirstUser is the name of the first user of an installation.
 const FirstUser = "admin"
 
-// FirstRun invites the first user, who may do everything, if nobody has a password yet. If somebody
-// has a password, it returns "".
+// FirstRun invites the first user, who has all rights, if nobody has a password yet. It returns the
+// code of the invitation. If somebody has a password, it returns "".
 func (a *Accounts) FirstRun(ctx context.Context) (code string, err error) {
 	list, err := a.store.Users(ctx)
 	if err != nil {
@@ -334,7 +335,7 @@ func (a *Accounts) FirstRun(ctx context.Context) (code string, err error) {
 	return a.Add(ctx, u)
 }
 
-// Left returns the number of further attempts to sign in with a name from an address.
+// Left returns how many attempts are left to sign in with a name from an address.
 func (a *Accounts) Left(name, address string) int {
 	n, _ := a.tries.left(name, address, a.now())
 	return n

@@ -31,7 +31,7 @@ func TestPasswords(t *testing.T) {
 		"Lena Sato 2026 rocks":             "contains the name",
 		"twelve chars\xff":                 "not valid UTF-8",
 		"зима близко, друг":                "",
-		strings.Repeat("4@8({<361!|70", 9): "", // every character has readings as a letter
+		strings.Repeat("4@8({<361!|70", 9): "", // each of these characters can stand for a letter
 		secretWord:                         "",
 	} {
 		err := checkPassword(password, "lena sato")
@@ -54,7 +54,7 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// fewUsers is a store with one user who has a password and one who was only invited.
+// fewUsers is a store with two users. One has a password, and the other was only invited.
 type fewUsers struct {
 	AccountStore
 	hash string
@@ -70,9 +70,9 @@ func (f fewUsers) Password(_ context.Context, name string) (deadletter.User, str
 	return deadletter.User{}, "", deadletter.NoSuch("user")
 }
 
-// TestAnUnknownNameCostsOneHashToo checks that a sign-in hashes the password whether or not
-// somebody has the name, and with the same parameters. If nobody may hash now, every sign-in
-// therefore waits.
+// TestAnUnknownNameCostsOneHashToo checks that every sign-in hashes the password with the same
+// parameters, even if nobody has the name. While no hash may be computed, every sign-in therefore
+// waits.
 func TestAnUnknownNameCostsOneHashToo(t *testing.T) {
 	t.Parallel()
 	hash := hashPassword(secretWord)
@@ -93,7 +93,7 @@ func TestAnUnknownNameCostsOneHashToo(t *testing.T) {
 	}
 }
 
-// TestTries checks who is locked out, and for how long.
+// TestTries checks who cannot sign in after failed attempts, and for how long.
 func TestTries(t *testing.T) {
 	t.Parallel()
 	var tries throttle
@@ -137,7 +137,8 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// TestTriesAreForgotten checks that little is remembered about attempts, and only for a short time.
+// TestTriesAreForgotten checks that attempts are remembered only for a short time, and that they
+// need little memory.
 func TestTriesAreForgotten(t *testing.T) {
 	t.Parallel()
 	var tries throttle
@@ -154,7 +155,7 @@ func TestTriesAreForgotten(t *testing.T) {
 	if len(tries.tried) > maxTries {
 		t.Errorf("%d are remembered", len(tries.tried))
 	}
-	for range triesOfName { // attempts count although no more keys are remembered
+	for range triesOfName { // attempts count although no more keys can be remembered
 		tries.take("lena", "203.0.113.7", now)
 	}
 	if _, ok := tries.take("lena", "203.0.113.7", now); ok {
@@ -170,7 +171,7 @@ func TestTriesAreForgotten(t *testing.T) {
 	}
 }
 
-// TestCookiesOfASession checks which cookies are accepted.
+// TestCookiesOfASession checks which cookies dlo accepts as the cookie of a session.
 func TestCookiesOfASession(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

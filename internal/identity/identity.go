@@ -1,6 +1,6 @@
-// Package identity determines who makes a request: a person whom a trusted proxy names in headers,
-// a user of dlo with a session, or the holder of a token. It gives them the
-// grants in the configuration.
+// Package identity determines who makes a request. This is a person whom a trusted proxy names in
+// headers, a user of dlo with a session, or the holder of a token. The package gives this person or
+// token the grants in the configuration.
 package identity
 
 import (
@@ -20,52 +20,53 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Proxy is a proxy in front of dlo. It reports the addresses of people, and authenticates them if
-// User is set. Its zero value trusts nobody.
+// Proxy describes a proxy in front of dlo. The proxy reports the addresses of people. If User is
+// set, the proxy also authenticates people. The zero value trusts nobody.
 type Proxy struct {
-	From   []netip.Prefix // addresses from which headers are trusted
-	Unix   bool           // headers are trusted from the sockets of the machine
-	User   string         // the header with the person's name; "" = the proxy names nobody
-	Email  string         // the header with the person's e-mail address; "" = none
-	Groups string         // the header with the person's groups, separated by commas; "" = none
-	Secret string         // required value of SecretHeader; "" = none is required
+	From   []netip.Prefix // addresses of the proxy, from which headers are trusted
+	Unix   bool           // headers of requests through a socket of the machine are trusted
+	User   string         // header that contains the person's name; "" = the proxy does not authenticate people
+	Email  string         // header that contains the person's e-mail address; "" = none
+	Groups string         // header that contains the person's groups, separated by commas; "" = none
+	Secret string         // value that SecretHeader must have; "" = the header is not required
 }
 
-// SecretHeader is the header in which a proxy proves that it is the proxy.
+// SecretHeader is the header that contains the secret with which a proxy identifies itself.
 const SecretHeader = "X-Dlo-Proxy-Secret"
 
-// Grant says which principals get a grant.
+// Grant is a grant together with the principals who get it.
 type Grant struct {
-	To            []string // user:NAME, group:NAME, token:NAME, or Everyone
-	WithoutStepUp bool     // a proxy's word is enough to see masked data, to purge and to change rights
+	To            []string // each is user:NAME, group:NAME, token:NAME or Everyone
+	WithoutStepUp bool     // the proxy's authentication is enough to see masked data, to purge and to change rights
 	deadletter.Grant
 }
 
-// Everyone is a value for To in a grant. It means each person that dlo knows. A token is no person:
-// it has the grant that it was created with, and the grants that name it.
+// Everyone is a value of the field To of a grant. It stands for every person whom dlo knows. A
+// token is not a person. It has only the grant with which it was created, and grants that name the
+// token.
 const Everyone = "everyone"
 
-// Tokens finds tokens of the API. The context of TokenBy has the address from which the token is
-// used (deadletter.FromAddress). The error of TokenBy wraps deadletter.ErrNotFound if no token has
-// the hash, or if the token with the hash has expired.
+// Tokens looks up API tokens. The context of TokenBy contains the address from which the token is
+// used (deadletter.FromAddress). If no token has the hash, or if the token has expired, the error
+// of TokenBy wraps deadletter.ErrNotFound.
 type Tokens interface {
 	TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken, error)
 }
 
-// Options holds the settings that determine how people and tokens are identified.
+// Options contains the settings that determine how people and tokens are identified.
 type Options struct {
 	Proxy  Proxy
-	Tokens Tokens    // nil: tokens are refused
-	Users  *Accounts // nil: nobody has an account
-	Secure bool      // people reach dlo by https
+	Tokens Tokens    // nil = tokens are refused
+	Users  *Accounts // nil = there are no local users
+	Secure bool      // people reach dlo through https
 	Grants []Grant
 
-	// Permissions returns the permissions of a person in RabbitMQ, for grants that are limited to
-	// these. If it is nil, such grants permit nothing.
+	// Permissions returns a person's permissions in RabbitMQ. It is used for grants that are limited
+	// to these permissions. If it is nil, such grants permit nothing.
 	Permissions deadletter.PermissionsOf
 }
 
-// CookieName returns the name of a session's cookie.
+// CookieName returns the name of the session cookie.
 func CookieName(secure bool) string {
 	if secure {
 		return HostOnly + "dlo"
@@ -73,12 +74,13 @@ func CookieName(secure bool) string {
 	return "dlo-session"
 }
 
-// HostOnly is the prefix of a cookie's name. Browsers refuse a cookie with this prefix for another
-// path, for another domain and without https.
+// HostOnly is a prefix for the name of a cookie. Browsers reject a cookie with this prefix if it is
+// for another path or another domain, or without https.
 const HostOnly = "__Host-"
 
-// Secret returns the secret of the session that a request belongs to, or "". If a cookie occurs
-// twice, another path or another host may have set it, so Secret ignores it.
+// Secret returns the secret in the session cookie of a request. It returns "" if there is no such
+// cookie. If the cookie occurs twice, it also returns "", because another path or another host may
+// have set one of them.
 func Secret(r *http.Request, secure bool) string {
 	all := r.CookiesNamed(CookieName(secure))
 	if len(all) != 1 {
@@ -100,12 +102,12 @@ func New(o Options) *Identity {
 	return i
 }
 
-// Replace puts other grants into use. They apply from the next request on.
+// Replace replaces the grants. The new grants apply from the next request on.
 func (i *Identity) Replace(grants []Grant) { i.grants.Store(&grants) }
 
-// Of returns the principal that makes a request, with its grants. The error wraps
-// deadletter.ErrSignIn if no principal can be determined, and deadletter.ErrForbidden if the
-// principal has no grant.
+// Of returns the principal who makes a request, with the grants of this principal. If no principal
+// can be determined, the error wraps deadletter.ErrSignIn. If the principal has no grant, the error
+// wraps deadletter.ErrForbidden.
 func (i *Identity) Of(r *http.Request) (deadletter.Principal, error) {
 	p, groups, err := i.who(r)
 	if err != nil {
@@ -131,8 +133,7 @@ func (i *Identity) Of(r *http.Request) (deadletter.Principal, error) {
 	return p.Principal, nil
 }
 
-// permissions returns the permissions of a person in RabbitMQ. A token is no person, so it has
-// none.
+// permissions returns a person's permissions in RabbitMQ. A token is not a person, so it has none.
 func (i *Identity) permissions(ctx context.Context, name string) []deadletter.Written {
 	if i.Permissions == nil || strings.HasPrefix(name, deadletter.TokenName) {
 		return nil
@@ -140,15 +141,14 @@ func (i *Identity) permissions(ctx context.Context, name string) []deadletter.Wr
 	return i.Permissions(ctx, name)
 }
 
-// known is the principal that makes a request. The field again is the reason why grants of the
-// configuration currently do not permit actions that need a recently given password. If again is
-// "", the grants permit these actions.
+// known is the principal who makes a request. The field again is the reason why this principal may
+// not do what needs a password that was given recently. If it is "", the principal may do this.
 type known struct {
 	deadletter.Principal
 	again string
 }
 
-// Granted returns the grants that the configuration gives to the user or token with a name.
+// Granted returns the grants that the configuration gives to the user or token with the given name.
 func (i *Identity) Granted(name string) []deadletter.Grant {
 	var list []deadletter.Grant
 	for _, g := range *i.grants.Load() {
@@ -159,7 +159,7 @@ func (i *Identity) Granted(name string) []deadletter.Grant {
 	return list
 }
 
-// covers reports whether the grant applies to a principal.
+// covers reports whether the grant applies to a principal with the given name and groups.
 func (g Grant) covers(name string, groups []string) bool {
 	return slices.ContainsFunc(g.To, func(to string) bool {
 		if group, ok := strings.CutPrefix(to, "group:"); ok {
@@ -180,8 +180,8 @@ func ofGroups(groups []string) string {
 	}
 }
 
-// who returns the principal of a request without the grants of the configuration. It also returns
-// the principal's groups.
+// who returns the principal of a request and the principal's groups. It does not add the grants of
+// the configuration.
 func (i *Identity) who(r *http.Request) (known, []string, error) {
 	if secret, ok := bearer(r); ok {
 		return i.token(r.Context(), secret)
@@ -210,8 +210,8 @@ func (i *Identity) who(r *http.Request) (known, []string, error) {
 	return i.Proxy.person(r.Header)
 }
 
-// bearer returns the token of the API that a request carries. Other credentials in the same header
-// may belong to the proxy, so bearer ignores them.
+// bearer returns the API token in a request. It ignores other credentials in the same header,
+// because they may be for the proxy.
 func bearer(r *http.Request) (string, bool) {
 	for _, value := range r.Header.Values("Authorization") {
 		scheme, rest, _ := strings.Cut(value, " ")
@@ -240,7 +240,7 @@ func (i *Identity) token(ctx context.Context, secret string) (known, []string, e
 // Set reports whether there is a proxy.
 func (p Proxy) Set() bool { return p.Unix || len(p.From) > 0 }
 
-// trusted reports whether a request comes from the proxy.
+// trusted reports whether a request comes from the proxy and contains the secret of the proxy.
 func (i *Identity) trusted(r *http.Request) bool {
 	if !i.fromProxyAddress(r) {
 		return false
@@ -252,8 +252,8 @@ func (i *Identity) trusted(r *http.Request) bool {
 	return len(given) == 1 && subtle.ConstantTimeCompare([]byte(given[0]), []byte(i.Proxy.Secret)) == 1
 }
 
-// fromProxyAddress reports whether a request comes from an address of the proxy, or from a socket
-// of the machine if the proxy uses one.
+// fromProxyAddress reports whether a request comes from an address of the proxy. If the proxy uses
+// a socket of the machine, it reports whether the request came through such a socket.
 func (i *Identity) fromProxyAddress(r *http.Request) bool {
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && local.Network() == "unix" {
 		return i.Proxy.Unix
@@ -266,8 +266,8 @@ func (i *Identity) fromProxyAddress(r *http.Request) bool {
 	return slices.ContainsFunc(i.Proxy.From, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// Address returns the address of the person who makes a request. The proxy appends this address to
-// X-Forwarded-For. Addresses before it in the header may be made up.
+// Address returns the address of the person who makes a request. This is the last address in the
+// header X-Forwarded-For, because the proxy appends it. The addresses before it may be forged.
 func (i *Identity) Address(r *http.Request) string {
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	person, err := netip.ParseAddr(strings.TrimSpace(hops[len(hops)-1]))
@@ -275,23 +275,23 @@ func (i *Identity) Address(r *http.Request) string {
 		return person.Unmap().WithZone("").String()
 	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil { // a socket of the machine
+	if err != nil { // the request came through a socket of the machine
 		return ""
 	}
 	return peer.Addr().Unmap().WithZone("").String()
 }
 
-// noPassword is the reason why a person whom the proxy authenticated is not allowed to perform
-// actions that need the password again.
+// noPassword is the text that people get if an action needs the password again, but the proxy
+// authenticated them.
 const noPassword = "your grant needs without_step_up: true, because dlo cannot ask a proxy for your password again"
 
 // These are the limits of the values that a proxy may send.
 const (
-	maxName   = 256  // bytes
-	maxGroups = 2000 // of one person
+	maxName   = 256  // maximum length in bytes of a name
+	maxGroups = 2000 // maximum number of groups of one person
 )
 
-// person returns the person whom the proxy names in the headers.
+// person returns the person whom the proxy names in the headers of a request.
 func (p Proxy) person(h http.Header) (known, []string, error) {
 	unknown := func(format string, args ...any) (known, []string, error) {
 		return known{}, nil, fmt.Errorf("%w: "+format, append([]any{deadletter.ErrCredentials}, args...)...)
@@ -323,13 +323,14 @@ func (p Proxy) person(h http.Header) (known, []string, error) {
 	return known{deadletter.Principal{Name: name}, noPassword}, groups, nil
 }
 
-// duplicateHeaderError is the error for a header that occurs more than once: a copy may have been
-// smuggled past the proxy.
+// duplicateHeaderError returns the error for a header that occurs more than once. An attacker may
+// have smuggled one of the copies past the proxy.
 func duplicateHeaderError(name string, n int) error {
 	return fmt.Errorf("the header %s is there %d times; the proxy has to replace what people send", name, n)
 }
 
-// single returns the value of a header that may occur at most once, or "".
+// single returns the value of a header, or "" if the header is missing. It returns an error if the
+// header occurs more than once.
 func single(h http.Header, name string) (string, error) {
 	values := h.Values(name)
 	switch {
@@ -345,10 +346,10 @@ func single(h http.Header, name string) (string, error) {
 	return value, nil
 }
 
-// clean reports whether a name is valid UTF-8 without hidden characters.
+// clean reports whether a text is valid UTF-8 without hidden characters.
 func clean(s string) bool { return utf8.ValidString(s) && deadletter.Visible(s) == s }
 
-// groups returns the groups of a person, without duplicates.
+// groups returns a person's groups from the headers, sorted and without duplicates.
 func (p Proxy) groups(h http.Header) ([]string, error) {
 	if p.Groups == "" {
 		return nil, nil

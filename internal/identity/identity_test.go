@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// kept holds the tokens of a store.
+// kept maps hashes to tokens, like the store.
 type kept map[[32]byte]deadletter.APIToken
 
 func (k kept) TokenBy(_ context.Context, hash [32]byte) (deadletter.APIToken, error) {
@@ -48,13 +48,13 @@ func groups(n int) string {
 	return strings.Join(list, ",")
 }
 
-// TestWho checks requests that come from the proxy, from strangers and with tokens.
+// TestWho checks who makes a request: through the proxy, past the proxy, and with a token.
 func TestWho(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		from    string // remote address; "" = the proxy
+		from    string // remote address; "" = address of the proxy
 		headers []string
-		want    string // the name and the grants
+		want    string // name and grants of the principal
 		err     error
 		says    string
 	}{
@@ -120,8 +120,9 @@ func TestWho(t *testing.T) {
 	}
 }
 
-// TestGrantsFromRabbitMQ checks that such a grant gives a person only the queues that RabbitMQ lets
-// them write to, and that it gives nothing to a token, nor to a person without permissions.
+// TestGrantsFromRabbitMQ checks grants that are limited to the permissions in RabbitMQ. Such a
+// grant gives a person only the queues to which RabbitMQ lets the person write. It gives nothing to
+// a token, or to a person without permissions.
 func TestGrantsFromRabbitMQ(t *testing.T) {
 	t.Parallel()
 	o := house().Options
@@ -165,7 +166,7 @@ func TestGrantsFromRabbitMQ(t *testing.T) {
 	}
 }
 
-// TestTheSecretOfTheProxy checks that headers are trusted only with the secret.
+// TestTheSecretOfTheProxy checks that headers are trusted only if the secret of the proxy is right.
 func TestTheSecretOfTheProxy(t *testing.T) {
 	t.Parallel()
 	i := house()
@@ -187,9 +188,8 @@ func TestTheSecretOfTheProxy(t *testing.T) {
 	}
 }
 
-// TestNoProxy checks that headers mean nothing if no proxy is configured. It also checks that a
-// grant to everyone adds nothing to the grant of a token, and that other grants can be put into
-// use.
+// TestNoProxy checks that headers are ignored if no proxy is configured. It also checks that a
+// grant to everyone adds nothing to the grant of a token, and that the grants can be replaced.
 func TestNoProxy(t *testing.T) {
 	t.Parallel()
 	i := New(Options{Tokens: house().Tokens, Grants: []Grant{{To: []string{Everyone}, Grant: deadletter.Grant{Role: deadletter.RoleReader}}}})
@@ -213,8 +213,8 @@ func TestNoProxy(t *testing.T) {
 	}
 }
 
-// TestAProxyThatNamesNobody checks that dlo trusts the address that such a proxy reports, but no
-// name in its headers.
+// TestAProxyThatNamesNobody checks a proxy that does not authenticate people. dlo trusts the
+// address that it reports, but no name in its headers.
 func TestAProxyThatNamesNobody(t *testing.T) {
 	t.Parallel()
 	i := New(Options{Proxy: Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, Users: NewAccounts(nil, nil), Grants: house().Grants})
@@ -232,7 +232,7 @@ func TestAProxyThatNamesNobody(t *testing.T) {
 	}
 }
 
-// TestAddress checks which reports of an address are trusted.
+// TestAddress checks when an address in a header is trusted.
 func TestAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -18,25 +18,25 @@ import (
 // MiB, 2 passes and 1 lane.
 const (
 	argonTime   = 2
-	argonMemory = 19 << 10 // KiB
+	argonMemory = 19 << 10 // in KiB
 	argonLanes  = 1
-	argonKey    = 32 // bytes
-	argonSalt   = 16 // bytes
+	argonKey    = 32 // in bytes
+	argonSalt   = 16 // in bytes
 )
 
 // These are the limits of passwords (OWASP ASVS 4.0.3, 2.1.1 and 2.1.2).
 const (
-	minPassword = 12  // characters
-	maxPassword = 128 // characters
+	minPassword = 12  // in characters
+	maxPassword = 128 // in characters
 )
 
-// minScore is the zxcvbn score, from 0 to 4, that a new password needs: at least 10^8 guesses.
-// zxcvbn knows the 30,000 most used leaked passwords (OWASP ASVS 4.0.3, 2.1.7), and sends nothing
-// over the network.
+// minScore is the zxcvbn score, from 0 to 4, that a new password must have. The score 3 means at
+// least 10^8 guesses. zxcvbn contains the 30,000 leaked passwords that are used most often (OWASP
+// ASVS 4.0.3, 2.1.7). It sends nothing over the network.
 const minScore = 3
 
-// maxScored is the number of characters of a password that are scored. For twice as many
-// characters, zxcvbn takes more than four times as long.
+// maxScored is the number of characters of a password that zxcvbn scores. The time that zxcvbn
+// needs grows more than four times if this number doubles.
 const maxScored = 64
 
 // checkPassword checks a new password. The error wraps deadletter.ErrInvalid and never contains the
@@ -66,16 +66,16 @@ func begin(s string, n int) string {
 	return s
 }
 
-// hashPassword returns the argon2id of a password in PHC form.
+// hashPassword returns the argon2id hash of a password in PHC format.
 func hashPassword(password string) string {
 	salt := make([]byte, argonSalt)
-	_, _ = rand.Read(salt) // never fails (crypto/rand)
+	_, _ = rand.Read(salt) // crypto/rand never returns an error here
 	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonLanes, argonKey)
 	encode := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonLanes, encode(salt), encode(key))
 }
 
-// samePassword reports whether a password matches a hash in PHC form.
+// samePassword reports whether a password matches a hash in PHC format.
 func samePassword(hash, password string) bool {
 	var version, memory, time, lanes int
 	parts := strings.Split(hash, "$")

@@ -8,21 +8,22 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// These are the limits of sign-in attempts. Attempts are counted for each name from one address,
-// and for each address. So nobody can lock somebody else out from another address.
+// These are the limits of sign-in attempts. Attempts are counted for each address, and for each
+// combination of a name and an address. Nobody can therefore lock out a user who signs in from
+// another address.
 const (
 	triesOfName    = 5
 	triesOfAddress = 50
 	triesWithin    = 15 * time.Minute
-	maxTries       = 20_000 // names and addresses that are remembered
+	maxTries       = 20_000 // maximum number of keys (names and addresses) that are remembered
 	sweepEvery     = time.Minute
 )
 
-// throttle counts sign-in attempts that were not successful, and attempts that are being checked.
+// throttle counts failed sign-in attempts, and attempts whose password is being checked.
 type throttle struct {
 	mu    sync.Mutex
 	tried map[string]attempts
-	swept time.Time // when old attempts were last removed
+	swept time.Time // time at which old attempts were last removed
 }
 
 type attempts struct {
@@ -30,15 +31,16 @@ type attempts struct {
 	since time.Time
 }
 
-// keysOf returns two keys: one for the address, and one for the name from that address.
+// keysOf returns the two keys under which an attempt is counted. One key is for the address, and
+// the other is for the name from this address.
 func keysOf(name, address string) [2]string {
 	address = deadletter.Network(address)
-	name = name[:min(len(name), 128)] // no user has a longer name, and little memory is needed
+	name = name[:min(len(name), 128)] // no user has a longer name, and a short key saves memory
 	return [2]string{address, strings.ToLower(name) + "\x00" + address}
 }
 
-// left returns how many attempts are left. If none is left, the result again is the time at which
-// the next attempt is possible.
+// left returns how many attempts are left. The result again is the time at which the next attempt
+// is possible if none is left.
 func (t *throttle) left(name, address string, now time.Time) (n int, again time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,9 +66,9 @@ func (t *throttle) leftOf(keys [2]string, now time.Time) (n int, again time.Time
 
 func (f attempts) old(now time.Time) bool { return now.Sub(f.since).Abs() >= triesWithin }
 
-// take counts an attempt before its password is checked, so that attempts at the same time cannot
-// exceed the limits. If there were too many attempts, take counts nothing and returns the time at
-// which the next attempt is possible.
+// take counts an attempt before its password is checked, so that simultaneous attempts cannot
+// exceed the limits. If there were too many attempts, take returns false and the time at which the
+// next attempt is possible.
 func (t *throttle) take(name, address string, now time.Time) (again time.Time, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +94,7 @@ func (t *throttle) take(name, address string, now time.Time) (again time.Time, o
 	return time.Time{}, true
 }
 
-// sweep forgets attempts that no longer count.
+// sweep removes attempts that are too old to count.
 func (t *throttle) sweep(now time.Time) {
 	if now.Sub(t.swept).Abs() < sweepEvery {
 		return
@@ -105,12 +107,12 @@ func (t *throttle) sweep(now time.Time) {
 	}
 }
 
-// forgetOne makes room for one key. Among some keys, it forgets the key with the fewest attempts,
-// so a key that is near its limit stays.
+// forgetOne removes one key to make room for another. It looks at a few keys and removes the one
+// with the fewest attempts, so that a key that is near its limit stays.
 func (t *throttle) forgetOne() {
 	const looked = 20
 	least, n, i := "", 0, 0
-	for key, f := range t.tried { // in random order
+	for key, f := range t.tried { // the iteration order is random
 		if least == "" || f.n < n {
 			least, n = key, f.n
 		}
@@ -121,8 +123,8 @@ func (t *throttle) forgetOne() {
 	delete(t.tried, least)
 }
 
-// give removes an attempt that was successful or was not checked. After a successful attempt, it
-// also removes the earlier attempts of the name.
+// give removes an attempt that was successful, or whose password could not be checked. After a
+// successful attempt, it also removes the earlier attempts of the name from this address.
 func (t *throttle) give(name, address string, successful bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
