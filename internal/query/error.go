@@ -6,26 +6,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Error is a mistake in a query, with its position.
+// Error is a mistake in a query, together with its position.
 type Error struct {
-	Pos  int    // offset of the first wrong byte, from 0
-	Want string // the mistake at Pos, and the correct form
+	Pos  int    // offset of the first wrong byte, counted from 0
+	Want string // what is wrong at Pos, and how to write it
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("at character %d: %s", e.Pos+1, e.Want) }
 
-// Unwrap makes every mistake in a query an ErrInvalid.
+// Unwrap returns ErrInvalid, because every mistake in a query is an ErrInvalid.
 func (e *Error) Unwrap() error { return deadletter.ErrInvalid }
 
 func mistake(pos int, format string, args ...any) *Error {
 	return &Error{pos, fmt.Sprintf(format, args...)}
 }
 
-// shown returns text from a query in a form that is safe in errors.
+// shown returns a part of a query in a form that is safe in an error text.
 func shown(s string) string { return deadletter.Visible(deadletter.Cut(s, 40)) }
 
-// didYouMean returns " (did you mean X?)" for the most similar name if that name differs by only a
-// few changes. Otherwise it returns "".
+// didYouMean returns " (did you mean X?)" for the most similar name. If no name is similar enough,
+// it returns "".
 func didYouMean(to string, names []string) string {
 	to = deadletter.Cut(to, 40)
 	best, fewest := "", max(1, len(to)/3)+1
@@ -40,8 +40,8 @@ func didYouMean(to string, names []string) string {
 	return " (did you mean " + best + "?)"
 }
 
-// distance returns the number of byte changes that turn a into b (optimal string alignment). A
-// change inserts, deletes or replaces a byte, or swaps it with its neighbour.
+// distance returns how many byte changes turn a into b (optimal string alignment). One change
+// inserts, deletes or replaces a byte, or swaps two neighbouring bytes.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

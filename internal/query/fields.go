@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Field is the name of a property that terms can query.
+// Field is the name of a property that a term of a query compares.
 type Field string
 
 const (
@@ -17,7 +17,7 @@ const (
 	Broker        Field = "broker"
 	Reason        Field = "reason"
 	Type          Field = "type"
-	ErrorText     Field = "error" // not Error, which is the name of a type
+	ErrorText     Field = "error" // not named Error, because that is the name of a type
 	Group         Field = "group"
 	Rule          Field = "rule"
 	Severity      Field = "severity"
@@ -29,8 +29,8 @@ const (
 	ID            Field = "id"
 	MessageID     Field = "message_id"
 	CorrelationID Field = "correlation_id"
-	Header        Field = "header" // with a Name
-	Body          Field = "body"   // with a Name
+	Header        Field = "header" // the term also has a Name
+	Body          Field = "body"   // the term also has a Name
 	Attempts      Field = "attempts"
 	Size          Field = "size"
 	Age           Field = "age"
@@ -39,10 +39,10 @@ const (
 	Op            Field = "op"
 	Read          Field = "read"
 	Doubt         Field = "doubt"
-	Sort          Field = "sort"  // sets the order of a list; selects nothing
-	Words         Field = "words" // free text; written without a field name
+	Sort          Field = "sort"  // sets the order of a list, but selects no letters
+	Words         Field = "words" // free text, which is written without the name of a field
 
-	// These fields are for queries of the audit, not of letters.
+	// These fields are only for queries of the audit.
 	Who    Field = "who"
 	Action Field = "action"
 	Target Field = "target"
@@ -50,28 +50,32 @@ const (
 	Until  Field = "until"
 )
 
-// Fields lists the fields that have a name, in an order suitable for help.
+// Fields lists the fields for queries of letters, except free text. The order is suitable for a
+// help text.
 var Fields = []Field{
 	State, Queue, Type, Reason, ErrorText, Group, Severity, Status, Owner, Rule, Attempts, Age, Since, Before, Exchange, Key, App, Header, Body, MessageID, CorrelationID, ID, Size, VHost,
 	Broker, Op, Read, Doubt, Sort,
 }
 
-// ActFields lists the fields for queries of the audit, in an order suitable for help.
+// ActFields lists the fields for queries of the audit, except free text. The order is suitable for
+// a help text.
 var ActFields = []Field{Who, Action, Target, Via, Since, Until}
 
-// NotRecorded is the value of `via:` for entries written before the way was recorded.
+// NotRecorded is the value of `via:` for an act whose way was not recorded. Older versions recorded
+// no ways.
 const NotRecorded = "not-recorded"
 
 // NoType is the value of `type:` for letters without a type.
 const NoType = "none"
 
-// prefixes lists the fields whose index finds only whole values and prefixes.
+// prefixes lists the fields for which the search index finds only whole values and the beginnings
+// of values.
 var prefixes = []Field{Exchange, Key, App, MessageID, CorrelationID, Rule, Header, Body, Read}
 
-// enumerations lists the fields that have a fixed set of values.
+// enumerations contains the fields that have a fixed set of values.
 var enumerations = map[Field]struct {
 	values []string
-	none   string // "there is no state"
+	none   string // beginning of the error for another value, e.g. "there is no state"
 }{
 	State:    {texts(deadletter.States), "there is no state"},
 	Severity: {texts([]deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}), "there is no severity"},
@@ -83,7 +87,7 @@ var enumerations = map[Field]struct {
 	Via:      {append(texts(deadletter.Ways), NotRecorded), "via has no value"},
 }
 
-// texts returns names in the form in which queries write them, without spaces.
+// texts returns names in the form in which queries write them. A minus replaces each space.
 func texts[T ~string](names []T) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
@@ -92,12 +96,12 @@ func texts[T ~string](names []T) []string {
 	return out
 }
 
-// named returns the field with a name, ignoring case.
+// named returns the field with the given name. Upper and lower case make no difference.
 func named(name string, fields []Field) (Field, bool) {
 	f := Field(strings.ToLower(name))
 	return f, slices.Contains(fields, f)
 }
 
-// Indexed reports whether a field is searched through the index of words, which is filled in the
+// Indexed reports whether a field is looked up in the search index, which is filled in the
 // background.
 func (f Field) Indexed() bool { return f == Words || slices.Contains(prefixes, f) }

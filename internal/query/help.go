@@ -7,16 +7,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// FieldHelp is the help that the query box and shell completion show about a field.
+// FieldHelp is the help about a field in the query box and in the shell completion.
 type FieldHelp struct {
 	Field   Field
-	Example string   // a whole term
-	Help    string   // one sentence without a final full stop
-	Values  []string // suggestions: all values of an enumeration, otherwise common ones; nil = none known
+	Example string   // complete term
+	Help    string   // one sentence, without the full stop at its end
+	Values  []string // suggested values: all values of an enumeration, or common values of another field; nil = there are none
 }
 
-// Help returns one entry for each of Fields, in order. It does not list values found in letters,
-// such as queues, because only the store knows these values.
+// Help returns one entry for each field in Fields, in the same order. It does not suggest values
+// that occur in letters, such as queues, because only the store knows these.
 func Help() []FieldHelp {
 	durations := []string{"15m", "1h", "24h", "7d", "today", "yesterday"}
 	ages := []string{">1h", ">24h", ">7d", "<1h"}
@@ -54,7 +54,7 @@ func Help() []FieldHelp {
 	return help(Fields, about)
 }
 
-// ActHelp is Help for the fields of the audit.
+// ActHelp returns the same as Help, for the fields of the audit.
 func ActHelp() []FieldHelp {
 	durations := []string{"1h", "24h", "7d", "30d", "today", "yesterday"}
 	return help(ActFields, map[Field]FieldHelp{

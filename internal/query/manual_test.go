@@ -18,10 +18,10 @@ var (
 	inShell = regexp.MustCompile(`-q '([^']*)'`)
 )
 
-// TestTheManualHolds checks docs/query.md against the language. Every example in the manual must
-// parse. Examples are code with a colon, blocks named query, and texts after -q. Every mistake must
-// give the error that the manual states. The table must list all fields in the order of the help,
-// each with the example from the help.
+// TestTheManualHolds checks that docs/query.md agrees with the language. Every example in the
+// manual must be valid. An example is code with a colon, a block named query, or a text after -q.
+// Every mistake must result in the error in the manual. The table must contain all fields in the
+// order of the help, each with the example from the help.
 func TestTheManualHolds(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/query.md")
@@ -34,7 +34,7 @@ func TestTheManualHolds(t *testing.T) {
 	examples, mistakes := 0, 0
 	example := func(line int, text string) {
 		examples++
-		if _, err := Parse(text, atNow); err != nil && !strings.HasPrefix(text, "app:") { // which is masked in these tests
+		if _, err := Parse(text, atNow); err != nil && !strings.HasPrefix(text, "app:") { // this field is masked in the test
 			t.Errorf("line %d: %s: %v", line+1, text, err)
 		}
 	}
@@ -81,8 +81,9 @@ func TestTheManualHolds(t *testing.T) {
 	}
 }
 
-// TestTheManualOfTheAuditHolds checks that the manual's table lists all fields in the order of the
-// help, with the help's examples, and that the examples parse.
+// TestTheManualOfTheAuditHolds checks that the manual's table contains all fields for queries of
+// the audit, in the order of the help and with the examples from the help. The examples must be
+// valid.
 func TestTheManualOfTheAuditHolds(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/audit.md")
@@ -126,8 +127,8 @@ func TestTheManualOfTheAuditHolds(t *testing.T) {
 	}
 }
 
-// TestEachLanguageHasItsFields checks that queries of letters and of the audit reject each other's
-// fields, and that the error lists the valid ones.
+// TestEachLanguageHasItsFields checks that a query of letters rejects the fields of the audit, and
+// the reverse. The error must list the fields that are permitted.
 func TestEachLanguageHasItsFields(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -158,8 +159,8 @@ func TestEachLanguageHasItsFields(t *testing.T) {
 	}
 }
 
-// TestTheManualSaysWhereStarsMayBe checks the two lists in the manual. One list has the fields that
-// allow stars anywhere, and the other has the fields that allow one star at the end.
+// TestTheManualSaysWhereStarsMayBe checks two lists in the manual. One contains the fields that
+// permit stars anywhere. The other contains the fields that permit one star at the end.
 func TestTheManualSaysWhereStarsMayBe(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/query.md")

@@ -12,25 +12,26 @@ const MaxText = 4096
 
 const (
 	maxTerms  = 50
-	maxValues = 500 // for each term, because values become bound parameters
+	maxValues = 500 // maximum number of values of a term; each value becomes a bound parameter in SQL
 )
 
-// Options are the settings for parsing that a query's text does not contain.
+// Options contains settings of the parser.
 type Options struct {
-	Fields []Field                 // fields that terms can query; nil = the fields of letters
-	Now    time.Time               // for relative times; zero = time.Now()
-	Masked func(field string) bool // reports whether queries must not use a field, for example "header.authorization", "body.customer.email" or "message_id"; nil: all may be used
-	Body   func(path string) bool  // reports whether an index knows a path of the body; nil = none
-	Look   bool                    // allow paths without an index: the caller searches the letters itself
+	Fields []Field                 // fields that a query can contain; nil = the fields of letters
+	Now    time.Time               // time from which relative times count; zero = time.Now()
+	Masked func(field string) bool // reports whether a field is masked, so that queries must not contain it, e.g. "header.authorization", "body.customer.email" or "message_id"; nil = no field is masked
+	Body   func(path string) bool  // reports whether the search index contains a path of the body; nil = it contains none
+	Look   bool                    // also allows paths of the body that are not in the search index, because the caller itself searches the letters for them
 }
 
-// Parse parses `field:value` terms separated by spaces, which mean AND. A comma means OR, and a
-// leading minus means NOT. Quotes enclose spaces, commas and colons. A term without a field is
-// searched for in the letter's words:
+// Parse parses a query, which consists of `field:value` terms. A space between terms means AND. A
+// comma between values means OR, and a leading minus means NOT. Quotes enclose text with spaces,
+// commas or colons. A term without a field is free text, which is searched for in the words of
+// letters:
 //
 //	state:dead,held queue:billing.* -type:acme.notify.v1.EmailRequested since:2h "tenant unknown"
 //
-// If a field occurs twice, this also means AND. Free text comes last in the result. The error is
+// Two terms with the same field also mean AND. In the result, free text comes last. The error is
 // always an *Error.
 func Parse(text string, o Options) (Query, error) {
 	if len(text) > MaxText {
@@ -71,7 +72,7 @@ type parser struct {
 
 const space = " \t\r\n"
 
-// at reports whether one of the given bytes is at the current position.
+// at reports whether the byte at the current position is one of the given bytes.
 func (p *parser) at(bytes string) bool {
 	return p.pos < len(p.text) && strings.IndexByte(bytes, p.text[p.pos]) >= 0
 }
@@ -125,7 +126,8 @@ func (p *parser) term() (Term, error) {
 	return p.words(t)
 }
 
-// field parses the text before a colon, which begins at the current position.
+// field parses the name of a field. The parameter text is the text before the colon, and it begins
+// at the current position.
 func (p *parser) field(t *Term, text string) error {
 	head, name, dotted := strings.Cut(text, ".")
 	f, ok := named(head, p.o.Fields)
@@ -155,7 +157,8 @@ func (p *parser) field(t *Term, text string) error {
 	return nil
 }
 
-// values parses the values of a term whose field begins at start.
+// values parses the values of a term. The parameter start is the position at which the field of the
+// term begins.
 func (p *parser) values(t Term, start int) (Term, error) {
 	path := string(t.Field)
 	if t.Name != "" {
@@ -196,7 +199,7 @@ func (p *parser) values(t Term, start int) (Term, error) {
 	}
 }
 
-// words parses free text.
+// words parses a term that is free text.
 func (p *parser) words(t Term) (Term, error) {
 	t.Field = Words
 	if p.at(`"`) {

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// is returns the values that mean exactly these texts.
+// is returns the values that stand for exactly the given texts.
 func is(texts ...string) []Value {
 	var out []Value
 	for _, s := range texts {
@@ -22,7 +22,7 @@ func is(texts ...string) []Value {
 	return out
 }
 
-// glob returns the value of a pattern without literal stars.
+// glob returns the value of a pattern that has no literal stars.
 func glob(s string) Value { return Value{Raw: s, Pattern: strings.Split(s, "*")} }
 
 func ago(d time.Duration) time.Time { return now.Truncate(time.Millisecond).Add(-d) }
@@ -138,8 +138,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestAForgottenColonIsNoticed checks that a missing colon before a comparison is reported, for
-// every field whose help has a comparison.
+// TestAForgottenColonIsNoticed checks the error for a missing colon before a comparison. It tests
+// every field that has a comparison in its help.
 func TestAForgottenColonIsNoticed(t *testing.T) {
 	t.Parallel()
 	for _, h := range Help() {
@@ -153,8 +153,8 @@ func TestAForgottenColonIsNoticed(t *testing.T) {
 	}
 }
 
-// TestAWrongNumberIsOfTheFieldThatWasAsked checks that errors name the right field, although
-// numeric fields share one parser.
+// TestAWrongNumberIsOfTheFieldThatWasAsked checks that the error for a wrong number names the right
+// field, although all fields with numbers use the same parser.
 func TestAWrongNumberIsOfTheFieldThatWasAsked(t *testing.T) {
 	t.Parallel()
 	if _, err := number("nacks", ""); err == nil || !strings.HasPrefix(err.Error(), "nacks is a number") {
@@ -337,8 +337,8 @@ func Example() {
 	// at character 12: there is no field "quue" (did you mean queue?)
 }
 
-// TestAnIndexedPathWithoutItsPrefixIsNamed checks that the error suggests the prefix, because the
-// titles of facets are paths without a prefix.
+// TestAnIndexedPathWithoutItsPrefixIsNamed checks that the error for a path without its prefix
+// suggests the prefix. People forget it because the titles of facets are paths without a prefix.
 func TestAnIndexedPathWithoutItsPrefixIsNamed(t *testing.T) {
 	t.Parallel()
 	_, err := Parse("tenant_id:48213", Options{Body: func(path string) bool { return path == "tenant_id" }})

@@ -1,5 +1,5 @@
-// Package query implements the language with which pages, the API and the CLI select letters. Its
-// manual is docs/query.md. This package parses a text once, and the store compiles the result to
+// Package query implements the language in which pages, the API and the CLI select letters. Its
+// manual is docs/query.md. The package parses a query once, and the store converts the result to
 // SQL. The package does no I/O and does not know which letters exist.
 package query
 
@@ -11,30 +11,33 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Query is a conjunction of terms, with free text last. The zero Query selects every letter.
+// Query is a list of terms that must all be true. Free text comes last. The zero Query selects
+// every letter.
 type Query struct{ Terms []Term }
 
-// Term is one condition: the field has one of the values, or none of them if Not is set.
+// Term is one condition: the field has one of the values. If Not is set, the field must have none
+// of them.
 type Term struct {
 	Field  Field
-	Name   string // for header.NAME and body.PATH: the part after the dot
+	Name   string // part after the dot in header.NAME and body.PATH
 	Not    bool
-	Values []Value // at least one, no duplicates; exactly one for Words, Age, Since, Before
+	Values []Value // one or more values without duplicates; exactly one for Words, Age, Since and Before
 }
 
-// Value is the value that a term compares with. It has a Pattern for text fields, a Number for
-// attempts and size, and a Time for times.
+// Value is a value with which a term compares a field. Text fields use Pattern. The fields attempts
+// and size use Number. Fields about times use Time.
 type Value struct {
-	Raw     string   // as written, but without quotes; relative times stay relative
-	Pattern []string // the literal pieces between the stars: ["acme."] is exact, ["acme.", ""] is acme.*; for Words, a second piece "" makes the last word a prefix
+	Raw     string   // text as it was written, without quotes; a relative time stays relative
+	Pattern []string // literal pieces between the stars: ["acme."] stands for acme. without stars, and ["acme.", ""] for acme.*; for Words, the pieces [X, ""] mean that the last word of X is a prefix
 	Compare Compare
-	Number  int64     // attempts; bytes of size
-	Time    time.Time // since, before: the instant, UTC, in whole milliseconds; age: now minus the age, so that "> 2h" selects letters received before Time
+	Number  int64     // number of attempts, or size in bytes
+	Time    time.Time // since and before: the given time; age: now minus the age, so that "> 2h" selects letters received before Time; always UTC, in whole milliseconds
 	Result  deadletter.Result
 	Op      deadletter.OperationID
 }
 
-// Compare is the comparison used for attempts, size and age. It is Equal for all other fields.
+// Compare is the operator of a comparison. Only attempts, size and age use operators other than
+// Equal.
 type Compare string
 
 const (
@@ -45,29 +48,31 @@ const (
 	AtLeast Compare = ">="
 )
 
-// Selection defines the letters that an operation freezes. These are the letters that match a query
-// as of Until (zero: now), or chosen letters. In both cases, Except is excluded.
+// Selection defines the letters on which an operation acts. These are either the letters that match
+// a query at the time Until (zero = now), or the letters in IDs. The letters in Except are left out
+// in both cases.
 type Selection struct {
 	Query       *Query
 	IDs, Except []deadletter.ID
 	Until       time.Time
 }
 
-// exact reports whether v stands for a single text, without stars.
+// exact reports whether the value contains no stars, so that it stands for a single text.
 func (v Value) exact() bool { return len(v.Pattern) == 1 }
 
 func (v Value) equal(o Value) bool {
 	return v.Raw == o.Raw && slices.Equal(v.Pattern, o.Pattern) && v.Compare == o.Compare && v.Number == o.Number && v.Time.Equal(o.Time) && v.Result == o.Result && v.Op == o.Op
 }
 
-// add appends a value unless the term already has it.
+// add adds a value to the term, unless the term already has it.
 func (t *Term) add(v Value) {
 	if !slices.ContainsFunc(t.Values, v.equal) {
 		t.Values = append(t.Values, v)
 	}
 }
 
-// split splits "header.x-tenant" into field and name. Values and With accept such fields.
+// split splits a field such as "header.x-tenant" into the field and the name. The methods Values
+// and With accept such fields.
 func split(f Field) (Field, string) {
 	head, name, _ := strings.Cut(string(f), ".")
 	if f := Field(head); f == Header || f == Body {
@@ -76,10 +81,10 @@ func split(f Field) (Field, string) {
 	return f, ""
 }
 
-// Values returns the texts for which q queries a field, such as the chosen values of a facet. These
-// are the texts of the field's only positive term. Values returns nil if there is no such term or
-// more than one, or if the term has stars, comparisons or times. The argument f may be
-// "header.NAME" or "body.PATH".
+// Values returns the texts that q selects for a field, for example the chosen values of a facet.
+// They come from the only term on the field that has no minus. If there is no such term, or more
+// than one, Values returns nil. It also returns nil if the term has stars, comparisons or times.
+// The parameter f may be "header.NAME" or "body.PATH".
 func (q Query) Values(f Field) []string {
 	field, name := split(f)
 	var values []string
@@ -102,10 +107,10 @@ func (q Query) Values(f Field) []string {
 	return values
 }
 
-// With replaces the positive terms for f with a single term that selects exactly the given texts.
-// Stars in the texts are literal. The new term takes the place of the first old term. If no values
-// are given, With removes the old terms. It keeps terms with a minus. The argument f may be
-// "header.NAME" or "body.PATH". For Words, each text becomes a term.
+// With returns a query in which the terms on a field are replaced by one term that selects exactly
+// the given texts. Stars in these texts are literal. The new term is at the position of the first
+// old term. Without values, With only removes the old terms. Terms with a minus stay. The parameter
+// f may be "header.NAME" or "body.PATH". For Words, each text becomes a term.
 func (q Query) With(f Field, values ...string) Query {
 	field, name := split(f)
 	var put []Term
@@ -131,7 +136,8 @@ func (q Query) With(f Field, values ...string) Query {
 	return out
 }
 
-// Order returns the list order that q requests, or "".
+// Order returns the order of the list that the query asks for. If the query has no order, it
+// returns "".
 func (q Query) Order() deadletter.Order {
 	for _, t := range q.Terms {
 		if t.Field == Sort {
@@ -141,8 +147,8 @@ func (q Query) Order() deadletter.Order {
 	return ""
 }
 
-// Split divides q into the part that an index can answer, and the terms for body fields without an
-// index.
+// Split divides a query into two parts. The first part can be answered with the search index. The
+// second part contains the terms on body fields that are not in the index.
 func (q Query) Split(indexed func(path string) bool) (answered Query, looked []Term) {
 	for _, t := range q.Terms {
 		if t.Field == Body && !indexed(t.Name) {
@@ -154,14 +160,15 @@ func (q Query) Split(indexed func(path string) bool) (answered Query, looked []T
 	return answered, looked
 }
 
-// Holds reports whether a text term is true for a field's value. The argument ok says whether the
-// field exists.
+// Holds reports whether a term on a text field is true for a letter. The parameter value is the
+// value of the field in the letter. The parameter ok is false if the letter does not have the
+// field.
 func (t Term) Holds(value string, ok bool) bool {
 	has := ok && slices.ContainsFunc(t.Values, func(v Value) bool { return v.matches(value) })
 	return has != t.Not
 }
 
-// matches reports whether a text matches v, including its stars.
+// matches reports whether a text matches the value, including its stars.
 func (v Value) matches(text string) bool {
 	if v.exact() {
 		return text == v.Pattern[0]
@@ -182,7 +189,8 @@ func (v Value) matches(text string) bool {
 	return true
 }
 
-// Without returns q without its i-th term, or q unchanged if there is no such term.
+// Without returns the query without the term at position i, counted from 0. If there is no such
+// term, it returns the query unchanged.
 func (q Query) Without(i int) Query {
 	if i < 0 || i >= len(q.Terms) {
 		return q
@@ -197,11 +205,12 @@ func (q *Query) wordsLast() {
 	})
 }
 
-// fixedLayout is RFC 3339 with milliseconds, the resolution of receive times.
+// fixedLayout is RFC 3339 with milliseconds, because the store records times of receipt in
+// milliseconds.
 const fixedLayout = "2006-01-02T15:04:05.000Z"
 
-// Fixed returns a query that will always select the letters that q selects now. Relative times
-// become instants, and an age becomes since or before.
+// Fixed returns a query that always selects the letters that the query selects now. Relative times
+// become fixed times, and an age becomes a term on since or before.
 func (q Query) Fixed() Query {
 	var out Query
 	for _, t := range q.Terms {
@@ -217,7 +226,7 @@ func (t Term) fixed() Term {
 	v := t.Values[0]
 	at := v.Time
 	switch {
-	case t.Field == Age: // receive times are whole milliseconds, so "at most T" is "before T + 1 ms"
+	case t.Field == Age: // times of receipt are whole milliseconds, so "at most T" equals "before T + 1 ms"
 		if v.Compare == AtLeast || v.Compare == Less {
 			at = at.Add(time.Millisecond)
 		}
@@ -228,7 +237,7 @@ func (t Term) fixed() Term {
 		}
 	default:
 		if _, err := duration(v.Raw); err != nil {
-			return t // already an instant
+			return t // the time is already fixed
 		}
 	}
 	t.Values = []Value{{Raw: at.UTC().Format(fixedLayout), Time: at}}

@@ -12,7 +12,7 @@ import (
 
 var now = time.Date(2026, 11, 20, 14, 0, 0, 123_456_789, time.UTC)
 
-// atNow makes every path of the body searchable except the masked ones.
+// atNow permits every path of the body except the masked ones.
 var atNow = Options{
 	Now: now,
 	Masked: func(field string) bool {
@@ -130,8 +130,8 @@ func TestEveryResultOfAnOperationHasAName(t *testing.T) {
 	}
 }
 
-// TestHolds checks that text terms apply stars and that a minus negates the result. If a letter
-// does not have the field, no value matches.
+// TestHolds checks that a star in a term stands for any text, and that a minus reverses the result.
+// If a letter does not have the field, no value matches.
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// samples lists values that fields accept, as people might write them. Fields without samples
-// accept any text.
+// samples contains values that fields accept, as people might write them. A field that is not in
+// samples accepts any text.
 var samples = map[Field][]string{
 	State:    {"dead", "Held", `"received"`},
 	Severity: {"page", "digest"},
@@ -32,13 +32,13 @@ var samples = map[Field][]string{
 	Before:   {"3d", "2026-11-20T14:00", "0001-01-01T00:00:00Z"},
 }
 
-// nasty generates text from all characters that have a meaning in the language. Each test needs its
-// own generators, because rapid 1.3 assigns their names without a lock.
+// nasty generates texts from all characters that have a meaning in the language. Each test needs
+// its own generators, because rapid 1.3 sets their names without a lock.
 func nasty() *rapid.Generator[string] {
 	return rapid.StringOf(rapid.SampledFrom([]rune("ab*\\\"-,:; .\t\n\x00é<>=/O")))
 }
 
-// queries generates whole queries.
+// queries generates random queries.
 func queries() *rapid.Generator[string] { return rapid.Custom(anyQuery) }
 
 func anyQuery(t *rapid.T) string {
@@ -82,8 +82,8 @@ func anyQuery(t *rapid.T) string {
 	return strings.Join(terms, " ")
 }
 
-// TestQueriesSurviveTheirText checks that a query's text parses to the same query. It also checks
-// that the text of a fixed query parses to the same query a year later.
+// TestQueriesSurviveTheirText checks that the text of a query parses to an equal query. It also
+// checks that the text of a fixed query still does so a year later.
 func TestQueriesSurviveTheirText(t *testing.T) {
 	t.Parallel()
 	o := Options{Now: now, Body: func(string) bool { return true }}
@@ -113,8 +113,8 @@ func TestQueriesSurviveTheirText(t *testing.T) {
 	})
 }
 
-// TestWithMeansExactlyItsTexts checks that every value of a letter can be queried, whatever bytes
-// the value has.
+// TestWithMeansExactlyItsTexts checks that a query can select any value of a letter, even if the
+// value contains special bytes.
 func TestWithMeansExactlyItsTexts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -129,8 +129,8 @@ func TestWithMeansExactlyItsTexts(t *testing.T) {
 	})
 }
 
-// matches reports whether a letter received at a time matches a term on its age. It is the
-// reference for the meaning of such terms.
+// matches reports whether a term on the age is true for a letter that was received at a given time.
+// The test compares the language with it.
 func matches(t Term, received time.Time) bool {
 	v := t.Values[0]
 	var ok bool
@@ -163,9 +163,9 @@ func TestFixedSelectsWhatItSelectedThen(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that any text is either a query or a mistake with a position within the text.
-// Parsing a query's own text gives the same query, and fixing a query twice is the same as fixing
-// it once.
+// FuzzParse checks that any text is either a query or a mistake. The position of a mistake must be
+// inside the text. The text of a query must parse to an equal query. If a query is fixed twice, the
+// result must be the same as after once.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"state:dead", `queue:"a b",c type:x`, "-x:y", `"`, "state:dead,", "group:G-1", "queue:\x00", `queue:"\`, `header."a b":x*`, "since:2h age:>1d size:>=1KiB", `a\*b "c" pre*`, "op:O-7/came-back",
@@ -190,7 +190,7 @@ func FuzzParse(f *testing.F) {
 			written := q.String()
 			again, err := Parse(written, o)
 			if len(written) > MaxText && err != nil {
-				continue // the written id or instant may be longer than the typed one
+				continue // the id or time in the text of the query may be longer than the given one
 			}
 			if err != nil || !cmp.Equal(q, again) {
 				t.Fatalf("%q, %s, became %q: %v", text, name, written, err)

@@ -2,18 +2,18 @@ package query
 
 import "strings"
 
-// text is a value as parsed.
+// text is a value that the parser has read.
 type text struct {
-	at     int      // start position
-	pieces []string // between the stars
-	stars  []int    // their positions
+	at     int      // position in the query at which the value begins
+	pieces []string // pieces of the value between its stars
+	stars  []int    // positions of the stars in the query
 }
 
 func (t text) literal() string { return strings.Join(t.pieces, "*") }
 
 func (t *text) byte(c byte) { t.pieces[len(t.pieces)-1] += string([]byte{c}) }
 
-// star begins a new piece. Adjacent stars count as one.
+// star starts a new piece of the value. Several stars in a row count as one.
 func (t *text) star(pos int) {
 	if len(t.pieces) == 1 || t.pieces[len(t.pieces)-1] != "" {
 		t.pieces = append(t.pieces, "")
@@ -21,7 +21,8 @@ func (t *text) star(pos int) {
 	t.stars = append(t.stars, pos)
 }
 
-// value parses one value, quoted or plain, and stops before the comma, space or end.
+// value parses one value, with or without quotes. It stops before the comma or space that follows
+// the value.
 func (p *parser) value() (text, error) {
 	if p.at(`"`) {
 		return p.quoted(","+space, "after a closing quote comes a comma, a space or the end", true)
@@ -36,8 +37,8 @@ func (p *parser) value() (text, error) {
 	return t, nil
 }
 
-// plain reads up to one of the given bytes. A backslash makes a following star literal. Before any
-// other byte, the backslash is part of the text.
+// plain reads text until one of the given bytes. After a backslash, a star is literal. Before any
+// other byte, a backslash is part of the text.
 func (p *parser) plain(end string) text {
 	t := text{at: p.pos, pieces: []string{""}}
 	for ; p.pos < len(p.text) && !p.at(end); p.pos++ {
@@ -54,8 +55,9 @@ func (p *parser) plain(end string) text {
 	return t
 }
 
-// quoted parses a quoted text, which must be followed by one of the given bytes or the end. Without
-// globs, stars are literal.
+// quoted parses a text in quotes. One of the bytes in the parameter next, or the end of the query,
+// must follow the closing quote. If not, want is the text of the error. If the parameter globs is
+// false, stars are literal.
 func (p *parser) quoted(next, want string, globs bool) (text, error) {
 	t := text{at: p.pos, pieces: []string{""}}
 	for p.pos++; p.pos < len(p.text); p.pos++ {

@@ -13,19 +13,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// readValue parses a field's value. If it returns an error that is not an *Error, the error
-// concerns the whole value.
+// readValue parses a value of a field. If the error is an *Error, it contains the position of the
+// mistake. Any other error is about the whole value.
 func readValue(f Field, t text, now time.Time) (Value, error) {
 	raw := t.literal()
 	switch f {
 	case State, Severity, Status, Doubt, Sort, Via:
 		return enumerated(f, raw)
 	case Read:
-		if len(t.pieces) == 1 && raw != "" { // no star; "" stands for a letter whose body has not been read yet
+		if len(t.pieces) == 1 && raw != "" { // the value has no star and is not "", which stands for a letter whose body has not been read yet
 			return enumerated(f, raw)
 		}
 	case Action:
-		for _, v := range deadletter.Actions { // "discarded" is the word that people use for a discard
+		for _, v := range deadletter.Actions { // people say "discarded" for the action discard
 			if strings.EqualFold(raw, v.Past()) {
 				raw = string(v)
 			}
@@ -57,7 +57,7 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 	case Until:
 		at, err := instant(raw, now)
 		_, date := time.Parse("2006-01-02", raw)
-		if _, named := days[strings.ToLower(raw)]; date == nil || named { // include the whole day
+		if _, named := days[strings.ToLower(raw)]; date == nil || named { // a date includes the whole day
 			at = at.AddDate(0, 0, 1)
 		}
 		return Value{Raw: raw, Time: at}, err
@@ -69,11 +69,12 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 	return Value{Raw: pattern(t.pieces), Pattern: t.pieces}, nil
 }
 
-// literally returns the value that means exactly s.
+// literally returns the value that stands for exactly the given text.
 func literally(s string) Value { return Value{Raw: s, Pattern: []string{s}} }
 
-// literalValue returns the value that s has in a query for a field, with literal stars. If the
-// field does not accept s, the value is s unchanged, so that Parse rejects it.
+// literalValue returns the value that stands for a text in a query on a field. Stars in the text
+// are literal. If the field does not accept the text, the value contains the text unchanged, so
+// that Parse rejects it.
 func literalValue(f Field, s string) Value {
 	if f == Words {
 		return literally(s)
@@ -94,7 +95,8 @@ func enumerated(f Field, raw string) (Value, error) {
 	return literally(value), nil
 }
 
-// operation parses O-77 or O-77/came-back.
+// operation parses the id of an operation with an optional result, for example O-77 or
+// O-77/came-back.
 func operation(raw string) (Value, error) {
 	name, result, has := strings.Cut(raw, "/")
 	id, err := deadletter.ParseOperationID(name)
@@ -115,7 +117,7 @@ func operation(raw string) (Value, error) {
 	return v, nil
 }
 
-// letter parses a whole id, or the 8 digits shown on pages.
+// letter parses the id of a letter. It accepts the whole id and the 8 digits that pages show.
 func letter(raw string) (Value, error) {
 	if id, err := deadletter.ParseID(raw); err == nil {
 		if _, _, ok := id.Split(); !ok {
@@ -130,7 +132,7 @@ func letter(raw string) (Value, error) {
 	return literally(short), nil
 }
 
-// comparison splits off a leading <, <=, > or >=.
+// comparison splits a leading <, <=, > or >= off a text.
 func comparison(raw string) (Compare, string) {
 	for _, c := range []Compare{AtMost, Less, AtLeast, More} {
 		if rest, ok := strings.CutPrefix(raw, string(c)); ok {
@@ -140,7 +142,8 @@ func comparison(raw string) (Compare, string) {
 	return Equal, raw
 }
 
-// digits splits off a leading whole number. It returns -1 if the number is missing or too large.
+// digits splits a leading whole number off a text. If the number is missing or too large, it
+// returns -1.
 func digits(s string) (n int64, rest string) {
 	end := len(s) - len(strings.TrimLeft(s, "0123456789"))
 	n, err := strconv.ParseInt(s[:end], 10, 64)
@@ -184,7 +187,7 @@ func age(raw string, now time.Time) (Value, error) {
 // days maps the names of days to their offset from today.
 var days = map[string]int{"today": 0, "yesterday": -1}
 
-// instant parses a date, a date and time, or a duration before now.
+// instant parses a date, a date with a time, the name of a day, or a duration before now.
 func instant(raw string, now time.Time) (time.Time, error) {
 	if day, ok := days[strings.ToLower(raw)]; ok {
 		return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, day), nil
@@ -192,10 +195,10 @@ func instant(raw string, now time.Time) (time.Time, error) {
 	if d, err := duration(raw); err == nil {
 		return now.Add(-d), nil
 	}
-	upper := strings.ToUpper(raw) // RFC 3339 allows t and z in either case
+	upper := strings.ToUpper(raw) // RFC 3339 allows t and z in lower case
 	for _, layout := range []string{"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
-		if at, err := time.Parse(layout, upper); err == nil && !strings.Contains(raw, ",") { // Go accepts a comma before the fraction of a second
-			return at.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond), nil // rounded up: receive times are whole milliseconds, and since and before both split below the instant
+		if at, err := time.Parse(layout, upper); err == nil && !strings.Contains(raw, ",") { // Go also accepts a comma before the fraction of a second, but a comma separates values
+			return at.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond), nil // rounded up, because times of receipt are whole milliseconds, and since and before compare with the start of a millisecond
 		}
 	}
 	return time.Time{}, errors.New("a time is written 2026-11-20, 2026-11-20T14:00Z or 2026-11-20T14:00:30+01:00, as today or yesterday, or as how long ago: 90s, 15m, 2h, 3d, 1w")
@@ -203,8 +206,8 @@ func instant(raw string, now time.Time) (time.Time, error) {
 
 const maxDuration = 100 * 365 * 24 * time.Hour
 
-// duration parses a duration such as "2h" or "1d12h". The duration must be more than zero and at
-// most 100 years.
+// duration parses a duration such as "2h" or "1d12h". The result is above zero and at most 100
+// years.
 func duration(s string) (time.Duration, error) {
 	wrong := errors.New("a duration is written 90s, 15m, 2h, 3d, 1w or 1d12h")
 	var d time.Duration
@@ -225,7 +228,7 @@ func duration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// searchable reports whether a text contains anything that a search can find.
+// searchable reports whether a text contains a letter or a number, so that a search can find it.
 func searchable(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
 }

@@ -2,8 +2,8 @@ package query
 
 import "strings"
 
-// String returns q as text that Parse turns into an equal Query (as of the same Now). Free text
-// comes last, and relative times stay as written.
+// String returns the text of the query. If Parse parses this text with the same time Now, the
+// result is an equal query. Free text comes last, and relative times stay relative.
 func (q Query) String() string {
 	var named, words []string
 	for _, t := range q.Terms {
@@ -16,7 +16,7 @@ func (q Query) String() string {
 	return strings.Join(append(named, words...), " ")
 }
 
-// String returns one term in the form in which queries write it.
+// String returns the text of one term.
 func (t Term) String() string {
 	var b strings.Builder
 	if t.Not {
@@ -48,7 +48,7 @@ func (t Term) String() string {
 	return b.String()
 }
 
-// write returns a field's value as text.
+// write returns the text of a value in a term.
 func (v Value) write() string {
 	if v.Pattern == nil {
 		return v.Raw
@@ -56,7 +56,7 @@ func (v Value) write() string {
 	plain := pattern(v.Pattern)
 	quoted := plain == "" || strings.ContainsAny(plain, `",`+space)
 	for _, piece := range v.Pattern[:len(v.Pattern)-1] {
-		quoted = quoted || strings.HasSuffix(piece, `\`) // otherwise the backslash would make the following star literal
+		quoted = quoted || strings.HasSuffix(piece, `\`) // without quotes, this backslash would make the next star literal
 	}
 	if !quoted {
 		return plain
@@ -68,8 +68,8 @@ func (v Value) write() string {
 	return `"` + strings.Join(pieces, "*") + `"`
 }
 
-// word returns free text. It returns a word unchanged if the word is unambiguous, and quoted
-// otherwise.
+// word returns the text of a value in free text. It adds quotes only if the word could be mistaken
+// for something else.
 func (v Value) word() string {
 	s := v.Pattern[0]
 	if len(v.Pattern) > 1 {
@@ -81,8 +81,8 @@ func (v Value) word() string {
 	return s
 }
 
-// pattern joins the pieces of a glob without quotes. It puts stars between the pieces, and a
-// backslash before literal stars.
+// pattern returns the text of a value without quotes. There is a star between two pieces, and a
+// backslash before each literal star.
 func pattern(pieces []string) string {
 	escaped := make([]string, len(pieces))
 	for i, piece := range pieces {
