@@ -8,18 +8,19 @@ import (
 	"strings"
 )
 
-// Comparison compares a number of 0 or more with another number.
+// Comparison is a condition on a number that is at least 0.
 type Comparison struct {
-	Op   string // =, <, <=, > or >=
-	Than int64  // 0 or more
-	Text string // as it stands in the rule, for example ">=3"
+	Op   string // operator: =, <, <=, > or >=
+	Than int64  // number with which to compare; at least 0
+	Text string // text in the rule, e.g. ">=3"
 }
 
-// Comparisons are alternatives: at least one must hold. An empty list holds for any number.
+// Comparisons is a list of comparisons of which at least one must be true. An empty list is true
+// for any number.
 type Comparisons []Comparison
 
-// ParseComparison parses a comparison such as ">=3". Without a sign, the number must be equal. The
-// function value parses the text after the sign.
+// ParseComparison parses a comparison such as ">=3". A number without an operator means that the
+// numbers must be equal. The function value parses the text after the operator.
 func ParseComparison(text string, value func(text string) (int64, error)) (Comparison, error) {
 	c := Comparison{Op: "=", Text: text}
 	rest := strings.TrimSpace(text)
@@ -36,7 +37,7 @@ func ParseComparison(text string, value func(text string) (int64, error)) (Compa
 	return c, err
 }
 
-// Hold reports whether one of the comparisons holds for n.
+// Hold reports whether one of the comparisons is true for n.
 func (c Comparisons) Hold(n int64) bool {
 	return len(c) == 0 || slices.ContainsFunc(c, func(one Comparison) bool {
 		low, high := one.span()
@@ -53,8 +54,8 @@ func (c Comparisons) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// span returns the first and last number for which c holds. If c holds for no number, high is below
-// low.
+// span returns the first and the last number for which the comparison is true. If there is no such
+// number, high is below low.
 func (c Comparison) span() (low, high int64) {
 	switch c.Op {
 	case "<":
@@ -72,8 +73,8 @@ func (c Comparison) span() (low, high int64) {
 	return c.Than, c.Than
 }
 
-// spans returns the ranges of numbers for which any of c holds, in order and without adjacent
-// ranges.
+// spans returns the ranges of numbers for which at least one of the comparisons is true. The ranges
+// are sorted, and adjacent ranges are joined.
 func (c Comparisons) spans() [][2]int64 {
 	if len(c) == 0 {
 		return [][2]int64{{0, math.MaxInt64}}
@@ -96,7 +97,8 @@ func (c Comparisons) spans() [][2]int64 {
 	return joined
 }
 
-// cover reports whether c holds for every number for which other holds.
+// cover reports whether the comparisons in c are true for every number for which those in other are
+// true.
 func (c Comparisons) cover(other Comparisons) bool {
 	mine := c.spans()
 	for _, s := range other.spans() {

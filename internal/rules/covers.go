@@ -2,8 +2,9 @@ package rules
 
 import "slices"
 
-// Covers reports whether every letter that matches other is known to match m as well. It compares
-// clause by clause. A result of true is certain, but a result of false is not.
+// Covers reports whether every letter that matches other also matches m. It compares the two clause
+// by clause. If the result is true, this is certain. If the result is false, it may nevertheless be
+// so.
 func (m *Match) Covers(other *Match) bool {
 	for _, c := range [][2]Patterns{
 		{m.Queue, other.Queue},
@@ -19,14 +20,14 @@ func (m *Match) Covers(other *Match) bool {
 			return false
 		}
 	}
-	if m.NoSchema && !other.NoSchema && !(Patterns{""}).cover(other.Type) { // no schema reads a letter without a type
+	if m.NoSchema && !other.NoSchema && !(Patterns{""}).cover(other.Type) { // a letter without a type is a letter that no schema reads
 		return false
 	}
 	return m.Attempts.cover(other.Attempts) && m.Age.cover(other.Age) && coverNamed(m.Header, other.Header) && coverNamed(m.Field, other.Field)
 }
 
-// coverNamed reports whether each clause in list is implied by a clause in other. A letter without
-// the header matches no pattern.
+// coverNamed reports whether each condition in the list follows from a condition in other. A letter
+// without the header matches no pattern.
 func coverNamed(list, other []Named) bool {
 	for _, n := range list {
 		if !slices.ContainsFunc(other, func(o Named) bool { return n.Name == o.Name && n.Want.cover(o.Want) }) {
@@ -36,8 +37,8 @@ func coverNamed(list, other []Named) bool {
 	return true
 }
 
-// Never returns a clause that no letter can match, such as "age", and the reason. It returns "" if
-// no such clause is known.
+// Never returns the name of a clause that no letter can match, such as "age", and the reason. If it
+// finds no such clause, it returns "".
 func (m *Match) Never() (clause, why string) {
 	switch {
 	case len(m.Attempts.spans()) == 0:

@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Decide returns the decision of the first matching rule. No worker rejected the letters that
-// expired or were pushed out of a full queue. Such letters wait for a person, unless the rule has
-// its own retry.
+// Decide returns the decision of the first rule that matches a letter. A letter that expired, or
+// that was pushed out of a full queue, was not rejected by a worker. Such a letter waits for a
+// person, unless the rule has its own retry.
 func (s *Set) Decide(f Facts) Decision { return s.decide(s.first(f), f) }
 
 func (s *Set) decide(rule *Rule, f Facts) Decision {
@@ -24,7 +24,8 @@ func (s *Set) decide(rule *Rule, f Facts) Decision {
 	return d
 }
 
-// first returns the first rule that matches a letter, or the default.
+// first returns the first rule that matches a letter. If no rule matches, it returns the default
+// rule.
 func (s *Set) first(f Facts) *Rule {
 	for i := range s.Rules {
 		if s.Rules[i].Match.fits(&f, s.Was[f.Broker]) {
@@ -34,7 +35,7 @@ func (s *Set) first(f Facts) *Rule {
 	return &s.Default
 }
 
-// fillOutcome fills in the outcome that a rule has for a letter, and the reason.
+// fillOutcome adds the outcome for a letter and the reason to a decision.
 func (s *Set) fillOutcome(rule *Rule, f Facts, d *Decision) {
 	retry := s.Retries(rule, f.Reason)
 	retries, used := retry.Count(), f.used()
@@ -53,14 +54,14 @@ func (s *Set) fillOutcome(rule *Rule, f Facts, d *Decision) {
 		d.Why = "no retries"
 	default:
 		d.Why = fmt.Sprintf("retries used up: %d of %d", retries, retries)
-		if used > retries { // people also requeued the letter
+		if used > retries { // people also requeued the letter, so there were more attempts than retries
 			d.Why += fmt.Sprintf(", sent %d times in total", used)
 		}
 	}
 }
 
-// Retries returns the back-off that a rule of the set applies to letters that died for the given
-// reason. It is never nil.
+// Retries returns the back-off of a rule for letters that died for the given reason. It never
+// returns nil.
 func (s *Set) Retries(rule *Rule, reason string) *Retry {
 	if rule.Discard || !s.own(rule) && diedUnrejected(reason) {
 		return &Retry{}
@@ -68,15 +69,15 @@ func (s *Set) Retries(rule *Rule, reason string) *Retry {
 	return cmp.Or(rule.Retry, s.Default.Retry, &Retry{})
 }
 
-// own reports whether a rule has its own back-off, which applies to every reason.
+// own reports whether a rule has its own back-off. Such a back-off applies to every reason.
 func (s *Set) own(rule *Rule) bool { return rule.Retry != nil && rule != &s.Default }
 
-// diedUnrejected reports whether a letter died although no worker rejected it, because it waited
-// too long or because the queue was full.
+// diedUnrejected reports whether a letter died although no worker rejected it. Such a letter waited
+// too long, or its queue was full.
 func diedUnrejected(reason string) bool { return reason == "expired" || reason == "maxlen" }
 
-// Explain returns the result of every rule for a letter. A result says whether the rule matches,
-// and gives the result of each clause. The rules are in order, with the default last.
+// Explain returns for each rule whether it matches a letter, with the result of each clause. The
+// rules are in order, with the default rule last.
 func (s *Set) Explain(f Facts) []Step {
 	steps := make([]Step, 0, len(s.Rules)+1)
 	applied := false

@@ -75,8 +75,8 @@ func TestSettingsOfARule(t *testing.T) {
 	}
 }
 
-// TestARuleGoesOnToMatchABrokerThatWasRenamed checks that a rule matches a broker by its earlier
-// names and its current one.
+// TestARuleGoesOnToMatchABrokerThatWasRenamed checks that a rule matches a renamed broker by its
+// earlier names and by its present name.
 func TestARuleGoesOnToMatchABrokerThatWasRenamed(t *testing.T) {
 	t.Parallel()
 	s := &Set{Rules: []Rule{{Name: "old", Match: Match{Broker: Patterns{"ma*"}}}, {Name: "new", Match: Match{Broker: Patterns{"prod"}}}}, Default: Rule{Name: DefaultName, Retry: &Retry{}}, Was: map[string][]string{"prod": {"test", "main"}}}

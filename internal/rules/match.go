@@ -9,26 +9,26 @@ import (
 // Match describes the letters to which a rule applies. A letter must match every clause that is
 // present. An empty Match matches every letter.
 type Match struct {
-	Queue, VHost, Broker Patterns // where it died
-	Exchange, Key        Patterns // exchange and key of the letter's first publication
+	Queue, VHost, Broker Patterns // broker, vhost and queue in which the letter died
+	Exchange, Key        Patterns // exchange and routing key with which the letter was first published
 	Reason               Patterns
-	Type                 Patterns // of the payload; a letter without one has the type ""
-	Error                Patterns // regardless of case
-	Header               []Named  // headers that must exist and match, in the order of the file
-	Field                []Named  // paths in the decoded body where at least one value must match
+	Type                 Patterns // type of the payload; a letter without a type has the type ""
+	Error                Patterns // error text; upper and lower case make no difference
+	Header               []Named  // headers that must exist and match, in the order of the configuration file
+	Field                []Named  // paths in the decoded body; at least one value at each path must match
 	Attempts             Comparisons
-	Age                  Comparisons // nanoseconds since the letter was first received
-	NoSchema             bool        // no schema can read the letter
+	Age                  Comparisons // time since the letter was first received, in nanoseconds
+	NoSchema             bool        // only letters that no schema can read match
 }
 
-// Named is a condition on the value of a header or path.
+// Named is a condition on the value of a header or on the values at a path in the body.
 type Named struct {
 	Name string
 	Want Patterns
 }
 
-// fits reports whether a letter matches all clauses. The argument named was contains the earlier
-// names of the letter's broker.
+// fits reports whether a letter matches all clauses. The parameter was contains the earlier names
+// of the letter's broker.
 func (m *Match) fits(f *Facts, was []string) bool {
 	all := true
 	m.visit(f, was, func(_, _ string, _ fmt.Stringer, fits bool) bool {
@@ -39,7 +39,7 @@ func (m *Match) fits(f *Facts, was []string) bool {
 }
 
 // Clauses returns the result of each clause for a letter, in the order of docs/rules.md. The
-// argument named was contains the earlier names of the letter's broker.
+// parameter was contains the earlier names of the letter's broker.
 func (m *Match) Clauses(f Facts, was []string) []Clause {
 	var list []Clause
 	m.visit(&f, was, func(field, name string, want fmt.Stringer, fits bool) bool {
@@ -49,7 +49,7 @@ func (m *Match) Clauses(f Facts, was []string) []Clause {
 	return list
 }
 
-// visit calls the function see for each clause, until see returns false.
+// visit calls the function see with the result of each clause. It stops when see returns false.
 func (m *Match) visit(f *Facts, was []string, see func(field, name string, want fmt.Stringer, fits bool) bool) {
 	for _, c := range []struct {
 		field string
@@ -97,12 +97,12 @@ type noSchema struct{}
 
 func (noSchema) String() string { return "none" }
 
-// used returns the number of attempts that count. These are the attempts since the letter's retries
-// were last restarted.
+// used returns the number of attempts that count as retries. These are the attempts since the
+// letter's retries were last restarted.
 func (f *Facts) used() int { return max(0, f.Attempts-f.Reset) }
 
-// fits reports whether one of the patterns matches a text. It stops comparing once Stop returns
-// true.
+// fits reports whether one of the patterns matches a text. When Stop returns true, it stops and
+// returns false.
 func (f *Facts) fits(p Patterns, text string) bool {
 	if f.Stop == nil || len(p) == 0 {
 		return p.Fit(text)

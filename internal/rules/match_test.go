@@ -105,7 +105,7 @@ func TestMatch(t *testing.T) {
 
 func TestComparisons(t *testing.T) {
 	t.Parallel()
-	for text, holds := range map[string][3]bool{ // expected results for 2, 3 and 4
+	for text, holds := range map[string][3]bool{ // the expected results are for the numbers 2, 3 and 4
 		"3": {false, true, false}, "=3": {false, true, false}, "<3": {true, false, false}, "<=3": {true, true, false}, ">3": {false, false, true}, ">= 3": {false, true, true}, " < 4 ": {true, true, false},
 	} {
 		c := attempts(text)
@@ -156,8 +156,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// anyText draws short texts that consist of a few different characters, so that patterns often
-// overlap.
+// anyText returns a random short text of only a few different characters, so that texts and
+// patterns often match.
 func anyText(t *rapid.T, letters, label string) string {
 	return rapid.StringOfN(rapid.SampledFrom([]rune(letters)), 0, 4, -1).Draw(t, label)
 }
@@ -211,9 +211,9 @@ func anyFacts(t *rapid.T) Facts {
 	return f
 }
 
-// TestCoversAndNeverAreNotClaimedWrongly checks the rules that are reported to cover another rule:
-// such a rule matches every letter that the other matches. It also checks that a rule that is
-// reported never to match matches nothing.
+// TestCoversAndNeverAreNotClaimedWrongly checks rules that Covers reports to cover another rule.
+// Such a rule must match every letter that the other rule matches. The test also checks that a rule
+// for which Never returns a clause matches no letter.
 func TestCoversAndNeverAreNotClaimedWrongly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -301,8 +301,8 @@ func BenchmarkDecide(b *testing.B) {
 
 func (m *Match) holds(f Facts) bool { return m.fits(&f, nil) }
 
-// TestStopEndsAComparison checks that nothing matches and no further patterns are checked after
-// Stop has returned true.
+// TestStopEndsAComparison checks that nothing matches after Stop has returned true. No further
+// pattern may be checked.
 func TestStopEndsAComparison(t *testing.T) {
 	t.Parallel()
 	asked := 0

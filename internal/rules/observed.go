@@ -10,8 +10,8 @@ import (
 // configuration. It sends nothing and notifies nobody.
 var observed = Rule{Name: deadletter.ObservedRule, Severity: deadletter.SeverityDigest, Notify: []string{}}
 
-// Observed returns the decision for a letter of a queue that is only observed. Its reason describes
-// d, the decision that the configured rules would have made.
+// Observed returns the decision for a letter of a queue that is only observed. The parameter d is
+// the decision that the configured rules would have made. The reason in the result describes it.
 func Observed(d Decision) Decision {
 	return Decision{
 		Rule: observed.Name, Outcome: deadletter.RuleDead, Severity: observed.Severity, Notify: observed.Notify, Group: d.Group,

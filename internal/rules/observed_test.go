@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestLettersThatAreOnlyObserved checks that the decision sends nothing and notifies nobody. It
-// also checks that the decision describes what the rules would have done.
+// TestLettersThatAreOnlyObserved checks that nothing is sent and nobody is notified for a letter of
+// an observed queue. The reason must describe what the rules would have decided.
 func TestLettersThatAreOnlyObserved(t *testing.T) {
 	t.Parallel()
 	set := Set{Default: Rule{Name: DefaultName, Retry: &Retry{Delays: []time.Duration{time.Minute}}, Severity: deadletter.SeverityPage, Notify: []string{"oncall"}}}
@@ -24,7 +24,7 @@ func TestLettersThatAreOnlyObserved(t *testing.T) {
 	}
 }
 
-// TestQueuesThatAreOnlyObserved checks which queues match the globs of observe, and that nothing is
+// TestQueuesThatAreOnlyObserved checks which queues match the patterns of observe. Nothing may be
 // sent to these queues.
 func TestQueuesThatAreOnlyObserved(t *testing.T) {
 	t.Parallel()

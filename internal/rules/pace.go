@@ -1,9 +1,9 @@
 package rules
 
-// Rate limits the automatic retries per second of each queue that matches a pattern. A rate of 0
-// means no limit.
+// Rate limits how many automatic retries per second are sent to each queue that matches a pattern.
+// A rate of 0 means no limit.
 type Rate struct {
-	Queue     string // a glob
+	Queue     string // glob for the name of a queue
 	PerSecond float64
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Patterns are globs of which at least one must match the whole text. A star stands for any text,
-// including none. Every other character stands for itself. This includes the question mark, because
-// error texts and routing keys contain question marks. An empty list matches any text.
+// Patterns is a list of globs of which at least one must match the whole text. A star stands for
+// any text, also for an empty one. Every other character stands for itself, even a question mark,
+// because error texts and routing keys contain question marks. An empty list matches any text.
 type Patterns []string
 
 // Fit reports whether one of the patterns matches a text.
@@ -20,12 +20,13 @@ func (p Patterns) Fit(text string) bool {
 // String returns the patterns separated by commas.
 func (p Patterns) String() string { return strings.Join(p, ", ") }
 
-// cover reports whether every text that matches other is known to match p.
+// cover reports whether every text that matches the patterns in other also matches the patterns in
+// p.
 func (p Patterns) cover(other Patterns) bool {
 	if len(other) == 0 {
 		other = Patterns{"*"}
 	}
-	return !slices.ContainsFunc(other, func(o string) bool { return !p.Fit(o) }) // stars in o are ordinary text for p, so only a star in p matches them
+	return !slices.ContainsFunc(other, func(o string) bool { return !p.Fit(o) }) // here, a star in o is an ordinary character, so only a star in p matches it
 }
 
 func (p Patterns) lower() Patterns {

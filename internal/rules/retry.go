@@ -13,40 +13,40 @@ import (
 // Waiter is the place where a letter waits for its retry.
 type Waiter string
 
-// These are the waiters. In the store, a waiting letter can be listed, edited, paused and
-// discarded. With the other waiters, the broker has a copy of the letter. That copy cannot be
-// called back, and the broker sends it on automatically.
+// These are the places where a letter can wait for its retry. In the store, people can list, edit,
+// pause and discard a waiting letter. In the other places, the broker has a copy of the letter.
+// That copy cannot be called back, and the broker sends it on automatically.
 const (
 	WaiterStore   Waiter = "store"
-	WaiterQueue   Waiter = deadletter.WaiterQueue // one queue per delay
-	WaiterTTL     Waiter = "message-ttl"          // one queue in which each letter has its own delay
-	WaiterDelayed Waiter = "delayed-exchange"     // an exchange of type x-delayed-message, which is a plugin
+	WaiterQueue   Waiter = deadletter.WaiterQueue // one wait queue for each delay
+	WaiterTTL     Waiter = "message-ttl"          // one wait queue in which each letter has its own delay
+	WaiterDelayed Waiter = "delayed-exchange"     // exchange of the type x-delayed-message, which a plugin provides
 )
 
-// Waiters lists all waiters, the default first.
+// Waiters contains all waiters. The first is the default.
 var Waiters = []Waiter{WaiterStore, WaiterQueue, WaiterTTL, WaiterDelayed}
 
-// Broker reports whether letters wait in the broker.
+// Broker reports whether letters wait in the broker and not in the store.
 func (w Waiter) Broker() bool { return w != WaiterStore && w != "" }
 
-// MaxDelay is the longest delay.
+// MaxDelay is the longest delay of a retry.
 const MaxDelay = 365 * 24 * time.Hour
 
-// MaxRest limits the reported sum of a rule's delays.
+// MaxRest is the maximum of the sum of a rule's delays that is reported.
 const MaxRest = 10 * MaxDelay
 
-// MaxWait is the longest delay if letters wait in the broker, because the broker counts
-// milliseconds in 32 bits.
+// MaxWait is the longest delay of a retry that waits in the broker. The broker counts this delay in
+// milliseconds, in 32 bits.
 const MaxWait = 49 * 24 * time.Hour
 
-// Retry is a back-off: either explicit delays, or a first delay that grows.
+// Retry is a back-off. It consists either of explicit delays, or of a first delay that grows.
 type Retry struct {
-	Delays   []time.Duration // explicit delays; the next four are then zero
-	Attempts int             // 0 = no retry, unless Delays is set
+	Delays   []time.Duration // explicit delays; if they are set, Attempts, First, Factor and Max are zero
+	Attempts int             // number of retries if Delays is empty
 	First    time.Duration
-	Factor   float64       // at least 1; smaller values count as 1
-	Max      time.Duration // 0 = the longest delay that the waiter allows
-	Jitter   float64       // 0 to 1: a delay d becomes a value from d*(1-Jitter) to d*(1+Jitter), limited by the waiter's longest delay
+	Factor   float64       // factor by which the delay grows; values below 1 count as 1
+	Max      time.Duration // maximum delay; 0 = the longest delay that the waiter allows
+	Jitter   float64       // from 0 to 1; a delay d becomes a random value from d*(1-Jitter) to d*(1+Jitter), but at most the longest delay that the waiter allows
 	Waiter   Waiter
 }
 
@@ -66,9 +66,9 @@ func (r *Retry) longestDelay() time.Duration {
 	return MaxDelay
 }
 
-// Delay returns the delay before retry n, counted from 0, without jitter. The delay is between 0
-// and the longest delay that the waiter allows. If n is beyond the last retry, Delay returns the
-// delay of the last retry.
+// Delay returns the delay before a retry, without jitter. The parameter n is the number of the
+// retry, counted from 0. If n is beyond the last retry, Delay returns the delay of the last retry.
+// The delay is between 0 and the longest delay that the waiter allows.
 func (r *Retry) Delay(n int) time.Duration {
 	n = max(0, min(n, r.Count()-1))
 	if len(r.Delays) > 0 {
@@ -80,10 +80,10 @@ func (r *Retry) Delay(n int) time.Duration {
 	}
 	first := within(r.First, most)
 	if first == 0 {
-		return 0 // whatever the factor
+		return 0 // the factor makes no difference
 	}
 	d := float64(first) * math.Pow(max(1, r.Factor), float64(n))
-	if !(d < float64(most)) { // also if d is NaN
+	if !(d < float64(most)) { // this is also true if d is NaN
 		return most
 	}
 	return max(first, time.Duration(d))
@@ -91,16 +91,16 @@ func (r *Retry) Delay(n int) time.Duration {
 
 func within(d, most time.Duration) time.Duration { return max(0, min(d, most)) }
 
-// Band returns the shortest and the longest delay before retry n, including jitter. Both are
-// between 0 and the longest delay that the waiter allows.
+// Band returns the shortest and the longest delay before retry n, counted from 0, including jitter.
+// Both are between 0 and the longest delay that the waiter allows.
 func (r *Retry) Band(n int) (low, high time.Duration) {
 	d := r.Delay(n)
 	by := within(time.Duration(float64(d)*max(0, min(r.Jitter, 1))), d)
 	return d - by, min(d+by, r.longestDelay())
 }
 
-// Draw returns a letter's random delay before retry n. Equal seeds, letters and retries give equal
-// delays.
+// Draw returns the random delay of a letter before retry n, counted from 0. The same seed, letter
+// and retry always result in the same delay.
 func (r *Retry) Draw(n int, seed uint64, serial int64) time.Duration {
 	low, high := r.Band(n)
 	if high <= low {
@@ -109,8 +109,8 @@ func (r *Retry) Draw(n int, seed uint64, serial int64) time.Duration {
 	return low + time.Duration(rand.New(rand.NewPCG(seed^uint64(serial), uint64(n))).Int64N(int64(high-low)+1))
 }
 
-// Rest returns the maximum total of the delays from retry n on, including jitter. It is between 0
-// and MaxRest.
+// Rest returns the maximum sum of all delays from retry n on, including jitter. It is between 0 and
+// MaxRest.
 func (r *Retry) Rest(n int) time.Duration {
 	rest := time.Duration(0)
 	for n = max(0, n); n < r.Count() && rest < MaxRest; n++ {
@@ -120,8 +120,8 @@ func (r *Retry) Rest(n int) time.Duration {
 	return min(rest, MaxRest)
 }
 
-// Waits returns the waiters in the broker that the set's rules use, each with its delays without
-// jitter.
+// Waits returns the waiters in the broker that the rules of the set use. It maps each waiter to its
+// delays without jitter.
 func (s *Set) Waits() map[Waiter][]time.Duration {
 	waits := map[Waiter]map[time.Duration]bool{}
 	add := func(r *Retry) {
@@ -146,8 +146,8 @@ func (s *Set) Waits() map[Waiter][]time.Duration {
 	return list
 }
 
-// Longest returns the longest delay of any rule in the set, including jitter. It checks every
-// explicit delay, and the last delay of a growing back-off.
+// Longest returns the longest delay of all rules in the set, including jitter. For explicit delays
+// it compares all of them, and for a growing back-off only the last one.
 func (s *Set) Longest() time.Duration {
 	longest := s.Default.Retry.longest()
 	for i := range s.Rules {

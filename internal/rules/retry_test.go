@@ -48,9 +48,10 @@ func anyRetry(t *rapid.T) Retry {
 	return r
 }
 
-// TestEveryBackOff checks that every delay lies in its band. Every band lies within a year, or
-// within 49 days if letters wait in the broker. Without jitter, growing delays never shrink. Equal
-// seeds, letters and retries have equal delays. No delay is longer than Longest.
+// TestEveryBackOff checks random back-offs. Every delay must be in its band. Every band must be
+// within a year, or within 49 days if letters wait in the broker. Without jitter, growing delays
+// must never become shorter. The same seed, letter and retry must result in the same delay. No
+// delay may be longer than Longest.
 func TestEveryBackOff(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -123,7 +124,7 @@ func TestLongest(t *testing.T) {
 	}
 }
 
-// TestRest checks the maximum total of the remaining delays of a back-off.
+// TestRest checks the maximum sum of the remaining delays of a back-off.
 func TestRest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -1,4 +1,4 @@
-// Package rules decides the outcome of a letter: when it is retried, when it is dead, and with
+// Package rules decides what happens to a letter: when it is retried, when it is dead, and with
 // which severity people are notified. It also decides to which queues a letter may be sent. The
 // package is pure: its decisions depend only on the facts that it is given.
 package rules
@@ -15,60 +15,62 @@ import (
 // DefaultName is the name of the rule for letters that match no other rule.
 const DefaultName = "default"
 
-// Set is the part of the configuration that decides about letters. A set that is in use never
-// changes.
+// Set is the part of the configuration that decides about letters. A set never changes after it was
+// put into use.
 type Set struct {
-	Rules   []Rule // in order: the first match applies
-	Default Rule   // for letters that match no other rule; its Match is empty and its Retry is not nil
-	Seed    uint64 // for the jitter
-	File    string // file that the set was read from; "" = none
+	Rules   []Rule // rules in order; the first rule that matches a letter applies
+	Default Rule   // rule for letters that match no other rule; its Match is empty, and its Retry is not nil
+	Seed    uint64 // seed of the jitter
+	File    string // file from which the set was read; "" = none
 	Loaded  time.Time
 
-	Was map[string][]string // earlier names of brokers: rules that use them still match
+	Was map[string][]string // broker -> its earlier names, which rules may still contain
 
-	Channels []string // channels that rules may name, in the order of the file
+	Channels []string // channels that rules may name, in the order of the configuration file
 }
 
-// Rule defines the outcome of the letters that it matches.
+// Rule decides what happens to the letters that it matches.
 type Rule struct {
 	Name         string
 	Match        Match
-	Retry        *Retry              // nil = the retry of the default rule, only for letters that a worker rejected
-	Discard      bool                // known noise: discarded immediately
-	Severity     deadletter.Severity // severity of the rule's dead letters; "" = that of the default rule
-	Notify       []string            // channels that notify people of its dead letters; nil = those of the default rule
-	Group        string              // its letters of one origin are one group of this name, whatever their cause; "" = they are grouped by their causes
-	InDoubt      string              // republish or hold; "" = requeue.in_doubt
-	Watch        time.Duration       // 0 = requeue.watch
-	Rate         *float64            // its automatic retries per second and queue, 0 = no limit; nil = requeue.rate
+	Retry        *Retry              // nil = letters that a worker rejected have the retry of the default rule, and other letters have none
+	Discard      bool                // letters are known noise and are discarded immediately
+	Severity     deadletter.Severity // severity of the dead letters; "" = severity of the default rule
+	Notify       []string            // channels on which people are notified about dead letters; nil = channels of the default rule
+	Group        string              // all letters of one origin form a group with this name, whatever the cause; "" = letters are grouped by cause
+	InDoubt      string              // republish or hold; "" = value of requeue.in_doubt
+	Watch        time.Duration       // duration of the watch after a requeue; 0 = value of requeue.watch
+	Rate         *float64            // automatic retries per second and queue, 0 = no limit; nil = value of requeue.rate
 	MirrorXDeath bool
-	YAML         string // as written in the file
+	YAML         string // text of the rule in the configuration file
 }
 
-// Settings are the requeue options that a rule can override.
+// Settings contains the options for requeues that a rule can override.
 type Settings struct {
-	InDoubt      string        // "" = requeue.in_doubt
-	Watch        time.Duration // 0 = requeue.watch
-	Rate         *float64      // nil = requeue.rate
+	InDoubt      string        // "" = value of requeue.in_doubt
+	Watch        time.Duration // 0 = value of requeue.watch
+	Rate         *float64      // nil = value of requeue.rate
 	MirrorXDeath bool
 }
 
-// Of returns the settings of the named rule, or the defaults if the rule no longer exists.
+// Of returns the settings of the named rule. If the rule no longer exists, it returns the default
+// settings.
 func (s *Set) Of(name string) Settings {
 	r := s.named(name)
 	return Settings{r.InDoubt, r.Watch, r.Rate, r.MirrorXDeath}
 }
 
-// Named returns the named rule, and whether it exists.
+// Named returns the named rule and reports whether the rule exists.
 func (s *Set) Named(name string) (*Rule, bool) {
 	r := s.named(name)
 	return r, r.Name == name && name != ""
 }
 
-// Group returns the named rule's group. It returns "" if the rule has no group or no longer exists.
+// Group returns the name of the group into which the named rule puts letters. If the rule has no
+// group or no longer exists, it returns "".
 func (s *Set) Group(name string) string { return s.named(name).Group }
 
-// named returns the named rule, or an empty one if it no longer exists.
+// named returns the named rule. If the rule no longer exists, it returns an empty rule.
 func (s *Set) named(name string) *Rule {
 	switch name {
 	case s.Default.Name:
@@ -86,8 +88,8 @@ func (s *Set) named(name string) *Rule {
 	return &Rule{}
 }
 
-// Told returns the channels that notify people about the named rule's decisions. If the rule no
-// longer exists or names no channels, Told returns the channels of the default rule.
+// Told returns the channels on which people are notified about letters of the named rule. If the
+// rule names no channels or no longer exists, Told returns the channels of the default rule.
 func (s *Set) Told(name string) []string {
 	if r := s.named(name); r.Notify != nil {
 		return r.Notify
@@ -95,7 +97,7 @@ func (s *Set) Told(name string) []string {
 	return s.Default.Notify
 }
 
-// Pagers returns the channels named by rules with severity page, without duplicates.
+// Pagers returns the channels of all rules with severity page, without duplicates.
 func (s *Set) Pagers() []string {
 	var list []string
 	for _, r := range append(slices.Clone(s.Rules), s.Default) {
@@ -107,64 +109,64 @@ func (s *Set) Pagers() []string {
 	return slices.Compact(list)
 }
 
-// Facts contains everything that a decision may depend on.
+// Facts contains everything on which a decision may depend.
 type Facts struct {
 	Broker, VHost, Queue string
-	Exchange, Key        string // exchange and key of the letter's first publication
-	Reason               string // reason of the death; further reasons may exist
-	Type                 string // type of the payload; "" = none is known
-	Unread               bool   // no schema reads the payload: Type is the name that the framework gives
-	Error                string // masked
+	Exchange, Key        string // exchange and routing key with which the letter was first published
+	Reason               string // reason of the last death; an earlier death may have another reason
+	Type                 string // type of the payload; "" = unknown
+	Unread               bool   // no schema reads the payload, so Type is the name that the framework gives
+	Error                string // error text, with masked values hidden
 	Header               func(name string) (string, bool)
-	Field                func(path string) ([]string, bool) // values at a path in the decoded body
-	Attempts             int                                // total attempts
-	Reset                int                                // how many of the attempts came before the retries were restarted
-	Age                  time.Duration                      // since the letter was first received
-	Serial               int64                              // the letter's serial; the jitter depends on it and on Attempts
-	Stop                 func() bool                        // checked between patterns: after it returns true, nothing matches and the decision is useless; nil = never
+	Field                func(path string) ([]string, bool) // returns the values at a path in the decoded body
+	Attempts             int                                // total number of attempts
+	Reset                int                                // number of attempts before the retries were restarted
+	Age                  time.Duration                      // time since the letter was first received
+	Serial               int64                              // serial of the letter; the jitter depends on it and on Attempts
+	Stop                 func() bool                        // called between patterns; after it has returned true, nothing matches any more, and the decision must not be used; nil = never stops
 }
 
-// Decision is the outcome that the rules have for a letter.
+// Decision says what the rules have decided about a letter.
 type Decision struct {
 	Rule     string
 	Outcome  deadletter.RuleOutcome
-	Delay    time.Duration // delay of a retry, including jitter
-	Waiter   Waiter        // of a retry
-	Rest     time.Duration // for a retry: maximum total of the remaining delays, including jitter
+	Delay    time.Duration // delay before the retry, including jitter
+	Waiter   Waiter        // place where the letter waits for the retry
+	Rest     time.Duration // maximum sum of the remaining delays, including jitter; only for a retry
 	Severity deadletter.Severity
-	Notify   []string // channels that notify people once the letter is dead
-	Group    string   // group that the rule puts the letter into; "" = the group of its cause
-	Why      string   // reason in words, for the letter's history
+	Notify   []string // channels on which people are notified when the letter is dead
+	Group    string   // name of the group into which the rule puts the letter; "" = the group is determined by the cause
+	Why      string   // reason as a text for the letter's history
 }
 
-// Step reports whether a rule matches a letter. If the rule does not match, its clauses show why.
+// Step says whether a rule matches a letter, and why.
 type Step struct {
 	Rule    string
-	Matched bool // all clauses match
-	Applies bool // the rule is the first that matches
+	Matched bool // whether all clauses match
+	Applies bool // whether this is the first rule that matches
 	Clauses []Clause
 }
 
-// Clause is one condition of a rule, and whether a letter meets it. It does not disclose the values
-// of the letter's headers or fields.
+// Clause is one condition of a rule, and whether a letter meets the condition. It contains no
+// values of the letter's headers or fields.
 type Clause struct {
-	Field string // such as "queue" or "header x-source"
-	Want  string // as written in the rule
+	Field string // field that the clause is about, e.g. "queue" or "header x-source"
+	Want  string // condition as it is written in the rule
 	Fits  bool
 }
 
-// Book holds the current set. A reload replaces the whole set.
+// Book holds the set of rules that is in use. A reload replaces the whole set.
 type Book struct{ set atomic.Pointer[Set] }
 
-// NewBook returns a Book with a set.
+// NewBook returns a Book that holds the given set.
 func NewBook(s *Set) *Book {
 	b := &Book{}
 	b.set.Store(s)
 	return b
 }
 
-// Set returns the current set.
+// Set returns the set that is in use.
 func (b *Book) Set() *Set { return b.set.Load() }
 
-// Replace replaces the current set.
+// Replace puts another set into use.
 func (b *Book) Replace(s *Set) { b.set.Store(s) }

@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Targets is the list of queues to which letters may be requeued. Broker permissions are not
-// sufficient. Anyone who may publish to the default exchange can reach every queue. On 3.x, anyone
-// who publishes a message can forge its x-death.
+// Targets contains the queues to which letters may be requeued. The permissions in the broker are
+// not enough, because everybody who may publish to the default exchange can reach every queue. On
+// 3.x, everybody who can publish a message can also forge its x-death.
 type Targets struct {
 	brokers map[string]target
 }
@@ -23,8 +23,9 @@ type target struct {
 	observed []string
 }
 
-// Add sets the queues that are allowed for a broker and vhost, as globs over queue names. amq.*,
-// the inboxes and dlo's own queues are always excluded.
+// Add sets the queues of a broker and vhost to which letters may be sent. The parameter globs
+// contains patterns for queue names, and inboxes contains the inboxes. Queues amq.*, the inboxes
+// and dlo's own queues are never permitted.
 func (t *Targets) Add(broker, vhost string, globs, inboxes []string) {
 	if t.brokers == nil {
 		t.brokers = map[string]target{}
@@ -32,23 +33,23 @@ func (t *Targets) Add(broker, vhost string, globs, inboxes []string) {
 	t.brokers[broker] = target{vhost: vhost, globs: globs, inboxes: inboxes}
 }
 
-// Observe sets globs for the queues of a broker that was added before. Letters of queues that match
-// are only observed.
+// Observe sets patterns for the queues of a broker that are only observed. The broker must have
+// been added before.
 func (t *Targets) Observe(broker string, globs []string) {
 	b := t.brokers[broker]
 	b.observed = globs
 	t.brokers[broker] = b
 }
 
-// Observed reports whether letters that died in a queue are only observed. dlo sends none of these
-// letters.
+// Observed reports whether the queue in which letters died is only observed. dlo does not send
+// letters of such a queue.
 func (t *Targets) Observed(o deadletter.Origin) bool {
 	b := t.brokers[o.Broker]
 	return b.vhost == o.VHost && slices.ContainsFunc(b.observed, func(g string) bool { return deadletter.Glob(g, o.Queue, true) })
 }
 
-// Configured returns an error that says why nothing can be sent to the broker and vhost of o. It
-// returns nil if both are in the configuration.
+// Configured returns nil if the broker and the vhost of an origin are in the configuration.
+// Otherwise it returns an error that says why nothing can be sent there.
 func (t *Targets) Configured(o deadletter.Origin) error {
 	switch b, ok := t.brokers[o.Broker]; {
 	case !ok:
@@ -59,8 +60,8 @@ func (t *Targets) Configured(o deadletter.Origin) error {
 	return nil
 }
 
-// Allow returns an error if a letter must not be sent to the queue of o. The error says why. Allow
-// returns nil if the letter may be sent.
+// Allow returns nil if a letter may be sent to a queue. Otherwise it returns an error that says why
+// not. The parameter o names the queue.
 func (t *Targets) Allow(o deadletter.Origin) error {
 	if err := t.Configured(o); err != nil {
 		return err
@@ -89,9 +90,9 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 	return fmt.Errorf("queue %s is not in requeue_to of broker %s", queue, o.Broker)
 }
 
-// AllowLetter works like Allow, for a letter about which the given rule decided. A letter that dlo
-// made for a trial may only be sent to the trial queue, and no other letter may be sent to that
-// queue.
+// AllowLetter does the same as Allow, for a letter about which the given rule decided. A letter
+// that dlo made for a trial may be sent only to the trial queue. No other letter may be sent to the
+// trial queue.
 func (t *Targets) AllowLetter(o deadletter.Origin, rule string) error {
 	switch {
 	case rule != deadletter.TrialRule:

@@ -6,17 +6,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// trial is the rule for letters that dlo makes for a trial. It takes precedence over all other
-// rules and is not in any configuration. It retries once, soon enough to wait for the result, and
-// notifies nobody.
+// trial is the rule for letters that dlo makes for a trial. It is not in any configuration, and it
+// has priority over all configured rules. It retries once, after such a short delay that a person
+// can wait for the result. It notifies nobody.
 var trial = Rule{
 	Name: deadletter.TrialRule, Severity: deadletter.SeverityDigest, Notify: []string{},
 	Retry: &Retry{Delays: []time.Duration{time.Second}, Waiter: WaiterStore},
-	Watch: 6 * time.Second, // longer than the age of figures from the management API
+	Watch: 6 * time.Second, // longer than the time for which the numbers of the management API can be out of date
 }
 
-// DecideTrial works like Decide, for a letter that dlo made for a trial or a probe. The letter of a
-// probe is discarded, because its arrival is the proof and nothing consumes its queue.
+// DecideTrial does the same as Decide, for a letter that dlo made for a trial or a probe. The
+// letter of a probe is discarded, because its arrival is the proof and nothing consumes its queue.
 func (s *Set) DecideTrial(f Facts) Decision {
 	d := s.decide(&trial, f)
 	if deadletter.IsProbe(f.Queue) {

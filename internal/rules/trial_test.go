@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestTheRuleOfTrials checks that the trial rule retries once and soon, whatever the configuration
-// says. It notifies nobody, and it is found by its name when the letter comes back. No set lists
-// it.
+// TestTheRuleOfTrials checks that the rule for trials retries once and soon, with any
+// configuration. It must notify nobody. When the letter comes back, the rule must be found by its
+// name. No set may contain the rule.
 func TestTheRuleOfTrials(t *testing.T) {
 	t.Parallel()
 	all := Rule{Name: "all", Retry: &Retry{}, Severity: deadletter.SeverityPage, Notify: []string{"oncall"}}
@@ -35,7 +35,7 @@ func TestTheRuleOfTrials(t *testing.T) {
 	}
 }
 
-// TestTheTargetOfTrials checks that the trial queue is allowed for trial letters only, and that
+// TestTheTargetOfTrials checks that only trial letters may be sent to the trial queue, and that
 // trial letters may be sent to no other queue.
 func TestTheTargetOfTrials(t *testing.T) {
 	t.Parallel()
