@@ -10,20 +10,21 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// AlertmanagerOptions are the settings of an Alertmanager channel.
+// AlertmanagerOptions contains the settings of an Alertmanager channel.
 type AlertmanagerOptions struct {
-	URL          string // the Alertmanager's address, without /api
+	URL          string // address of the Alertmanager, without /api
 	AllowPrivate bool
-	Now          func() time.Time // nil = time.Now
+	Now          func() time.Time // clock; nil = time.Now
 }
 
-// Alertmanager sends alerts, one per group, through API v2.
+// Alertmanager sends one alert per group through API v2 of an Alertmanager.
 //
 // An Alertmanager ends an alert when its endsAt is reached, and forgets all alerts when it
-// restarts. A dead letter does not disappear in either case, nor while dlo is down. So each alert
-// lasts a week, and the caller must call Repeat every few minutes with all open messages. Repeat
-// renews the week and restores alerts that the Alertmanager has forgotten. Messages with the event
-// Told have no later end. They expire after an hour.
+// restarts. A dead letter does not disappear in these cases, nor while dlo is not running.
+// Therefore each alert lasts a week, and the caller must call Repeat every few minutes with all
+// open messages. Repeat extends these alerts to a week from now, and restores alerts that the
+// Alertmanager has forgotten. No later message ends the alert of a message with the event Told, so
+// this alert ends after an hour.
 type Alertmanager struct {
 	client *client
 	now    func() time.Time
@@ -40,7 +41,7 @@ func NewAlertmanager(o AlertmanagerOptions) (*Alertmanager, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, _ := url.Parse(o.URL) // newClient has checked it
+	u, _ := url.Parse(o.URL) // newClient has checked that the URL is valid
 	c.url = u.JoinPath("api", "v2", "alerts").String()
 	if o.Now == nil {
 		o.Now = time.Now
@@ -48,8 +49,8 @@ func NewAlertmanager(o AlertmanagerOptions) (*Alertmanager, error) {
 	return &Alertmanager{client: c, now: o.Now}, nil
 }
 
-// Channel returns the channel's settings. It does not combine messages, because an Alertmanager
-// groups alerts itself.
+// Channel returns the settings of an Alertmanager channel. Messages are not combined, because an
+// Alertmanager itself groups alerts.
 func (a *Alertmanager) Channel() Channel { return Channel{Sender: a} }
 
 // Send starts, renews or ends the alert of a message.
@@ -57,7 +58,7 @@ func (a *Alertmanager) Send(ctx context.Context, m Message) error {
 	return a.post(ctx, alertsOf(&m, a.now()))
 }
 
-// Repeat renews the alerts of all open messages. It skips messages that resolve.
+// Repeat renews the alerts of all open messages. It skips messages that resolve an incident.
 func (a *Alertmanager) Repeat(ctx context.Context, open []Message) error {
 	now := a.now()
 	var all []alert
@@ -71,7 +72,7 @@ func (a *Alertmanager) Repeat(ctx context.Context, open []Message) error {
 
 const alertsAtOnce = 300
 
-// post sends alerts in batches. Sending an alert again is harmless.
+// post sends alerts in batches. If an alert is sent twice, this does no harm.
 func (a *Alertmanager) post(ctx context.Context, alerts []alert) error {
 	for some := range slices.Chunk(alerts, alertsAtOnce) {
 		got, err := a.client.postJSON(ctx, some)
@@ -93,10 +94,11 @@ type alert struct {
 	GeneratorURL string            `json:"generatorURL,omitempty"`
 }
 
-// alertsOf returns a message's alerts: one per severity, of which at most one is still active. An
-// alert is identified by its labels, and people can change a group's severity. So the alert with
-// the previous severity ends, and a resolve ends whichever alert is open. Alertmanager notifies
-// nobody of an end without a start.
+// alertsOf returns the alerts of a message. There is one alert per severity, and at most one of
+// them is still active. This is necessary because an Alertmanager identifies an alert by its
+// labels, and people can change the severity of a group. The alert with the earlier severity then
+// ends. A message that resolves the incident ends the alert with any severity. If an alert ends
+// that never started, Alertmanager notifies nobody.
 func alertsOf(m *Message, now time.Time) []alert {
 	now = now.UTC().Truncate(time.Millisecond)
 	since := m.Since
@@ -122,8 +124,8 @@ func alertsOf(m *Message, now time.Time) []alert {
 
 var alertSeverities = []deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}
 
-// endsOf ends the alerts of groups under which an incident was known before. If an incident's first
-// group no longer needs anyone, the incident continues as an alert of its next group.
+// endsOf ends the alerts of the groups under which an incident was known before. If the first group
+// of an incident no longer needs people, the incident continues as an alert of its next group.
 func endsOf(m *Message, since, now time.Time) []alert {
 	var all []alert
 	for _, c := range m.Left {

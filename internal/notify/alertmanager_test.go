@@ -62,7 +62,7 @@ func TestTheEndOfAlerts(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		d    deadletter.Delivery
-		ends []time.Duration // from now
+		ends []time.Duration // time until each alert ends
 	}{
 		{"open", someDelivery(deadletter.NoticeUpdated), []time.Duration{alertHold, 0, 0}},
 		{"resolved, whatever its severity was", someDelivery(deadletter.NoticeResolved), []time.Duration{0, 0, 0}},

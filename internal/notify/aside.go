@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Aside wraps the outbox of a store that may be unable to write for a while. If a problem of dlo
-// itself cannot be written to the outbox, Aside keeps it in memory and sends it from there, so that
-// people learn about it. After a restart, kept problems are lost and reported again. Aside is safe
-// for concurrent use.
+// Aside is an outbox that also works while the store cannot be written. If a problem of dlo itself
+// cannot be written to the store, Aside keeps it in memory and sends it from there, so that people
+// learn about it. After a restart, the problems in memory are lost and are reported again. Aside is
+// safe for concurrent use.
 type Aside struct {
 	Box interface {
 		Store
@@ -22,15 +22,15 @@ type Aside struct {
 	Clock func() time.Time
 
 	mu         sync.Mutex
-	newest     int64                        // newest delivery kept here, counting down from 0; the store uses positive numbers
-	due        []deadletter.Delivery        // kept here, in order
-	open       map[string]deadletter.Notice // problems reported from here and not yet reported as over
-	known      map[string]deadletter.Notice // open problems last returned by the store
-	unrecorded []deadletter.Delivered       // results for the store, which could not write them
+	newest     int64                        // id of the newest delivery in memory, counting down from 0; the store uses positive numbers
+	due        []deadletter.Delivery        // deliveries in memory, in order
+	open       map[string]deadletter.Notice // problems that were reported from memory and not yet reported as over
+	known      map[string]deadletter.Notice // open problems that the store returned last
+	unrecorded []deadletter.Delivered       // results that the store could not write yet
 }
 
-// Tell writes a notice to the store. If the store does not accept a problem, the problem and its
-// end are kept here.
+// Tell writes a notice to the store. If the store does not accept the notice of a problem, this
+// notice and the notice of its end are kept in memory.
 func (a *Aside) Tell(ctx context.Context, n deadletter.Notice) error {
 	a.mu.Lock()
 	told, here := a.open[n.Key]
@@ -64,8 +64,9 @@ func (a *Aside) keep(n deadletter.Notice) {
 	}
 }
 
-// OpenProblems returns the problems that people have been told about: those in the store and those
-// kept here. While the store fails, its last result is used.
+// OpenProblems returns the problems about which people were notified. It returns the problems in
+// the store and those in memory. While the store cannot be read, it uses the last result of the
+// store.
 func (a *Aside) OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) {
 	stored, err := a.Box.OpenProblems(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -84,9 +85,9 @@ func (a *Aside) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 	return open, nil
 }
 
-// Due returns the deliveries kept here for a channel, or else those in the store. While the store
-// cannot record sent deliveries, Due does not query it. Otherwise the same deliveries would be sent
-// over and over.
+// Due returns the deliveries in memory for a channel. If there are none, it returns those in the
+// store. While the store cannot record results, Due does not read the store. Otherwise the same
+// deliveries would be sent again and again.
 func (a *Aside) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	if list := a.kept(channel, n); len(list) > 0 {
 		return list, nil
@@ -97,7 +98,7 @@ func (a *Aside) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	return a.Box.Due(ctx, channel, n)
 }
 
-// kept returns at most n due deliveries that are kept here, only the first for each key.
+// kept returns up to n due deliveries from memory. For each key, it returns only the first.
 func (a *Aside) kept(channel string, n int) []deadletter.Delivery {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,9 +115,9 @@ func (a *Aside) kept(channel string, n int) []deadletter.Delivery {
 	return list
 }
 
-// Delivered records how delivery attempts ended, here and in the store. Results that the store does
-// not accept are kept and retried with each call. An empty ds retries them and returns the store's
-// error.
+// Delivered records the results of delivery attempts, in memory and in the store. Results that the
+// store does not accept are kept in memory, and each call tries again to write them. If the
+// parameter ds is empty, Delivered only writes these results and returns the error of the store.
 func (a *Aside) Delivered(ctx context.Context, ds []deadletter.Delivered) error {
 	a.mu.Lock()
 	list := a.unrecorded
@@ -145,7 +146,7 @@ func (a *Aside) Delivered(ctx context.Context, ds []deadletter.Delivered) error 
 	return err
 }
 
-// record records the result of a delivery attempt for a notice kept here.
+// record records the result of an attempt for a delivery in memory.
 func (a *Aside) record(d deadletter.Delivered) {
 	i := slices.IndexFunc(a.due, func(kept deadletter.Delivery) bool { return kept.ID == d.ID })
 	switch {

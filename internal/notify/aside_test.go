@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// asideBox is an outbox whose store accepts no writes while it is broken.
+// asideBox is an outbox that cannot be written while it is broken.
 type asideBox struct {
 	outbox
 	open map[string]deadletter.Notice
@@ -31,9 +31,9 @@ func (b *asideBox) OpenProblems(context.Context) (map[string]deadletter.Notice, 
 	return maps.Clone(b.open), b.unread
 }
 
-// TestAProblemIsToldPastAStoreThatTakesNothing checks that a problem is reported once on each
-// channel, and so is its end. A notice that was sent from the store in the meantime is recorded
-// later and not sent twice.
+// TestAProblemIsToldPastAStoreThatTakesNothing checks a problem that the store cannot write. On
+// each channel, the problem is reported once, and so is its end. A notice from the store that was
+// sent in the meantime is recorded later and not sent twice.
 func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -71,7 +71,7 @@ func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
 	}
 	test := due("oncall", "breaker test")
 	box.broken, box.unread = errors.New("read-only"), errors.New("damaged")
-	done(deadletter.Delivered{ID: test[0].ID, Sent: true}) // sent, but the store cannot record it
+	done(deadletter.Delivered{ID: test[0].ID, Sent: true}) // the notice was sent, but the store cannot record this
 	due("oncall")
 	disk := deadletter.Notice{Kind: deadletter.NoticeProblem, Key: "disk", Severity: deadletter.SeverityPage, Channels: []string{"oncall", "team"}}
 	if err := a.Tell(ctx, disk); err != nil {
@@ -104,7 +104,7 @@ func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
 	if box.recorded == 0 || box.rows[0].open() {
 		t.Error("what was sent meanwhile was not recorded")
 	}
-	team := due("team", "problem disk")[0] // the problem comes before its end
+	team := due("team", "problem disk")[0] // the notice of the problem comes before the notice of its end
 	done(deadletter.Delivered{ID: team.ID, Sent: true})
 	due("team", "over disk")
 	if open, err := a.OpenProblems(ctx); err != nil || len(open) != 1 {

@@ -5,14 +5,15 @@ import "time"
 const (
 	firstBackoff = 5 * time.Second
 	maxBackoff   = 15 * time.Minute
-	maxRest      = time.Minute // a failed channel rests no longer than this, so that a new page need not wait for an old failure
-	maxLater     = time.Hour   // longer Retry-After times are ignored
+	maxRest      = time.Minute // maximum rest of a channel after a failure, so that a new page does not wait for an old failure
+	maxLater     = time.Hour   // maximum time that a receiver can request with Retry-After
 	patience     = 72 * time.Hour
-	fewest       = 10 // minimum attempts, however old the notice is, so that an old notice is still tried after a long downtime
+	fewest       = 10 // minimum number of attempts, at any age of the notice, so that an old notice is still tried after dlo was down for long
 )
 
-// backoff returns how long a delivery waits after its tries-th failure: 5 s, 10 s, 20 s ... up to
-// 12 min, plus up to a quarter, so that deliveries that failed together are not retried together.
+// backoff returns the wait after a failed attempt: 5 s, 10 s, 20 s, and so on, up to 12 min. The
+// parameter tries is the number of failed attempts. Up to a quarter is added to the wait, so that
+// deliveries that failed together are not retried together.
 func backoff(tries int, jitter float64) time.Duration {
 	d := maxBackoff * 4 / 5
 	if tries >= 1 && tries <= 8 {
@@ -21,18 +22,18 @@ func backoff(tries int, jitter float64) time.Duration {
 	return d + time.Duration(jitter*float64(d)/4)
 }
 
-// pace limits the rate of messages and allows a burst after a rest.
+// pace limits the rate of messages. After a rest, it permits a burst.
 type pace struct {
-	full time.Time // when the bucket is full again; a past time means it is full
+	full time.Time // time at which the full burst is available again
 }
 
-// wait returns how long the next message has to wait. If that is 0, the message takes its slot.
+// wait returns how long the next message must wait. If it returns 0, the message counts as sent.
 func (p *pace) wait(now time.Time, every time.Duration, burst int) time.Duration {
 	if p.full.Before(now) {
 		p.full = now
 	}
 	most := time.Duration(burst) * every
-	if over := p.full.Sub(now); over > most { // the clock was set back
+	if over := p.full.Sub(now); over > most { // this is the case if the clock was set back
 		p.full = now.Add(most)
 	}
 	if wait := p.full.Add(every).Sub(now) - most; wait > 0 {

@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	requestTimeout = 5 * time.Second // total, from DNS look-up to the end of the response
-	mostAnswer     = 64 << 10        // bytes of a response; the rest is not read
+	requestTimeout = 5 * time.Second // maximum duration of a request, from the DNS look-up to the end of the response
+	mostAnswer     = 64 << 10        // maximum number of bytes of a response that are read
 	mostHeaders    = 16 << 10
 )
 
-// client posts to a channel's single address. Connections are guarded and not reused. It follows no
-// redirects and ignores proxies set in the environment.
+// client sends HTTP POST requests to the address of a channel. A guard checks each connection, and
+// no connection is reused. The client follows no redirects and uses no proxy from the environment.
 type client struct {
 	http  *http.Client
 	guard *guard
 	url   string
-	now   func() time.Time // used for a Retry-After that is a date
+	now   func() time.Time // clock, for a Retry-After that contains a date
 }
 
-// newClient checks a channel's address. Its errors do not repeat the address, which is secret for
-// some channels.
+// newClient checks the address of a channel. Its errors do not contain the address, because that is
+// a secret for some channels.
 func newClient(address string, allowPrivate bool) (*client, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -57,14 +57,14 @@ func newClient(address string, allowPrivate bool) (*client, error) {
 	}}, nil
 }
 
-// answer is a receiver's response.
+// answer is the response of a receiver.
 type answer struct {
 	status int
-	body   []byte // its beginning
+	body   []byte // beginning of the body
 	later  time.Duration
 }
 
-// postJSON sends a value and returns the response, whatever its status.
+// postJSON sends a value as JSON. It returns the response with any status.
 func (c *client) postJSON(ctx context.Context, v any) (answer, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *client) postJSON(ctx context.Context, v any) (answer, error) {
 	return c.post(ctx, nil, body)
 }
 
-// post sends a body and returns the response, whatever its status.
+// post sends a body. It returns the response with any status.
 func (c *client) post(ctx context.Context, header http.Header, body []byte) (answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
@@ -89,12 +89,12 @@ func (c *client) post(ctx context.Context, header http.Header, body []byte) (ans
 		return answer{}, explain(err)
 	}
 	defer resp.Body.Close()
-	read, _ := io.ReadAll(io.LimitReader(resp.Body, mostAnswer)) // the status counts even if the rest does not arrive
+	read, _ := io.ReadAll(io.LimitReader(resp.Body, mostAnswer)) // an error is ignored, because the status counts even if the rest of the response does not arrive
 	return answer{status: resp.StatusCode, body: read, later: retryAfter(resp.Header.Get("Retry-After"), c.now())}, nil
 }
 
-// err returns the error for a status: nil for 2xx, an ErrPermanent for the statuses in permanent,
-// and an error that leads to a retry for any other status.
+// err returns the error that a status means: nil for 2xx, and an ErrPermanent for the statuses in
+// the parameter permanent. Any other status is an error after which the message is sent again.
 func (a answer) err(permanent ...int) error {
 	if a.status >= 200 && a.status < 300 {
 		return nil
@@ -112,7 +112,8 @@ func (a answer) err(permanent ...int) error {
 	return errors.New(text)
 }
 
-// retryAfter parses a Retry-After header: seconds or a date; 0 = none.
+// retryAfter parses the header Retry-After, which contains seconds or a date. It returns 0 if there
+// is none.
 func retryAfter(s string, now time.Time) time.Duration {
 	if n, err := strconv.Atoi(s); err == nil {
 		return min(time.Duration(max(0, min(n, 1<<20)))*time.Second, maxLater)

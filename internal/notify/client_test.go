@@ -18,12 +18,12 @@ import (
 
 const canary = "c4n4ry-5ecret"
 
-// receiver is a server that records its requests and responds as configured.
+// receiver is a server that records the requests and sends the given answers.
 type receiver struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []received
-	answers  []func(http.ResponseWriter) // one after the other; then 200
+	answers  []func(http.ResponseWriter) // answers in this order; after the last one, 200
 }
 
 type received struct {
@@ -54,7 +54,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// got returns the requests so far.
+// got returns the requests that were received so far.
 func (r *receiver) got() []received {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +81,8 @@ func newSecure(t testing.TB, h http.Handler) *httptest.Server {
 	return s
 }
 
-// noSecret fails if a text contains something that only sender and receiver may know.
+// noSecret fails the test if a text contains something that only the sender and the receiver may
+// know.
 func noSecret(t *testing.T, s string) {
 	t.Helper()
 	if strings.Contains(s, canary) {
@@ -222,8 +223,8 @@ func TestConnectionsThatFailAreExplainedWithoutTheAddress(t *testing.T) {
 	}
 }
 
-// TestProxiesOfTheEnvironmentAreNotAsked checks that no request goes to a proxy that the server's
-// environment names.
+// TestProxiesOfTheEnvironmentAreNotAsked checks that requests do not use a proxy that the
+// environment of the process names.
 func TestProxiesOfTheEnvironmentAreNotAsked(t *testing.T) {
 	proxy, r := newReceiver(t), newReceiver(t)
 	t.Setenv("HTTP_PROXY", proxy.URL)

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// TimeOfDay is a wall-clock time.
+// TimeOfDay is a time that a clock on the wall shows.
 type TimeOfDay struct{ Hour, Minute int }
 
-// Clock determines when a digest is due: at a time of day, on certain days, in a time zone. It does
-// not know which digests were sent, because the store records the local day of each digest.
+// Clock determines when a digest is due: at a time of day, on certain weekdays, in a time zone. It
+// does not know which digests were sent, because the store records the local day of each digest.
 type Clock struct {
 	At   TimeOfDay
-	Days []time.Weekday // none = never
+	Days []time.Weekday // empty = never
 	Zone *time.Location // nil = UTC
 }
 
-const week = 8 // days to check: includes the same weekday a week ago, at a later hour
+const week = 8 // number of days that are searched; they include the same weekday a week ago
 
-// Last returns the latest moment, up to now, at which a digest was due. The local day of this
-// moment, as 2006-01-02, names the digest. A day of "" means that none was due. Each day has one
-// moment. If the clocks skip it, the moment is the first one after the gap. If they show it twice,
-// it is the first of the two.
+// Last returns the last moment until now at which a digest was due. It also returns the local day
+// of this moment in the form 2006-01-02, which is the name of the digest. If no digest was due yet,
+// the day is "". Each day has one such moment. If a clock change skips the time of day, the moment
+// is the end of the gap. If clocks show the time of day twice, the moment is the first of the two.
 func (c Clock) Last(now time.Time) (day string, at time.Time) {
-	today := dateOf(now.In(zone(c.Zone))) + 1 // clocks put back over midnight show the previous day again
+	today := dateOf(now.In(zone(c.Zone))) + 1 // after clocks were set back over midnight, they show the previous day again
 	for d := today; d > today-week-2; d-- {
 		if t := c.on(d); !t.IsZero() && !t.After(now) {
 			return d.String(), t
@@ -32,9 +32,9 @@ func (c Clock) Last(now time.Time) (day string, at time.Time) {
 	return "", time.Time{}
 }
 
-// Next returns the first moment after now at which a digest is due, and its day.
+// Next returns the next moment at which a digest is due, and the day that is its name.
 func (c Clock) Next(now time.Time) (day string, at time.Time) {
-	today := dateOf(now.In(zone(c.Zone))) - 1 // the moment of a skipped day comes when that day would have been over
+	today := dateOf(now.In(zone(c.Zone))) - 1 // if a clock change skips a whole day, its moment comes when that day would have ended
 	for d := today; d < today+week+2; d++ {
 		if t := c.on(d); t.After(now) {
 			return d.String(), t
@@ -43,9 +43,9 @@ func (c Clock) Next(now time.Time) (day string, at time.Time) {
 	return "", time.Time{}
 }
 
-// Window returns the period that the currently due digest covers. It ends at the last digest moment
-// and begins at the digest moment before that. With Monday to Friday, Monday's digest reaches back
-// to Friday.
+// Window returns the period of the digest that was due last. It ends when that digest was due, and
+// it begins when the digest before was due. If digests are due from Monday to Friday, Monday's
+// digest begins on Friday.
 func (c Clock) Window(now time.Time) (from, to time.Time) {
 	_, to = c.Last(now)
 	if to.IsZero() {
@@ -55,7 +55,8 @@ func (c Clock) Window(now time.Time) (from, to time.Time) {
 	return from.In(zone(c.Zone)), to.In(zone(c.Zone))
 }
 
-// on returns the digest moment of a day, or zero.
+// on returns the moment at which the digest of a day is due. If no digest is due on that day, it
+// returns the zero time.
 func (c Clock) on(d date) time.Time {
 	if !slices.Contains(c.Days, d.weekday()) {
 		return time.Time{}
@@ -70,7 +71,7 @@ func zone(z *time.Location) *time.Location {
 	return z
 }
 
-// date is a calendar day, counted from 1 January 1970.
+// date is a calendar day, as the number of days since 1 January 1970.
 type date int
 
 func dateOf(t time.Time) date {
@@ -82,16 +83,16 @@ func (d date) midnight() time.Time   { return time.Unix(int64(d)*86400, 0).UTC()
 func (d date) weekday() time.Weekday { return d.midnight().Weekday() }
 func (d date) String() string        { return d.midnight().Format(time.DateOnly) }
 
-// at returns the first moment at which clocks in z show this day and time. If the clocks were put
-// forward over that time, at returns the end of the gap.
+// at returns the first moment at which clocks in the zone z show a time on this day. If a clock
+// change skips that time, at returns the end of the gap.
 func (d date) at(tod TimeOfDay, z *time.Location) time.Time {
 	wall := d.midnight().Add(time.Duration(tod.Hour)*time.Hour + time.Duration(tod.Minute)*time.Minute)
 	t := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, z)
 	start, end := t.ZoneBounds()
 	switch shown := asUTC(t); {
-	case shown.After(wall): // skipped; t is after the gap
+	case shown.After(wall): // the time is skipped, and t is after the gap
 		return start
-	case shown.Before(wall): // skipped; t is before the gap
+	case shown.Before(wall): // the time is skipped, and t is before the gap
 		return end
 	}
 	if start.IsZero() {
@@ -99,12 +100,12 @@ func (d date) at(tod TimeOfDay, z *time.Location) time.Time {
 	}
 	_, offset := start.Add(-time.Second).Zone()
 	if earlier := wall.Add(-time.Duration(offset) * time.Second).In(z); earlier.Before(start) && asUTC(earlier).Equal(wall) {
-		return earlier // clocks were put back and show it again at t
+		return earlier // clocks were set back, so they show this time again at t
 	}
 	return t
 }
 
-// asUTC returns the wall-clock time of t as if it were UTC.
+// asUTC returns a time in UTC at which a clock shows the same as a local clock shows at t.
 func asUTC(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.Add(time.Duration(offset) * time.Second).UTC()

@@ -22,7 +22,7 @@ func in(t interface{ Fatal(...any) }, name string) *time.Location {
 	return z
 }
 
-// utc parses a moment.
+// utc parses a time.
 func utc(t testing.TB, s string) time.Time {
 	t.Helper()
 	at, err := time.Parse("2006-01-02 15:04", s)
@@ -39,7 +39,7 @@ func TestTheNewestDigestThatWasDue(t *testing.T) {
 		zone     string
 		at       TimeOfDay
 		days     []time.Weekday
-		now      string // UTC
+		now      string // present time in UTC
 		day, due string
 	}{
 		{"a morning", "Europe/Berlin", TimeOfDay{8, 30}, workdays, "2026-11-20 09:00", "2026-11-20", "2026-11-20 07:30"},
@@ -95,8 +95,8 @@ func TestAWindowReachesBackToTheDigestBefore(t *testing.T) {
 
 var zones = []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "America/St_Johns", "Asia/Kolkata", "Asia/Tehran", "Africa/Casablanca", "Pacific/Apia", "Antarctica/Troll"}
 
-// first searches minute by minute for the first moment at which clocks show a day and time, or a
-// later time.
+// first checks minute after minute. It returns the first moment at which clocks show the given time
+// on the given day, or a later time.
 func first(d date, tod TimeOfDay, z *time.Location) time.Time {
 	wall := d.midnight().Add(time.Duration(tod.Hour)*time.Hour + time.Duration(tod.Minute)*time.Minute)
 	for t := wall.Add(-26 * time.Hour); ; t = t.Add(time.Minute) {
@@ -114,7 +114,8 @@ func drawClock(t *rapid.T) Clock {
 	}
 }
 
-// drawMoment draws a moment, often within two days of a clock change if there is one nearby.
+// drawMoment returns a random moment. If there is a clock change nearby, the moment is often within
+// two days of it.
 func drawMoment(t *rapid.T, z *time.Location) time.Time {
 	at := time.Unix(rapid.Int64Range(10*365*86400, 67*365*86400).Draw(t, "at"), 0).In(z)
 	if _, end := at.ZoneBounds(); !end.IsZero() && rapid.Bool().Draw(t, "near a change") {
@@ -133,7 +134,7 @@ func TestEachDayHasOneDigestWhateverTheClocksDo(t *testing.T) {
 			t.Fatalf("the last one, %s, is after now", at)
 		}
 		d := dateOf(at.In(c.Zone))
-		for ; d.String() != day; d-- { // the day that names it: for a skipped day, the day before
+		for ; d.String() != day; d-- { // for a skipped day, this is the day before
 			if d < dateOf(at)-3 {
 				t.Fatalf("%s at %s is no day near", day, at)
 			}
@@ -168,9 +169,9 @@ func TestEachDayHasOneDigestWhateverTheClocksDo(t *testing.T) {
 	})
 }
 
-// TestRestartsAndClockJumpsSendNoDigestTwice tests a process that records the days of its digests.
-// It must send one digest per day, even if it checks only every few minutes, restarts, and has a
-// clock that jumps.
+// TestRestartsAndClockJumpsSendNoDigestTwice checks a process that records the days of its digests.
+// The process must send one digest per day, even if it checks only every few minutes, is restarted,
+// and has a clock that jumps.
 func TestRestartsAndClockJumpsSendNoDigestTwice(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

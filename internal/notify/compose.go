@@ -12,21 +12,21 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Office is the installation that sends messages.
+// Office describes the installation of dlo that sends messages.
 type Office struct {
-	PublicURL string // prefix of every link
-	Name      string // distinguishes this installation from others with the same receivers, even if PublicURL changes; "" = PublicURL is used
+	PublicURL string // beginning of every link
+	Name      string // distinguishes this installation from others with the same receivers, even if PublicURL changes; "" = PublicURL
 }
 
-// link returns a page's address.
+// link returns the address of a page.
 func (o Office) link(path string) string { return strings.TrimRight(o.PublicURL, "/") + path }
 
 func (o Office) name() string {
 	return cmp.Or(o.Name, strings.TrimRight(o.PublicURL, "/"))
 }
 
-// Compose returns the message for a delivery. The message depends only on the known facts about the
-// group, and not on the time or on earlier attempts.
+// Compose returns the message of a delivery. The message depends only on what the delivery
+// contains. It does not depend on the present time or on earlier attempts.
 func Compose(o Office, d deadletter.Delivery) Message {
 	n := d.Notice
 	m := Message{
@@ -51,7 +51,7 @@ func Compose(o Office, d deadletter.Delivery) Message {
 		title, text, _ := strings.Cut(n.Text, "\n")
 		m.Title = cmp.Or(line(title, titleBytes), kindWords(n.Kind))
 		if len(title) > len(m.Title) {
-			text = n.Text // so that the full text appears somewhere
+			text = n.Text // the title was cut, so the text contains all of it
 		}
 		m.Text = lines(text, textBytes)
 	}
@@ -93,7 +93,7 @@ var sayings = map[deadletter.NoticeKind]string{
 // kindWords describes a kind of notice in a few words, without the group of the notice.
 func kindWords(k deadletter.NoticeKind) string { return cmp.Or(sayings[k], "a notice") }
 
-// group fills in everything about a group.
+// group fills in everything about a group, for a message about that group.
 func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	queue, title := line(g.Queue, factBytes), line(g.Title, titleBytes)
 	where := died(g)
@@ -140,7 +140,7 @@ func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	}
 }
 
-// died describes how many letters of a group need people, where they died, and why.
+// died returns how many letters of a group need people, in which queue they died, and why.
 func died(g *deadletter.GroupRow) string {
 	s := needyLetters(g) + " in " + line(g.Queue, factBytes)
 	if title := line(g.Title, titleBytes); title != "" {
@@ -149,7 +149,7 @@ func died(g *deadletter.GroupRow) string {
 	return s
 }
 
-// wait returns a suffix that says how many letters are waiting for people.
+// wait returns how many letters wait for people, as the end of a title. It returns "" if none does.
 func wait(letters int) string {
 	switch letters {
 	case 0:
@@ -160,7 +160,7 @@ func wait(letters int) string {
 	return ", " + number(letters) + " letters wait for people"
 }
 
-// needyLetters describes the letters of a group that need people.
+// needyLetters returns how many letters of a group are dead or overdue, as text.
 func needyLetters(g *deadletter.GroupRow) string {
 	switch {
 	case g.Count > 0 && g.Overdue > 0:
@@ -170,10 +170,10 @@ func needyLetters(g *deadletter.GroupRow) string {
 	case g.Overdue > 0:
 		return counted(g.Overdue, "letter") + " overdue"
 	}
-	return "Letters died" // they have been dealt with since
+	return "Letters died" // people have dealt with the letters in the meantime
 }
 
-// digestOf returns 32 hex digits of a hash over parts, in this order.
+// digestOf returns 32 hex digits of a hash of several texts. The order of the texts matters.
 func digestOf(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -182,7 +182,7 @@ func digestOf(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// moment formats a time for people: minutes, UTC.
+// moment formats a time for people, in UTC and to the minute.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -190,7 +190,7 @@ func moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04 UTC")
 }
 
-// number formats 12480 as 12,480.
+// number formats a number for people, for example 12480 as 12,480.
 func number(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -199,7 +199,7 @@ func number(n int) string {
 	return s
 }
 
-// counted formats "1 letter", "12,480 letters".
+// counted formats a number of things for people, for example "1 letter" or "12,480 letters".
 func counted(n int, of string) string {
 	if n == 1 {
 		return "1 " + of

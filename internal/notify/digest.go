@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const digestLines = 40 // groups of a digest or incident that a message lists; the page lists all
+const digestLines = 40 // maximum number of groups of a digest or incident that a message lists; the linked page lists all
 
-// digest fills in the contents of a digest.
+// digest fills in everything about a digest.
 func (m *Message) digest(o Office, d *deadletter.Digest) {
 	m.URL = o.link("/triage?tab=digest")
 	m.Title, m.Count = digestTitle(d), new(d.Letters)
@@ -32,7 +32,8 @@ func (m *Message) digest(o Office, d *deadletter.Digest) {
 	}
 }
 
-// digestTitle returns a digest's title. On a good morning, people need to read only the title.
+// digestTitle returns the title of a digest. On a morning without problems, people need to read
+// only the title.
 func digestTitle(d *deadletter.Digest) string {
 	paged := ""
 	if d.Paged > 0 {
@@ -82,8 +83,8 @@ func times(n int) string {
 	return number(n) + " times"
 }
 
-// digestLine describes one group: what failed, how often and where, and everything else that people
-// need to judge the group without opening it.
+// digestLine describes a group in a digest: what failed, how often and where. It also contains
+// everything else from which people can judge the group without opening it.
 func digestLine(o Office, l deadletter.DigestLine) Line {
 	g := &l.Group
 	parts := []string{counted(l.Letters, "letter") + " in " + g.Queue}
@@ -113,5 +114,5 @@ func digestLine(o Office, l deadletter.DigestLine) Line {
 	return Line{Title: line(g.Title, titleBytes), Text: line(strings.Join(parts, ", "), factBytes), URL: o.link("/groups/" + g.ID.String()), Group: g.ID.String(), Count: new(l.Letters), Last: g.LastAt}
 }
 
-// within formats a moment in the digest's time zone.
+// within formats a time in the time zone of the digest.
 func within(t time.Time) string { return t.Format("Mon 2 Jan 15:04 MST") }

@@ -12,26 +12,27 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// DigestStore is the part of the store that the Digester needs.
+// DigestStore is the part of the store that a Digester needs.
 type DigestStore interface {
-	// Digest returns the digest of a period: the letters that died in it and need people. The
-	// parameter lines is the maximum number of groups that it lists.
+	// Digest returns the digest of a period. It contains the letters that died in the period and need
+	// people. The parameter lines is the maximum number of groups that it lists.
 	Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error)
 	DigestSize(ctx context.Context, from, to time.Time) (groups int, err error)
-	// SendDigest writes the digest of a day to the outbox once. The result sent is true if it was
-	// new.
+	// SendDigest writes the digest of a day to the outbox, unless a digest of that day exists. The
+	// result sent is true if it wrote the digest.
 	SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (sent bool, err error)
-	// LastDigest returns the newest digest, or ErrNotFound before the first one.
+	// LastDigest returns the newest digest. If there is none yet, it returns ErrNotFound.
 	LastDigest(ctx context.Context) (day string, d deadletter.Digest, err error)
 }
 
-// Schedule determines when digests are due and where they go.
+// Schedule determines when digests are due and to which channels they are sent.
 type Schedule struct {
 	Clock    Clock
-	Channels []string // names; none = digests are stored, but sent to nobody
+	Channels []string // names of the channels; empty = digests are stored but sent to nobody
 }
 
-// Digester makes the morning digest: once per local day, despite restarts and clock changes.
+// Digester makes the digests. It makes one digest per local day, even after restarts and clock
+// changes.
 type Digester struct {
 	store    DigestStore
 	schedule atomic.Pointer[Schedule]
@@ -40,12 +41,12 @@ type Digester struct {
 	wake     func()
 
 	counting sync.Mutex
-	size     int       // size of the digest when it was last counted
-	fresh    time.Time // size is valid until then
+	size     int       // number of groups in the digest when they were last counted
+	fresh    time.Time // time until which size is used without counting again
 }
 
-// NewDigester returns a Digester. Call Run to start it. now defaults to time.Now; wake is called
-// when a digest is in the outbox.
+// NewDigester returns a Digester, which the method Run starts. If the parameter now is nil, it uses
+// time.Now. It calls the function wake when a digest is in the outbox.
 func NewDigester(store DigestStore, s Schedule, now func() time.Time, log *slog.Logger, wake func()) *Digester {
 	if now == nil {
 		now = time.Now
@@ -55,16 +56,16 @@ func NewDigester(store DigestStore, s Schedule, now func() time.Time, log *slog.
 	return d
 }
 
-// Replace replaces the current schedule.
+// Replace puts another schedule into use.
 func (d *Digester) Replace(s Schedule) {
 	d.schedule.Store(&s)
 	d.counting.Lock()
-	d.fresh = time.Time{} // it belongs to another period
+	d.fresh = time.Time{} // the counted size belongs to another period
 	d.counting.Unlock()
 }
 
 const (
-	digestEvery  = 5 * time.Second // short, so that a digest at 08:30 is sent at 08:30
+	digestEvery  = 5 * time.Second // short, so that a digest that is due at 08:30 is sent at 08:30
 	digestGroups = 50
 )
 
@@ -82,9 +83,9 @@ func (d *Digester) Run(ctx context.Context) error {
 	}
 }
 
-// Step makes the digest that is due now, unless that day's digest exists. The first digest that is
-// sent from a store is the first one due after the store's first start. An earlier digest is
-// recorded, but sent to nobody.
+// Step makes the digest that is due now, unless a digest of that day exists. From a new store, the
+// first digest that is sent is the first one that becomes due after the start. A digest that was
+// due earlier is stored but sent to nobody.
 func (d *Digester) Step(ctx context.Context) error {
 	s, now := d.schedule.Load(), d.now()
 	day, at := s.Clock.Last(now)
@@ -104,7 +105,7 @@ func (d *Digester) Step(ctx context.Context) error {
 		return nil
 	}
 	from, to := s.Clock.Window(now)
-	if !before.To.IsZero() && before.To.Before(to) { // something was missed or moved in between: cover all of that time
+	if !before.To.IsZero() && before.To.Before(to) { // a digest was missed, or the schedule was changed, so this digest covers all of the time since the last one
 		from = before.To.In(from.Location())
 	}
 	digest, err := d.store.Digest(ctx, from, to, digestGroups)
@@ -119,8 +120,8 @@ func (d *Digester) Step(ctx context.Context) error {
 	return err
 }
 
-// Now returns the digest as it would be sent now. It covers the time since the last digest was due,
-// or the last 24 hours if no digest has been due.
+// Now returns the digest as it would be sent now. It covers the time since a digest was last due.
+// If no digest was due yet, it covers the last 24 hours.
 func (d *Digester) Now(ctx context.Context) (deadletter.Digest, error) {
 	from, to := d.window()
 	return d.store.Digest(ctx, from, to, digestGroups)
@@ -135,14 +136,15 @@ func (d *Digester) window() (from, to time.Time) {
 	return from.In(zone(s.Clock.Zone)), now.In(zone(s.Clock.Zone))
 }
 
-// A size is cached for twenty times as long as it took to count, but at most half a minute. So
-// pages that show the size never use more than a twentieth of a processor.
+// The size of a digest is used for twenty times as long as the count took, but for at most half a
+// minute. Pages that show the size therefore never use more than a twentieth of a processor.
 const (
 	sizeShare = 20
 	sizeMost  = 30 * time.Second
 )
 
-// Size returns the number of groups in the digest that Now returns, possibly from a moment ago.
+// Size returns the number of groups in the digest that Now returns. The number may be up to half a
+// minute old.
 func (d *Digester) Size(ctx context.Context) (int, error) {
 	if !deadletter.ScopeOf(ctx).Everywhere() {
 		from, to := d.window()
@@ -164,8 +166,8 @@ func (d *Digester) Size(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// Send writes the digest that Now returns to the outbox, whatever the schedule says, and returns
-// the channels to which it goes. Two requests within one second produce one digest.
+// Send writes the digest that Now returns to the outbox, even if no digest is due. It returns the
+// channels to which the digest is sent. Two calls within a second produce one digest.
 func (d *Digester) Send(ctx context.Context, by deadletter.Principal) ([]string, error) {
 	s := d.schedule.Load()
 	if len(s.Channels) == 0 {
@@ -182,15 +184,16 @@ func (d *Digester) Send(ctx context.Context, by deadletter.Principal) ([]string,
 	return s.Channels, nil
 }
 
-// Next returns the time at which the next digest is due, in the time zone of the digest, and the
-// channels to which it goes. A zero time means never.
+// Next returns when the next digest is due, in the time zone of the digest, and the channels to
+// which it is sent. If no digest is scheduled, the time is zero.
 func (d *Digester) Next() (at time.Time, channels []string) {
 	s := d.schedule.Load()
 	_, at = s.Clock.Next(d.now())
 	return at, s.Channels
 }
 
-// Last returns the last scheduled digest and its local day, or ErrNotFound before the first one.
+// Last returns the last scheduled digest and its local day. If there is none yet, it returns
+// ErrNotFound.
 func (d *Digester) Last(ctx context.Context) (string, deadletter.Digest, error) {
 	return d.store.LastDigest(ctx)
 }

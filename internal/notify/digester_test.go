@@ -13,15 +13,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/notify"
 )
 
-// days holds the digests of a store: one row per day.
+// days contains the digests in a store, by day.
 type days struct {
 	list []string
 	last string
 	fail error
 	from map[string]time.Time
 
-	size, counted int           // groups of a digest, and how often they were counted
-	slow          time.Duration // how long counting takes
+	size, counted int           // number of groups in a digest, and how often they were counted
+	slow          time.Duration // duration of a count
 }
 
 func (s *days) DigestSize(context.Context, time.Time, time.Time) (int, error) {
@@ -64,8 +64,8 @@ func zoneOf(t *testing.T, name string) *time.Location {
 	return zone
 }
 
-// TestSizeOfADigest checks a digest that is slow to count. Its size is cached for twenty times as
-// long as the count took. A failed count is not cached.
+// TestSizeOfADigest checks a digest whose groups take long to count. The size must be used for
+// twenty times as long as the count took. The result of a failed count must not be used again.
 func TestSizeOfADigest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,14 +90,14 @@ func TestSizeOfADigest(t *testing.T) {
 	})
 }
 
-// TestOneDigestADay checks that each day has one digest at its local time, across both clock
-// changes, in three time zones, with constant restarts.
+// TestOneDigestADay checks that each day has one digest at its local time. The test includes both
+// clock changes, three time zones, and a restart at every step.
 func TestOneDigestADay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		zone     string
 		at       notify.TimeOfDay
-		from, to string // days around a clock change
+		from, to string // first and last day around a clock change
 	}{
 		{"Europe/Berlin", notify.TimeOfDay{Hour: 2, Minute: 30}, "2026-03-27", "2026-03-31"},
 		{"Europe/Berlin", notify.TimeOfDay{Hour: 2, Minute: 30}, "2026-10-23", "2026-10-27"},
@@ -111,10 +111,10 @@ func TestOneDigestADay(t *testing.T) {
 		last, _ := time.ParseInLocation(time.DateOnly, c.to, zone)
 		s := &days{from: map[string]time.Time{}}
 		schedule := notify.Schedule{Clock: notify.Clock{At: c.at, Zone: zone, Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}}, Channels: []string{"team"}}
-		now := first.Add(-12 * time.Hour) // the day before: recorded, but sent to nobody
+		now := first.Add(-12 * time.Hour) // the digest of the day before is stored but sent to nobody
 		for ; now.Before(last); now = now.Add(30 * time.Second) {
 			at := now
-			d := notify.NewDigester(s, schedule, func() time.Time { return at }, slog.New(slog.DiscardHandler), func() {}) // a restart at every step
+			d := notify.NewDigester(s, schedule, func() time.Time { return at }, slog.New(slog.DiscardHandler), func() {}) // this is a restart at every step
 			before := len(s.list)
 			if err := d.Step(t.Context()); err != nil {
 				t.Fatal(err)
@@ -135,8 +135,8 @@ func TestOneDigestADay(t *testing.T) {
 	}
 }
 
-// TestDigestsWhenClocksJump checks that no day is sent twice when the clock jumps, and that a jump
-// of one year sends one digest, not many.
+// TestDigestsWhenClocksJump checks that no day has two digests if the clock jumps. A jump of one
+// year must lead to one digest and not to many.
 func TestDigestsWhenClocksJump(t *testing.T) {
 	t.Parallel()
 	s := &days{from: map[string]time.Time{}}
@@ -150,11 +150,11 @@ func TestDigestsWhenClocksJump(t *testing.T) {
 		}
 	}
 	step(now)
-	step(now.Add(31 * time.Minute))   // Friday
-	step(now.Add(-20 * time.Minute))  // back to before the digest
-	step(now.Add(25 * time.Minute))   // and again
-	step(now.AddDate(1, 0, 0))        // Saturday, a year ahead
-	step(now.AddDate(-1, 0, 0))       // and back
+	step(now.Add(31 * time.Minute))   // Friday, after the digest
+	step(now.Add(-20 * time.Minute))  // Friday, before the digest
+	step(now.Add(25 * time.Minute))   // Friday, after the digest again
+	step(now.AddDate(1, 0, 0))        // Saturday, a year later
+	step(now.AddDate(-1, 0, 0))       // Friday of the first year again
 	step(now.Add(3 * 24 * time.Hour)) // Monday
 	s.fail = errors.New("disk full")
 	now = now.Add(24 * time.Hour)
@@ -162,7 +162,7 @@ func TestDigestsWhenClocksJump(t *testing.T) {
 		t.Error("a digest that could not be written is not missed")
 	}
 	s.fail = nil
-	step(now) // Tuesday, later
+	step(now) // Tuesday, later than the digest
 	if want := []string{"2026-11-20", "2027-11-19", "2026-11-23", "2026-11-24"}; !slices.Equal(s.list, want) {
 		t.Errorf("%v, want %v", s.list, want)
 	}
@@ -171,8 +171,8 @@ func TestDigestsWhenClocksJump(t *testing.T) {
 	}
 }
 
-// TestTheFirstDigestIsThatAfterTheStart checks that the first start of a store sends nothing about
-// the days before it.
+// TestTheFirstDigestIsThatAfterTheStart checks that nothing about earlier days is sent when a store
+// is started for the first time.
 func TestTheFirstDigestIsThatAfterTheStart(t *testing.T) {
 	t.Parallel()
 	s := &days{from: map[string]time.Time{}}

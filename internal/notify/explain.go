@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// explain describes a connection error without the addresses, paths and responses found in the
-// errors of net/http.
+// explain describes an error of a connection. Unlike the errors of net/http, the description
+// contains no addresses, paths or responses.
 func explain(err error) error {
 	var (
 		r       refusal

@@ -2,8 +2,8 @@ package notify
 
 import "context"
 
-// Gone returns a channel that is no longer configured. Every delivery that is due to it fails
-// permanently.
+// Gone returns a channel that stands for a channel that is no longer in the configuration. Every
+// delivery to it fails permanently.
 func Gone(name string) Channel { return Channel{Sender: gone(name)} }
 
 type gone string

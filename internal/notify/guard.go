@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// guard decides where outgoing connections may go. It resolves a name once, checks every address,
-// and dials the checked address. So a name cannot get another address between the check and its
-// use.
+// guard decides to which addresses connections may be opened. It resolves a name once, checks every
+// address, and connects to a checked address. The name therefore cannot get another address between
+// the check and the connection.
 type guard struct {
 	allowPrivate bool
-	plain        bool // the connection is not encrypted: private addresses only
+	plain        bool // the connection is not encrypted, so only private addresses are permitted
 	lookup       func(ctx context.Context, host string) ([]netip.Addr, error)
 	connect      func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 }
@@ -33,17 +33,18 @@ func newGuard(allowPrivate, plain bool) *guard {
 }
 
 const (
-	dialTimeout = 2 * time.Second // per address, within the total limit
-	mostDials   = 3               // addresses per name
+	dialTimeout = 2 * time.Second // maximum time per address; the limit for the whole request also applies
+	mostDials   = 3               // maximum number of addresses that are tried per name
 )
 
-// guardError is the reason why a name was not dialled. It leads to a retry, because the name may
-// resolve differently later. An address that is rejected is rejected permanently.
+// guardError is the reason why no connection was opened to a name. After this error, the message is
+// sent again, because the name may have another address later. If the channel's URL itself contains
+// a rejected address, the error is permanent instead.
 type guardError string
 
 func (g guardError) Error() string { return string(g) }
 
-// dial connects to host:port.
+// dial opens a connection to an address of the form host:port.
 func (g *guard) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	host, portText, err := net.SplitHostPort(address)
 	if err != nil {
@@ -66,8 +67,8 @@ func (g *guard) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	return nil, err
 }
 
-// resolve returns the addresses of host that may be dialled. It returns at least one address, or an
-// error.
+// resolve returns the addresses of a host to which connections are permitted. It returns at least
+// one address, or an error.
 func (g *guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		if why := g.refuses(a); why != "" {
@@ -82,7 +83,7 @@ func (g *guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) 
 	var admitted []netip.Addr
 	err = guardError(fmt.Sprintf("the name %s has no address", line(host, 100)))
 	for _, a := range all {
-		a = a.Unmap() // resolvers return IPv4 addresses in either form
+		a = a.Unmap() // a resolver may return an IPv4 address in its IPv6 form
 		if why := g.refuses(a); why == "" {
 			admitted = append(admitted, a)
 		} else {
@@ -95,7 +96,8 @@ func (g *guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) 
 	return admitted, nil
 }
 
-// refuses returns the reason why an address must not be dialled, or "" if it may be dialled.
+// refuses returns the reason why no connection to an address is permitted. If a connection is
+// permitted, it returns "".
 func (g *guard) refuses(a netip.Addr) string {
 	switch k := kindOf(a); {
 	case k == "":
@@ -112,19 +114,20 @@ func (g *guard) refuses(a netip.Addr) string {
 	}
 }
 
-// isPrivate reports whether allow_private permits a kind of address.
+// isPrivate reports whether the setting allow_private permits this kind of address.
 func isPrivate(kind string) bool { return kind == "private" || kind == "loopback" }
 
-// network is a range of addresses with its kind.
+// network is a range of addresses of one kind.
 type network struct {
 	prefix netip.Prefix
 	kind   string
 }
 
-// networks lists the special ranges of the IANA registries (RFC 6890 and its successors). The first
-// range that contains an address decides. Clouds serve machine credentials at addresses that are
-// link-local, shared or, with IPv6, private. Those addresses are always rejected, whatever
-// allow_private is. So are IPv6 forms that embed an IPv4 address.
+// networks contains the special ranges of the IANA registries (RFC 6890 and its successors). The
+// first range that contains an address determines its kind. Clouds provide the credentials of a
+// machine at addresses that are link-local, shared or, with IPv6, private. These addresses are
+// always rejected, even if allow_private is set. IPv6 addresses that contain an IPv4 address are
+// also always rejected.
 var networks = []network{
 	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
@@ -157,7 +160,7 @@ var networks = []network{
 	{netip.MustParsePrefix("2000::/3"), ""},
 }
 
-// kindOf returns the kind of an address; "" = public.
+// kindOf returns the kind of an address. It returns "" for a public address.
 func kindOf(a netip.Addr) string {
 	switch {
 	case a.Is4In6():

@@ -70,8 +70,8 @@ func TestWhichAddressesAreDialled(t *testing.T) {
 	}
 }
 
-// staged gives a guard fixed names and makes all its connections lead to one address. It returns
-// the list of dialled addresses.
+// staged gives a guard fixed names, and leads all its connections to one address. It returns the
+// list of the addresses to which the guard connects.
 func staged(g *guard, to string, names map[string][]string) *[]string {
 	var dialled []string
 	g.lookup = func(_ context.Context, host string) ([]netip.Addr, error) {

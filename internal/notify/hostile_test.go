@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// hostile lists texts that try to act as more than text.
+// hostile contains texts that try to have an effect, for example as markup.
 var hostile = []string{
 	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</title></html>`, `javascript:alert(1)`, `&lt;b&gt; &amp;`,
 	`<!channel> <!here> <!everyone> <@U024BE7LH> <#C024BE7LR> <!subteam^SAZ94GDB8>`, `@here @channel @everyone @all`, `<https://evil.example|Open G-418>`, `[Open](https://evil.example)`,
@@ -19,7 +19,7 @@ var hostile = []string{
 	"=?utf-8?q?=0D=0ABcc:_evil?=", ".\r\n.\r\nQUIT\r\n", "--dlo-boundary--", `","event_action":"resolve","x":"`, `' OR 1=1 --`, "\u2028\u2029", strings.Repeat("A", 1<<20), strings.Repeat("🙂", 1<<18), strings.Repeat("<!channel>\r\n", 90_000), "",
 }
 
-// hostileMessages returns messages that contain one of the texts in every place.
+// hostileMessages returns messages that contain a hostile text in every field.
 func hostileMessages() []Message {
 	var all []Message
 	for _, h := range hostile {
@@ -40,8 +40,9 @@ func hostileMessage(h, other string) Message {
 	return m
 }
 
-// isVisible fails unless a text is valid UTF-8 and contains nothing that affects how it is
-// displayed. The characters in but are exceptions, for example line breaks or word joiners.
+// isVisible fails the test unless a text is valid UTF-8 and has no characters that change how text
+// is shown. The characters in the parameter "but" are permitted, for example line breaks or word
+// joiners.
 func isVisible(t *testing.T, s, but string) {
 	t.Helper()
 	if !utf8.ValidString(s) {

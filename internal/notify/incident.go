@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// incident fills in everything about several groups that form one incident, with a line for each of
-// the first groups. The first group identifies the incident.
+// incident fills in everything about several groups that form one incident. There is a line for
+// each of the first groups. The first group identifies the incident.
 func (m *Message) incident(o Office, d *deadletter.Delivery) {
 	groups := d.Incident
 	m.group(o, &groups[0])
@@ -58,7 +58,8 @@ func (m *Message) incident(o Office, d *deadletter.Delivery) {
 	m.Title = line(m.Title+": "+line(groups[0].Title, titleBytes)+" and "+number(len(groups)-1)+" more", titleBytes)
 }
 
-// facts replaces the values of existing facts and appends the new ones.
+// facts replaces the values of facts that the message contains. It appends the number of causes if
+// the message does not contain it.
 func (m *Message) facts(values map[string]string) {
 	for i, f := range m.Facts {
 		if v, ok := values[f.Name]; ok {
@@ -71,7 +72,7 @@ func (m *Message) facts(values map[string]string) {
 	}
 }
 
-// groupLine describes one group of an incident.
+// groupLine returns the line about one group of an incident.
 func groupLine(o Office, g *deadletter.GroupRow) Line {
 	one := Message{Kind: deadletter.NoticeOpened}
 	switch g.Status {
@@ -93,7 +94,7 @@ func (o Office) groups(list []deadletter.GroupRow) string {
 	return o.link("/triage?q=" + url.QueryEscape("group:"+strings.Join(names, ",")))
 }
 
-// left returns the groups that no longer belong to an incident, so that their alerts can be ended.
+// left returns the groups that no longer belong to an incident, so that their alerts end.
 func left(d *deadletter.Delivery) []Cause {
 	list := d.Left
 	if d.Notice.Kind.Closes() && len(d.Incident) > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// someIncident returns a notice about n groups of one queue that form one incident.
+// someIncident returns a delivery about an incident of n groups of one queue.
 func someIncident(kind deadletter.NoticeKind, n int) deadletter.Delivery {
 	d := someDelivery(kind)
 	d.Notice.Key, d.Notice.ID = "G-418/1", int64(len(kind))
@@ -62,7 +62,7 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 			t.Errorf("%s: %s %q", kind, m.Event, m.Title)
 		}
 	}
-	// A group that joined with a lower severity does not lower the incident's severity.
+	// If a group with a lower severity joins, the severity of the incident stays the same.
 	quiet := someIncident(deadletter.NoticeJoined, 2)
 	quiet.Notice.Severity = deadletter.SeverityNotify
 	if m := Compose(office, quiet); m.Severity != deadletter.SeverityPage {
@@ -74,9 +74,9 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 	}
 }
 
-// TestOneIncidentOnEveryChannel checks that the opening, a further cause and the end form one
-// incident on each kind of channel. The channel finds the incident by its key. The incident has one
-// line per cause.
+// TestOneIncidentOnEveryChannel checks the messages about the beginning, another cause and the end
+// of an incident. On each kind of channel, their key makes them one incident. The messages must
+// have one line per cause.
 func TestOneIncidentOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	messages := []Message{Compose(office, someIncident(deadletter.NoticeOpened, 3)), Compose(office, someIncident(deadletter.NoticeJoined, 4)), Compose(office, someIncident(deadletter.NoticeQuiet, 4))}
@@ -168,9 +168,9 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 	})
 }
 
-// TestAnAlertGoesOnAsItsNext checks that an alert ends when its first group no longer needs anyone,
-// and continues under the next group. A resolve ends the alerts of all groups under which the
-// incident was known.
+// TestAnAlertGoesOnAsItsNext checks an alert whose first group no longer needs people. The alert
+// must end, and an alert of the next group must continue. The end of the incident must end the
+// alerts of all groups under which the incident was known.
 func TestAnAlertGoesOnAsItsNext(t *testing.T) {
 	t.Parallel()
 	d := someIncident(deadletter.NoticeUpdated, 3)
@@ -196,8 +196,8 @@ func TestAnAlertGoesOnAsItsNext(t *testing.T) {
 	}
 }
 
-// TestAnIncidentOfManyCausesStaysShort checks that a message names the first causes of a flood and
-// counts the others, and that an Alertmanager receives its alerts in batches.
+// TestAnIncidentOfManyCausesStaysShort checks that a message about many causes names the first ones
+// and counts the others. An Alertmanager must get the alerts in batches.
 func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
 	t.Parallel()
 	const causes = 2*alertsAtOnce/3 + 1
@@ -226,8 +226,8 @@ func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidWithAMessageIsRecordedWithIt checks that notices sent along with a message are
-// recorded together with that message.
+// TestWhatIsSaidWithAMessageIsRecordedWithIt checks that deliveries which a message makes
+// unnecessary are recorded together with the message.
 func TestWhatIsSaidWithAMessageIsRecordedWithIt(t *testing.T) {
 	t.Parallel()
 	said := &scribe{}
@@ -241,7 +241,8 @@ func TestWhatIsSaidWithAMessageIsRecordedWithIt(t *testing.T) {
 	}
 }
 
-// TestWhatMachinesAreTold checks that machines get their own events with numbers, even at night.
+// TestWhatMachinesAreTold checks that machines get their own notices with numbers, even during
+// quiet hours.
 func TestWhatMachinesAreTold(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC)

@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// MailOptions are the settings of a mail channel.
+// MailOptions contains the settings of a mail channel.
 type MailOptions struct {
 	Host         string
-	Port         int // 0 = 587; on 465, TLS starts with the first byte
+	Port         int // 0 = 587; on port 465, the connection is encrypted from the first byte
 	User         string
 	Password     string // a secret
 	From         string
 	To           []string
 	AllowPrivate bool
-	Now          func() time.Time // nil = time.Now
+	Now          func() time.Time // clock; nil = time.Now
 }
 
-// Mail sends one message by SMTP to all receivers.
+// Mail sends mails by SMTP. A message is one mail to all receivers.
 type Mail struct {
 	o     MailOptions
 	from  *mail.Address
@@ -35,13 +35,13 @@ type Mail struct {
 	tls   *tls.Config
 
 	mu   sync.Mutex
-	done map[string]map[string]bool // for messages that are not settled for all receivers: true = has it, false = will never get it
+	done map[string]map[string]bool // receivers of each message that was not yet delivered to or rejected for all of them; true = has the message, false = never gets it
 }
 
 const (
-	mailTimeout = 30 * time.Second // in total: servers delay unknown clients
-	mailAnswers = 64 << 10         // bytes that may be read from a server
-	mostReplays = 200              // messages whose receivers are remembered
+	mailTimeout = 30 * time.Second // maximum duration of one mail; long, because servers delay unknown clients
+	mailAnswers = 64 << 10         // maximum number of bytes that are read from a server
+	mostReplays = 200              // maximum number of messages whose receivers are remembered
 )
 
 // NewMail checks the options and returns a Mail.
@@ -82,8 +82,8 @@ func NewMail(o MailOptions) (*Mail, error) {
 	return m, nil
 }
 
-// address parses a mail address. Addresses with non-ASCII characters need an extension that not
-// every server on the way supports.
+// address parses a mail address. It rejects non-ASCII characters, because not every server on the
+// way supports the extension that they need.
 func address(s string) (*mail.Address, error) {
 	a, err := mail.ParseAddress(s)
 	if err != nil || strings.ContainsFunc(a.Address, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' }) {
@@ -92,13 +92,14 @@ func address(s string) (*mail.Address, error) {
 	return a, nil
 }
 
-// Channel returns the channel's settings for mail.
+// Channel returns the settings of a mail channel.
 func (m *Mail) Channel() Channel {
 	return Channel{Sender: m, Together: true, Every: 5 * time.Second, Burst: 1}
 }
 
-// Send sends a message to all receivers that do not have it yet. It retries after 4xx replies, but
-// not after 5xx replies. A receiver that is rejected permanently does not affect the others.
+// Send sends a message to all receivers who do not have it yet. After a 4xx reply, the message is
+// sent again; after a 5xx reply, it is not. If one receiver is rejected permanently, the others
+// still get the message.
 func (m *Mail) Send(ctx context.Context, msg Message) error {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
@@ -124,7 +125,8 @@ func (m *Mail) Send(ctx context.Context, msg Message) error {
 	return nil
 }
 
-// dial connects to the server. If the port requires TLS from the first byte, it starts TLS.
+// dial connects to the mail server. On the port that requires it, the connection is encrypted from
+// the first byte.
 func (m *Mail) dial(ctx context.Context) (*smtpSession, error) {
 	c, err := m.guard.dial(ctx, "tcp", net.JoinHostPort(m.o.Host, strconv.Itoa(m.o.Port)))
 	if err != nil {
@@ -143,15 +145,15 @@ func (m *Mail) dial(ctx context.Context) (*smtpSession, error) {
 	return newSMTPSession(bound, bound, m.tls, open)
 }
 
-// private reports whether the server has an address that allow_private permits. Mail may go there
-// without TLS.
+// private reports whether the mail server has an address that only allow_private permits. Mail may
+// be sent to such a server without TLS.
 func (m *Mail) private(c net.Conn) bool {
 	a, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	return err == nil && m.o.AllowPrivate && isPrivate(kindOf(a.Addr().Unmap()))
 }
 
-// missing returns the receivers that may still need a message. The message has been neither
-// delivered to them nor rejected for them permanently.
+// missing returns the receivers who may still get a message. They do not have it yet, and the
+// server has not rejected them permanently.
 func (m *Mail) missing(id string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,10 +166,10 @@ func (m *Mail) missing(id string) []string {
 	return out
 }
 
-// remember records which receivers have a message and which will never get it, until the result is
-// final for all receivers. It returns the number of receivers still waiting and the number
-// rejected. The record is lost when dlo stops. In that case some receivers get a message twice,
-// with the same Message-ID.
+// remember records which receivers have a message and which never get it. The record is deleted
+// when this is known for all receivers. The method returns how many receivers still wait and how
+// many were rejected. The record is lost when dlo stops. In that case, some receivers get a message
+// twice, with the same Message-ID.
 func (m *Mail) remember(id string, now, never []string) (waiting, refusals int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

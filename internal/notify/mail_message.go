@@ -14,9 +14,9 @@ import (
 	"unicode/utf8"
 )
 
-// mailMessage writes a message as mail with text and HTML parts. Every header is either fixed, a
-// parsed address, or encoded, and the bodies are quoted-printable. So no text can start a header,
-// start a part or end the message.
+// mailMessage returns a message as a mail with a text part and an HTML part. Every header is fixed,
+// encoded, or contains only parsed addresses. The parts are quoted-printable. A text in the message
+// can therefore not start a header or a part, and cannot end the mail.
 func mailMessage(m *Message, from *mail.Address, to []*mail.Address, now time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	domain := from.Address[strings.LastIndexByte(from.Address, '@')+1:]
@@ -35,7 +35,7 @@ func mailMessage(m *Message, from *mail.Address, to []*mail.Address, now time.Ti
 		{"Subject", subject("[dlo] " + line(m.Title, titleBytes))},
 		{"Date", now.Format(time.RFC1123Z)},
 		{"Message-ID", "<" + digestOf("message", m.ID) + "@" + domain + ">"},
-		{"In-Reply-To", thread}, // no mail has this id: it represents the cause and keeps all mails about it in one thread
+		{"In-Reply-To", thread}, // no mail has this id: it stands for the cause, so that all mails about the cause are in one thread
 		{"References", thread},
 		{"Auto-Submitted", "auto-generated"},
 		{"X-Auto-Response-Suppress", "All"},
@@ -68,8 +68,8 @@ func mailMessage(m *Message, from *mail.Address, to []*mail.Address, now time.Ti
 	return b.Bytes(), nil
 }
 
-// subject encodes a header text by RFC 2047, in words that fit on a line, unless it is plain ASCII
-// that cannot be mistaken for encoded text.
+// subject encodes the subject of a mail as in RFC 2047, in words that fit on a line. A short ASCII
+// text that does not look encoded stays as it is.
 func subject(s string) string {
 	s = strings.TrimSpace(s)
 	plain := !strings.Contains(s, "=?") && len(s) <= 70
@@ -79,7 +79,7 @@ func subject(s string) string {
 	if plain {
 		return s
 	}
-	const most = 42 // bytes per word: 56 in base64, plus 12
+	const most = 42 // bytes per word; a word has 56 bytes in base64 and 12 others
 	var words []string
 	for s != "" {
 		n := min(most, len(s))
@@ -95,7 +95,7 @@ func subject(s string) string {
 	return strings.Join(words, "\r\n ")
 }
 
-// mailText returns the text part.
+// mailText returns the text part of a mail.
 func mailText(m *Message) string {
 	var b strings.Builder
 	v := mailView(m)
@@ -123,7 +123,7 @@ func mailText(m *Message) string {
 	return b.String()
 }
 
-// page is the content of both parts of a mail: bounded, visible text.
+// page is the content of both parts of a mail. Its texts are visible and have a limited length.
 type page struct {
 	Title, Text string
 	Facts       []Fact
@@ -144,8 +144,8 @@ func mailView(m *Message) page {
 	return v
 }
 
-// mailPage loads no resources and runs no scripts, because images would reveal that the mail was
-// opened.
+// mailPage is the HTML part of a mail. It loads nothing and runs no scripts, because a loaded image
+// would reveal that the mail was opened.
 var mailPage = template.Must(template.New("mail").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>{{.Title}}</title></head>
 <body style="font: 15px/1.5 system-ui, sans-serif; max-width: 44em; margin: 1em auto; padding: 0 1em">

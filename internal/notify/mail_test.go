@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// readMail splits a mail into headers, text and HTML.
+// readMail splits a mail into its headers, its text part and its HTML part.
 func readMail(t *testing.T, raw string) (mail.Header, string, string) {
 	t.Helper()
 	m, err := mail.ReadMessage(strings.NewReader(raw))
@@ -290,7 +290,8 @@ func TestMailOptionsThatAreNone(t *testing.T) {
 	}
 }
 
-// texts returns the text of a page. It fails if text from a letter acts as more than text.
+// texts returns the text of an HTML page. It fails the test if text from a letter is anything but
+// text in this page.
 func texts(t *testing.T, page string) string {
 	t.Helper()
 	var shown strings.Builder
@@ -317,7 +318,7 @@ func texts(t *testing.T, page string) string {
 	}
 }
 
-// plainMail fails if text from a letter acts as more than text in a mail.
+// plainMail fails the test if text from a letter is anything but text in a mail.
 func plainMail(t *testing.T, m *Message) {
 	t.Helper()
 	from, to := &mail.Address{Name: "Dead Letter Office", Address: "dlo@example.com"}, []*mail.Address{{Address: "team@example.com"}}

@@ -7,54 +7,54 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Event is the effect of a message on the incident with its key.
+// Event says what a message means for the incident that has the same key.
 type Event string
 
 const (
-	Fires    Event = "fires"    // something needs people
-	Updates  Event = "updates"  // people are still needed, but something has changed
-	Resolves Event = "resolves" // nobody is needed any more
-	Told     Event = "told"     // sent once: nothing will close it
+	Fires    Event = "fires"    // the incident begins: something needs people
+	Updates  Event = "updates"  // people are still needed, and something has changed
+	Resolves Event = "resolves" // the incident is over: nobody is needed any more
+	Told     Event = "told"     // the message has no incident, so nothing ends it later
 )
 
 // Message is the content that a channel sends. Its texts are not escaped and may come from letters.
-// When rendering it, treat every field except ID, Event, Severity and URL as hostile.
+// A channel must treat every field except ID, Event, Severity and URL as hostile.
 type Message struct {
-	ID       string // identifies one notice of one installation; unchanged when it is sent again
-	Key      string // key of the cause: equal keys are one incident and one thread
+	ID       string // identifies a notice of an installation; the same if the notice is sent again
+	Key      string // identifies a cause; messages with the same key belong to one incident and one thread
 	Kind     deadletter.NoticeKind
 	Event    Event
 	Severity deadletter.Severity
-	Title    string // one line
-	Facts    []Fact // in display order; empty ones are left out
-	Text     string // lines; "" = the title says it all
-	Lines    []Line // one per group, for an incident, a digest or several notices sent together
-	URL      string // page with more details
+	Title    string // a single line
+	Facts    []Fact // facts in the order in which they are shown, without empty ones
+	Text     string // one or more lines; "" = the title is enough
+	Lines    []Line // one line per group of an incident or digest, or per notice if several are sent together
+	URL      string // address of a page with more details
 	At       time.Time
-	Since    time.Time // zero = unknown
+	Since    time.Time // time at which the cause began; zero = unknown
 
-	// The next fields are for machines, which read numbers and times rather than text.
-	Count     *int      // letters that need people; nil = not about letters
-	Last      time.Time // when the last one died; zero = unknown
+	// The following fields are for machines, which need numbers and times instead of texts.
+	Count     *int      // number of letters that need people; nil = the message is not about letters
+	Last      time.Time // time at which the last letter died; zero = unknown
 	Operation *deadletter.Operation
-	Left      []Cause // former groups of the incident that nobody is told about any more
+	Left      []Cause // groups that no longer belong to the incident
 }
 
-// Cause identifies an alert.
+// Cause identifies the alert of a group.
 type Cause struct{ Broker, VHost, Queue, Group string }
 
-// Fact is a known property of a cause.
+// Fact is a property of a cause, as a name and a value.
 type Fact struct{ Name, Value string }
 
-// Line is one of several groups in a message.
+// Line is a line about one group or notice in a message about several of them.
 type Line struct {
 	Title, Text, URL string
-	Group            string // "" = the line is not about a group
-	Count            *int   // as in Message
+	Group            string // id of the group; "" = the line is not about a group
+	Count            *int   // see Message.Count
 	Last             time.Time
 }
 
-// These are the names of facts.
+// These are the names of the facts in a message.
 const (
 	factGroup   = "group"
 	factQueue   = "queue"
@@ -72,7 +72,8 @@ const (
 	factCauses  = "causes"
 )
 
-// Fact returns the value of a fact, or "".
+// Fact returns the value of the named fact. If the message does not contain the fact, it returns
+// "".
 func (m *Message) Fact(name string) string {
 	for _, f := range m.Facts {
 		if f.Name == name {
@@ -82,24 +83,26 @@ func (m *Message) Fact(name string) string {
 	return ""
 }
 
-// These are the limits on the parts of a message, in bytes. The linked page shows the rest.
+// These are the maximum lengths of the parts of a message, in bytes. The linked page shows
+// everything.
 const (
-	titleBytes = 250 // fits on a line in a chat, in a list of mails, on a phone
+	titleBytes = 250 // fits on one line of a chat, a list of mails or a phone
 	factBytes  = 300
 	textBytes  = 1500
 )
 
-// line returns s as visible text on one line, cut to n bytes.
+// line returns visible text on one line, with at most n bytes.
 func line(s string, n int) string {
 	return deadletter.Cut(deadletter.Visible(deadletter.Cut(s, n)), n)
 }
 
-// lines is like line but keeps line breaks.
+// lines does the same as line, but keeps line breaks.
 func lines(s string, n int) string {
 	return deadletter.Cut(deadletter.VisibleLines(deadletter.Cut(s, n)), n)
 }
 
-// linkName returns the text of a link. For a group, it includes the group's id.
+// linkName returns the text of a link to a page. For the page of a group, it contains the id of the
+// group.
 func linkName(url string) string {
 	if i := strings.LastIndex(url, "/groups/G-"); i >= 0 && strings.Trim(url[i+len("/groups/G-"):], "0123456789") == "" {
 		return "Open " + url[i+len("/groups/"):]
@@ -113,9 +116,10 @@ func linkName(url string) string {
 	return "Open Dead Letter Office"
 }
 
-const keyBytes = 255 // longest dedup_key that PagerDuty accepts
+const keyBytes = 255 // maximum length of a dedup_key of PagerDuty
 
-// boundKey returns a key unchanged if it is short and visible, and a hash of it otherwise.
+// boundKey returns the key unchanged if the key is short and visible. Otherwise it returns a hash
+// of the key.
 func boundKey(key string) string {
 	if key != "" && len(key) <= keyBytes && deadletter.Visible(key) == key {
 		return key

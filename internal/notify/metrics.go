@@ -2,15 +2,15 @@ package notify
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// These are the outcomes of an attempt to notify.
+// These are the outcomes of an attempt to send a message.
 const (
 	outcomeSent    = "sent"
 	outcomeRetried = "retried"
 	outcomeFailed  = "failed"
 )
 
-// newCounter returns a counter of attempts by outcome. The configuration names the channels, so
-// their number is bounded.
+// newCounter returns a counter of attempts by channel and outcome. The number of its series is
+// limited, because the channels come from the configuration.
 func newCounter(r prometheus.Registerer) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_notifications_total", Help: "Attempts to notify, by channel and outcome: sent, retried (it is tried again), failed (for good)."}, []string{"channel", "outcome"})
 	if r != nil {
@@ -19,8 +19,8 @@ func newCounter(r prometheus.Registerer) *prometheus.CounterVec {
 	return c
 }
 
-// expect creates a channel's counters with the value 0, so that the first failure is visible as an
-// increase.
+// expect creates the counters of a channel with the value 0. Otherwise the first failure would not
+// be visible as an increase.
 func (n *Notifier) expect(channel string) {
 	for _, outcome := range []string{outcomeSent, outcomeRetried, outcomeFailed} {
 		n.sent.WithLabelValues(channel, outcome)

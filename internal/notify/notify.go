@@ -1,7 +1,7 @@
-// Package notify notifies people: it sends pages, notices and digests from the outbox to their
-// channels, at least once each. There is one file per channel. The package does not decide which
-// causes there are or who is notified. It reads no letters, because the content of notices was
-// masked before they were written.
+// Package notify notifies people: it sends the pages, notices and digests in the outbox to their
+// channels. Each is sent at least once. There is one file per kind of channel. The package does not
+// decide what the causes are or who is notified. It reads no letters, because the content of a
+// notice is masked before the notice is written.
 package notify
 
 import (
@@ -17,55 +17,55 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Sender sends messages to one channel. A nil error means that the receiver has confirmed the
+// Sender sends messages to one channel. If the error is nil, the receiver has confirmed the
 // message. After an error, the message is sent again, unless the error is ErrPermanent. A
-// LaterError determines the time of the next attempt. Errors contain no secrets: no addresses
-// beyond the host, no credentials, no bodies. Send is called by one goroutine at a time and returns
-// when ctx ends.
+// LaterError contains the time until the next attempt. Errors contain no secrets: no credentials,
+// no bodies, and of an address only the host. Send is called by one goroutine at a time, and it
+// returns when ctx ends.
 type Sender interface {
 	Send(ctx context.Context, m Message) error
 }
 
-// Channel is a sender with its preferred settings. Each sender in this package provides its own.
+// Channel is a sender with the settings that suit it. Each kind of sender in this package returns
+// its own Channel.
 type Channel struct {
 	Sender   Sender
-	Together bool          // more than three notices due at the same time become one message
-	Every    time.Duration // interval between messages; 0 = one second
-	Burst    int           // messages that may be sent without waiting; 0 = 5
+	Together bool          // if more than three notices are due at the same time, they become one message
+	Every    time.Duration // minimum time between messages; 0 = one second
+	Burst    int           // number of messages that can be sent without waiting; 0 = 5
 }
 
-// Store is the outbox.
+// Store is the outbox of the store.
 type Store interface {
-	// Due returns at most n deliveries for a channel that are due now, oldest first. If several
-	// deliveries have the same key, it returns only the first that is neither sent nor failed, so
-	// that notices of a key are sent in order. However, a page does not wait for earlier deliveries
-	// that wait for the end of quiet hours.
+	// Due returns up to n deliveries of a channel that are due now, oldest first. For each key, it
+	// returns only the first delivery that is neither sent nor failed, so that notices with the same
+	// key are sent in order. However, a page does not wait for deliveries that wait for the end of
+	// quiet hours.
 	Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error)
-	// Delivered records the results of delivery attempts: either all of them or none. A RetryAt
-	// without a Detail is not a failure, but means that the delivery waits for the end of quiet
-	// hours.
+	// Delivered records the results of delivery attempts. It records either all of them or none. A
+	// result with a RetryAt but without a Detail is not a failure. It means that the delivery waits
+	// for the end of quiet hours.
 	Delivered(ctx context.Context, ds []deadletter.Delivered) error
 }
 
-// Options are the parts of a Notifier. Every zero value works.
+// Options contains what a Notifier needs. The zero value of each field is valid.
 type Options struct {
-	Now        func() time.Time // nil = time.Now
-	Jitter     func() float64   // at least 0 and below 1; nil = random
-	Log        *slog.Logger     // nil = discarded
+	Now        func() time.Time // clock; nil = time.Now
+	Jitter     func() float64   // returns a number from 0 to 1, but not 1; nil = random
+	Log        *slog.Logger     // nil = the log is discarded
 	Registerer prometheus.Registerer
-	Crash      func(point string) // called at the named points; nil in production
+	Crash      func(point string) // called at the named points, where tests can simulate a crash; nil in production
 }
 
-// Settings are the options that a reload can change.
+// Settings contains the settings that a reload can change.
 type Settings struct {
 	Office   Office
 	Quiet    Quiet
-	Channels map[string]Channel          // by name in the configuration
-	Scopes   map[string]deadletter.Scope // scopes of channels that are notified only about some queues
+	Channels map[string]Channel          // channels by their names in the configuration
+	Scopes   map[string]deadletter.Scope // scopes of the channels that get only notices about some queues
 }
 
-// Notifier sends the deliveries in the outbox to their channels. Its methods are safe for
-// concurrent use.
+// Notifier sends the deliveries in the outbox. Its methods are safe for concurrent use.
 type Notifier struct {
 	o     Options
 	store Store
@@ -73,20 +73,20 @@ type Notifier struct {
 
 	mu       sync.Mutex
 	settings Settings
-	version  int // of settings
+	version  int // number that changes whenever the settings change
 	workers  map[string]*worker
 	problems map[string]Problem
 	changed  chan struct{}
 }
 
-// Problem is the reason why a channel's last attempt failed.
+// Problem says why the last attempt of a channel failed.
 type Problem struct {
 	Channel string
-	Text    string    // without secrets
-	Since   time.Time // first failure since the last success
+	Text    string    // contains no secrets
+	Since   time.Time // time of the first failure after the last success
 }
 
-// New returns a notifier without channels. Replace sets them.
+// New returns a notifier that has no channels yet. Replace sets the channels.
 func New(store Store, o Options) *Notifier {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -103,10 +103,10 @@ func New(store Store, o Options) *Notifier {
 	return &Notifier{o: o, store: store, sent: newCounter(o.Registerer), workers: map[string]*worker{}, problems: map[string]Problem{}, changed: make(chan struct{}, 1)}
 }
 
-// Replace changes the office, the quiet hours and the set of channels, even while the notifier is
-// running. A message that is being sent is finished with the old settings. Later messages use the
-// new settings. A channel that is resting after failures starts immediately. Deliveries for a
-// removed channel stay in the outbox. To end them, pass Gone under that channel's name.
+// Replace puts other settings into use, even while the notifier is running. A message that is being
+// sent is still sent with the old settings. A channel that rests after failures starts again
+// immediately. Deliveries to a removed channel stay in the outbox. To end them, the caller passes
+// Gone under the name of that channel.
 func (n *Notifier) Replace(s Settings) {
 	s.Channels = maps.Clone(s.Channels)
 	for name := range s.Channels {
@@ -124,7 +124,7 @@ func (n *Notifier) Replace(s Settings) {
 	n.Wake()
 }
 
-// Wake signals that something may be due.
+// Wake tells the notifier that a delivery may be due.
 func (n *Notifier) Wake() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -136,7 +136,7 @@ func (n *Notifier) Wake() {
 	}
 }
 
-// Run sends due deliveries until ctx ends. It returns nil once the last message in progress is
+// Run sends due deliveries until ctx ends. It returns nil when the last message has been sent and
 // recorded. Each channel has its own goroutine, so a channel that does not respond does not delay
 // the others.
 func (n *Notifier) Run(ctx context.Context) error {
@@ -154,7 +154,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return nil
 }
 
-// idle creates workers for channels that have none.
+// idle creates a worker for each channel that has none. It returns the new workers.
 func (n *Notifier) idle() []*worker {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -179,8 +179,8 @@ func (n *Notifier) Problems() []Problem {
 	return out
 }
 
-// problem stores the result of a channel's attempt; "" = success. It reports whether the result is
-// news.
+// problem stores the error text of the last attempt of a channel; "" = success. It reports whether
+// this differs from the attempt before.
 func (n *Notifier) problem(channel, text string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

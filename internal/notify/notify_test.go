@@ -20,7 +20,7 @@ const (
 	soft     = deadletter.SeverityNotify
 )
 
-// keysOf lists the events and keys of messages in order.
+// keysOf returns the events and keys of messages, in order.
 func keysOf(ms []Message) (out []string) {
 	for _, m := range ms {
 		out = append(out, string(m.Event)+" "+m.Key[len("dlo-01234567-"):])
@@ -33,7 +33,7 @@ func TestEachNoticeIsToldOnceAndAKeyInItsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pager := &scribe{answers: func(n int, _ Message) error {
 			if n == 0 {
-				return errDown // the first notice of key a is late; the second must not overtake it
+				return errDown // the first notice with key a is delayed, and the second must not overtake it
 			}
 			return nil
 		}}
@@ -97,7 +97,7 @@ func TestAnOldNoticeGetsItsTriesToo(t *testing.T) {
 		pager := &scribe{answers: func(int, Message) error { return errDown }}
 		b := newBench(time.Now, Quiet{}, map[string]Channel{"oncall": {Sender: pager}})
 		b.box.add("oncall", opened, loud, "a")
-		time.Sleep(10 * 24 * time.Hour) // dlo was down
+		time.Sleep(10 * 24 * time.Hour) // dlo is down for this time
 		stop := b.start(t)
 		time.Sleep(24 * time.Hour)
 		stop()
@@ -154,7 +154,7 @@ func TestAReceiverThatSaysWhenIsLeftAloneUntilThen(t *testing.T) {
 			stop := b.start(t)
 			for range 100 {
 				time.Sleep(time.Minute)
-				b.Wake() // waking it does not shorten the wait
+				b.Wake() // the wait stays the same
 			}
 			stop()
 			_, at := chat.heard()
@@ -208,7 +208,7 @@ func TestSeveralNoticesAreToldTogetherWhereThatIsWanted(t *testing.T) {
 		name     string
 		together bool
 		keys     []string
-		want     []int // lines in each message
+		want     []int // number of lines in each message
 	}{
 		{"a pager", false, keys, []int{0, 0, 0, 0, 0, 0}},
 		{"a chat", true, keys, []int{6}},
@@ -268,7 +268,7 @@ func TestWhatIsRefusedTogetherIsToldApart(t *testing.T) {
 		b.box.add("team", opened, soft, "a", "b", "c", "d", "e", "f", "g")
 		stop := b.start(t)
 		time.Sleep(time.Minute)
-		b.box.add("team", opened, soft, "h", "i", "j", "k") // together again
+		b.box.add("team", opened, soft, "h", "i", "j", "k") // these become one message again
 		time.Sleep(time.Minute)
 		stop()
 		told, _ := chat.heard()
@@ -286,7 +286,7 @@ func TestPaceOfAChannel(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		channel Channel
-		want    string // seconds at which messages are sent
+		want    string // times in seconds at which messages are sent
 	}{
 		{"as it is", Channel{}, "0 0 0 0 0 1 2 3 4 5"},
 		{"mail", Channel{Every: 5 * time.Second, Burst: 1}, "0 5 10 15 20 25 30 35 40 45"},
@@ -411,7 +411,7 @@ func TestChannelsAreReplacedWhileItRuns(t *testing.T) {
 		b.Replace(Settings{Office: office, Channels: map[string]Channel{"oncall": {Sender: right}, "new": {Sender: other}}})
 		b.box.add("new", opened, loud, "n")
 		b.box.add("old", opened, loud, "o")
-		b.box.add("oncall", opened, loud, "b") // delivery a waits for an hour, as the receiver asked
+		b.box.add("oncall", opened, loud, "b") // delivery a waits for an hour, because the receiver asked for it
 		b.Wake()
 		time.Sleep(time.Minute)
 		if told, _ := right.heard(); len(told) != 1 {

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// operation fills in the event that machines get about a finished operation.
+// operation fills in everything about a finished operation, for a message to machines.
 func (m *Message) operation(o Office, op *deadletter.Operation) {
 	var parts []string
 	for _, r := range deadletter.Results {

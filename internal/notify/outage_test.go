@@ -37,9 +37,9 @@ func (w *wall) advance(d time.Duration) {
 	w.at = w.at.Add(d)
 }
 
-// drive runs the steps of a channel's worker on real sockets. The waits between the steps only
-// advance the wall clock. drive stops when no delivery is open or the wall clock reaches the time
-// until.
+// drive runs the steps of the worker of a channel, with real connections. A wait between two steps
+// only moves the clock. It stops when no delivery is open, or when the clock shows the time
+// "until".
 func drive(t *testing.T, b *bench, clock *wall, name string, until time.Time) {
 	t.Helper()
 	w := newWorker(b.Notifier, name)
@@ -53,8 +53,8 @@ func drive(t *testing.T, b *bench, clock *wall, name string, until time.Time) {
 	t.Fatal("it does not come to an end")
 }
 
-// moody is a receiver whose behaviour changes over time: it refuses connections, hangs, responds
-// with 503, then with 429, and after an hour with 200.
+// moody is a receiver that changes its behaviour: it first refuses connections, then does not
+// answer, then answers with 503, then with 429, and after an hour with 200.
 type moody struct {
 	clock *wall
 	began time.Time
@@ -62,7 +62,7 @@ type moody struct {
 
 	mu    sync.Mutex
 	taken []received
-	seen  map[string]int // how often it behaved in each way
+	seen  map[string]int // behaviour -> how often it occurred
 }
 
 func newMoody(t *testing.T, clock *wall) (*moody, *httptest.Server) {
@@ -76,7 +76,7 @@ func (m *moody) mood() string {
 	switch gone := m.clock.now().Sub(m.began); {
 	case gone < 20*time.Minute:
 		return "refuses"
-	case gone < 24*time.Minute: // these wait for real minutes
+	case gone < 24*time.Minute: // these would wait for real minutes
 		return "hangs"
 	case gone < 40*time.Minute:
 		return "503"
@@ -107,11 +107,12 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// down lists the kinds of channels whose receivers are down for an hour. Mail has its own test.
+// down contains the kinds of channels whose receivers are down for an hour in the test. Mail has
+// its own test.
 var down = []string{"slack", "pagerduty", "alertmanager", "webhook"}
 
-// TestEveryChannelMeetsAnOutageAndHostileTexts checks that the outage test covers every file with a
-// sender, and that every such file is tested with hostile texts.
+// TestEveryChannelMeetsAnOutageAndHostileTexts checks that the test of the outage covers every file
+// with a sender. It also checks that every such file is tested with hostile texts.
 func TestEveryChannelMeetsAnOutageAndHostileTexts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
@@ -198,8 +199,8 @@ func TestAReceiverThatIsDownForAnHourLosesNothing(t *testing.T) {
 	}
 }
 
-// channelTo returns a channel of a kind. The channel gives up soon and has a secret in every option
-// that can hold one.
+// channelTo returns a channel of the given kind with a short timeout. Every option that can contain
+// a secret contains one.
 func channelTo(t *testing.T, kind, url string) Channel {
 	t.Helper()
 	const soon = 500 * time.Millisecond
@@ -258,8 +259,8 @@ func TestMailThatIsPutOffForAnHourIsNotLost(t *testing.T) {
 	noSecret(t, b.log.String())
 }
 
-// TestAReceiverThatNeverAnswersDelaysNoOther checks that a receiver that accepts connections but
-// never responds blocks only its own goroutine.
+// TestAReceiverThatNeverAnswersDelaysNoOther checks a receiver that accepts connections but never
+// answers. Only the goroutine of its own channel may wait for it.
 func TestAReceiverThatNeverAnswersDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	clock := newWall()
@@ -288,7 +289,7 @@ func TestAReceiverThatNeverAnswersDelaysNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hanging.client.http.Timeout = time.Second // during this time, the other channel gets everything due
+	hanging.client.http.Timeout = time.Second // meanwhile, the other channel gets everything that is due
 	b := newBench(clock.now, Quiet{}, map[string]Channel{"silent": hanging.Channel(), "healthy": channelTo(t, "pagerduty", healthy.URL)})
 	b.box.add("silent", opened, loud, "a", "b")
 	stop := b.start(t)

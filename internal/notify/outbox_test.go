@@ -14,15 +14,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// outbox is an in-memory implementation of Store.
+// outbox is a Store in memory.
 type outbox struct {
 	now func() time.Time
 
 	mu       sync.Mutex
 	rows     []*outboxRow
-	broken   error // of Delivered
-	unread   error // of Due
-	recorded int   // successful calls of Delivered
+	broken   error // error that Delivered returns
+	unread   error // error that Due returns
+	recorded int   // number of successful calls of Delivered
 }
 
 type outboxRow struct {
@@ -33,7 +33,7 @@ type outboxRow struct {
 
 func (r *outboxRow) open() bool { return !r.Sent && !r.Failed }
 
-// add adds notices of a kind for a channel, with the given keys.
+// add adds one notice per key for a channel.
 func (o *outbox) add(channel string, kind deadletter.NoticeKind, severity deadletter.Severity, keys ...string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -63,7 +63,7 @@ func (o *outbox) Due(_ context.Context, channel string, n int) ([]deadletter.Del
 		if r.Channel != channel || !r.open() || waits[r.Notice.Key] {
 			continue
 		}
-		if !(r.postponed && r.DueAt.After(o.now())) { // a page overtakes deliveries that wait for the morning
+		if !(r.postponed && r.DueAt.After(o.now())) { // a page overtakes deliveries that wait until the morning
 			waits[r.Notice.Key] = true
 		} else {
 			for _, later := range o.rows {
@@ -108,7 +108,7 @@ func (o *outbox) Delivered(_ context.Context, ds []deadletter.Delivered) error {
 	return nil
 }
 
-// count returns how many of a channel's deliveries are open, sent and failed.
+// count returns how many deliveries of a channel are open, sent and failed.
 func (o *outbox) count(channel string) (open, sent, failed int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,12 +138,12 @@ func (o *outbox) breaks(err error) {
 	o.broken = err
 }
 
-// scribe is a sender that records its messages and returns the result of a function.
+// scribe is a sender that records the messages. It returns the result of the function answers.
 type scribe struct {
 	mu      sync.Mutex
 	told    []Message
 	at      []time.Time
-	answers func(n int, m Message) error // n counts from 0
+	answers func(n int, m Message) error // n is the number of the message, counted from 0
 }
 
 func (s *scribe) Send(_ context.Context, m Message) error {
@@ -163,7 +163,7 @@ func (s *scribe) heard() ([]Message, []time.Time) {
 	return append([]Message(nil), s.told...), append([]time.Time(nil), s.at...)
 }
 
-// bench is a notifier with its outbox, metrics and log.
+// bench is a notifier with an outbox, metrics and a log.
 type bench struct {
 	*Notifier
 	box *outbox
@@ -178,7 +178,7 @@ func newBench(now func() time.Time, quiet Quiet, channels map[string]Channel) *b
 	return b
 }
 
-// start runs a notifier until the returned function is called.
+// start runs the notifier until the returned function is called.
 func (b *bench) start(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -192,7 +192,7 @@ func (b *bench) start(t *testing.T) (stop func()) {
 	}
 }
 
-// outcomes returns the values of dlo_notifications_total for a channel, without zeros.
+// outcomes returns the values of dlo_notifications_total for a channel by outcome, without zeros.
 func (b *bench) outcomes(t *testing.T, channel string) map[string]float64 {
 	t.Helper()
 	families, err := b.reg.Gather()

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sent records that a message was delivered, at least to all receivers that will ever get it.
+// sent records that a message was delivered to all receivers who can get it.
 func (w *worker) sent(p []deadletter.Delivery, err error) {
 	w.failures, w.rest = 0, time.Time{}
 	detail := ""
@@ -28,8 +28,8 @@ func (w *worker) sent(p []deadletter.Delivery, err error) {
 	}
 }
 
-// failed schedules the next attempt for each delivery, or ends it. It reports whether the failure
-// is permanent.
+// failed schedules the next attempt of each delivery, or ends the delivery. It reports whether the
+// failure is permanent.
 func (w *worker) failed(p []deadletter.Delivery, err error) bool {
 	now, jitter := w.n.o.Now(), w.n.o.Jitter()
 	final := errors.Is(err, ErrPermanent)
@@ -67,8 +67,8 @@ func (w *worker) failed(p []deadletter.Delivery, err error) bool {
 	return final
 }
 
-// send sends a message. When dlo stops, a message in progress gets some time to arrive. A panic in
-// a sender does not affect the other channels.
+// send sends one message. If dlo stops while a message is being sent, the message gets some more
+// time to arrive. If the sender panics, the other channels continue.
 func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest)
 	defer cancel()
@@ -78,7 +78,7 @@ func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
 	})
 	defer stop()
 	defer func() {
-		if r := recover(); r != nil { // value not logged: it may hold an address or a body
+		if r := recover(); r != nil { // the value of the panic is not logged, because it may contain an address or a body
 			w.n.o.Log.Error("a channel panicked", "channel", w.name, "panic", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
 			err = errors.New("a fault in dlo kept the message from being sent; see the log")
 		}
@@ -86,8 +86,8 @@ func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
 	return s.Send(own, m)
 }
 
-// record writes the results of attempts to the store, even while dlo stops. A message that is sent
-// but not recorded is sent again.
+// record writes the results of attempts to the store, even while dlo stops. If a message was sent
+// but its result is not recorded, the message is sent again.
 func (w *worker) record(ctx context.Context) error {
 	if len(w.unrecorded) == 0 {
 		return nil

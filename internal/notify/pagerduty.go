@@ -10,14 +10,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// PagerDutyOptions are the settings of a PagerDuty channel.
+// PagerDutyOptions contains the settings of a PagerDuty channel.
 type PagerDutyOptions struct {
-	Key          string // integration key for the Events API v2: a secret
-	URL          string // where events go; "" = PagerDuty's, https://events.pagerduty.com/v2/enqueue
+	Key          string // integration key of the Events API v2; a secret
+	URL          string // address to which events are sent; "" = https://events.pagerduty.com/v2/enqueue
 	AllowPrivate bool
 }
 
-// PagerDuty opens, updates and resolves one incident per key through the Events API v2.
+// PagerDuty opens, updates and resolves incidents through the Events API v2 of PagerDuty. There is
+// one incident per key.
 type PagerDuty struct {
 	client *client
 	key    string
@@ -35,11 +36,12 @@ func NewPagerDuty(o PagerDutyOptions) (*PagerDuty, error) {
 	return &PagerDuty{client: c, key: o.Key}, nil
 }
 
-// Channel returns the channel's settings for a pager.
+// Channel returns the settings of a PagerDuty channel.
 func (p *PagerDuty) Channel() Channel { return Channel{Sender: p} }
 
-// Send sends an event. 202 means that PagerDuty has accepted it. 400 means that the event or its
-// key is invalid; 429 and 5xx ask for a retry (developer.pagerduty.com, Events API v2).
+// Send sends an event. The status 202 means that PagerDuty has accepted the event. 400 means that
+// the event or its key is not valid. 429 and 5xx mean that the event must be sent again
+// (developer.pagerduty.com, Events API v2).
 func (p *PagerDuty) Send(ctx context.Context, m Message) error {
 	a, err := p.client.postJSON(ctx, pagerDutyEvent(p.key, &m))
 	if err != nil {
@@ -74,8 +76,9 @@ type pagerLink struct {
 	Text string `json:"text"`
 }
 
-// pagerDutyEvent returns a message in PagerDuty's format. PagerDuty shows all texts as plain text.
-// Our limits keep the event far below 512 KB and the summary below 1,024 characters.
+// pagerDutyEvent converts a message to an event of PagerDuty. PagerDuty shows all texts as plain
+// text. Because of dlo's limits, the event is always much smaller than 512 KB, and its summary is
+// shorter than 1,024 characters.
 func pagerDutyEvent(key string, m *Message) pagerEvent {
 	e := pagerEvent{RoutingKey: key, Action: "trigger", DedupKey: boundKey(m.Key)}
 	if m.Event == Resolves {

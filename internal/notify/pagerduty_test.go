@@ -49,7 +49,7 @@ func TestWhatAPagerGets(t *testing.T) {
 	}
 }
 
-// decoded parses JSON for comparison.
+// decoded parses JSON, so that two texts can be compared.
 func decoded(t *testing.T, s string) (v any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(s), &v); err != nil {

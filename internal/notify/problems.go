@@ -8,32 +8,33 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Outstanding is the part of the store that Problems needs.
+// Outstanding is the part of the store that the type Problems needs.
 type Outstanding interface {
 	Tell(ctx context.Context, n deadletter.Notice) error
-	OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) // reported problems that have not been reported as over, by key
+	OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) // returns the problems that were reported but not yet reported as over, by key
 }
 
-// Problems notifies people of problems that prevent dlo itself from working: once while a problem
-// lasts, and once when it is over. A restart does not forget which problems people were told about.
+// Problems notifies people about problems that prevent dlo itself from working. It notifies them
+// once when a problem has lasted for a while, and once when the problem is over. After a restart,
+// it still knows about which problems people were notified.
 type Problems struct {
 	Store    Outstanding
-	Now      func() []deadletter.Problem // current problems
-	Unknown  func() map[string]bool      // keys of problems of which it is not known whether they last; nil = there are none
-	Channels func() []string             // names of the channels
+	Now      func() []deadletter.Problem // returns the problems that exist now
+	Unknown  func() map[string]bool      // returns the keys of problems that may or may not have ended; nil = there are no such problems
+	Channels func() []string             // returns the names of the channels
 	Log      *slog.Logger
 	Clock    func() time.Time
 
-	since map[string]time.Time // when a problem was first seen or, if people were told about it, first found missing
+	since map[string]time.Time // time at which a new problem was first seen, or at which a reported problem was first missing, by key
 }
 
 const (
-	problemLasts = 20 * time.Second // duration of a problem before people are told about it
-	problemOver  = time.Minute      // time from the end of a problem until people are told that it is over
+	problemLasts = 20 * time.Second // a problem must last this long before people are notified
+	problemOver  = time.Minute      // a problem must be over for this long before people are notified of its end
 	problemsLook = 5 * time.Second
 )
 
-// Run checks for problems until ctx ends.
+// Run looks for problems until ctx ends.
 func (p *Problems) Run(ctx context.Context) error {
 	for {
 		if err := p.Step(ctx); err != nil && ctx.Err() == nil {
@@ -47,7 +48,8 @@ func (p *Problems) Run(ctx context.Context) error {
 	}
 }
 
-// Step reports problems that have lasted or been over for long enough.
+// Step notifies people about problems that have lasted long enough, and about problems that have
+// been over long enough.
 func (p *Problems) Step(ctx context.Context) error {
 	open, err := p.Store.OpenProblems(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/notify"
 )
 
-// outbox records notices and which of them are open, like the store.
+// outbox records notices and which problems are open, as the store does.
 type outbox struct {
 	told []string
 	open map[string]deadletter.Notice
@@ -33,8 +33,9 @@ func (o *outbox) OpenProblems(context.Context) (map[string]deadletter.Notice, er
 	return o.open, nil
 }
 
-// TestAProblemIsToldWhileItLasts checks that a problem is reported once after it has lasted for a
-// while, and once after it has been over for a while, even across a restart.
+// TestAProblemIsToldWhileItLasts checks that people are notified once when a problem has lasted for
+// a while. They must be notified once more when it has been over for a while. A restart in between
+// must make no difference.
 func TestAProblemIsToldWhileItLasts(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
@@ -66,7 +67,7 @@ func TestAProblemIsToldWhileItLasts(t *testing.T) {
 	step(0)
 	step(19 * time.Second)
 	now = nil
-	step(time.Second) // it was too short
+	step(time.Second) // the problem did not last long enough
 	now = []deadletter.Problem{away, loses, loses}
 	step(time.Second)
 	step(20*time.Second, "problem Broker main is not connected. to oncall", "problem It loses letters. to oncall")

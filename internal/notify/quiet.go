@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// Quiet defines when notices other than pages wait.
+// Quiet defines the quiet hours, during which all notices except pages wait.
 type Quiet struct {
-	From, To TimeOfDay      // spans midnight if To is not after From; equal = a whole day
-	Days     []time.Weekday // days on which quiet hours begin; none = never
+	From, To TimeOfDay      // times at which quiet hours begin and end; if To is not after From, they end on the next day, and if both are equal, they last a whole day
+	Days     []time.Weekday // days on which quiet hours begin; empty = never
 	Zone     *time.Location // nil = UTC
 }
 
-// Until returns the time at which the current quiet hours end, at most a week ahead. Further quiet
-// hours that follow without a gap are included. A zero time means that it is not quiet.
+// Until returns the time at which the present quiet hours end. If other quiet hours follow without
+// a gap, it returns the end of those. It looks at most a week ahead. Outside quiet hours, it
+// returns the zero time.
 func (q Quiet) Until(now time.Time) time.Time {
 	today := dateOf(now.In(zone(q.Zone)))
 	var until time.Time

@@ -17,8 +17,8 @@ func TestQuietHoursEnd(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		quiet Quiet
-		now   string // UTC
-		until string // UTC, "" = it is not quiet
+		now   string // present time in UTC
+		until string // end of the quiet hours in UTC; "" = outside quiet hours
 	}{
 		{"before it", night, "2026-11-20 20:59", ""},
 		{"as it begins", night, "2026-11-20 21:00", "2026-11-21 06:00"},
@@ -64,8 +64,8 @@ func TestQuietHoursAlwaysEnd(t *testing.T) {
 	})
 }
 
-// TestQuietHours runs in a synctest bubble, where time starts at midnight UTC on 1 January 2000, a
-// Saturday.
+// TestQuietHours runs in a synctest bubble, in which time begins at midnight UTC on Saturday, 1
+// January 2000.
 func TestQuietHours(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestQuietHours(t *testing.T) {
 		b.box.add("team", resolved, soft, "over")
 		b.box.add("team", opened, loud, "loud")
 		b.box.add("team", deadletter.NoticeDigest, deadletter.SeverityDigest, "digest")
-		b.box.add("team", deadletter.NoticeEscalated, loud, "soft") // now a page
+		b.box.add("team", deadletter.NoticeEscalated, loud, "soft") // a page about the same group
 		began := time.Now()
 		stop := b.start(t)
 		time.Sleep(6 * time.Hour)

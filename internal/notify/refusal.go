@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// ErrPermanent marks errors that a retry cannot fix.
+// ErrPermanent marks an error after which a message is not sent again.
 var ErrPermanent = errors.New("refused for good")
 
-// LaterError is the error for a receiver that asks for a retry after some time.
+// LaterError is the error if a receiver asks the sender to try again after some time.
 type LaterError struct {
 	After time.Duration
 	Err   error
@@ -18,16 +18,16 @@ type LaterError struct {
 func (e *LaterError) Error() string { return e.Err.Error() }
 func (e *LaterError) Unwrap() error { return e.Err }
 
-// PartlyError means that a message reached some of its receivers and will never reach the others.
+// PartlyError means that some receivers have the message and the others never get it.
 type PartlyError struct{ Text string }
 
 func (e *PartlyError) Error() string { return e.Text }
 
-// refusal is an ErrPermanent with its own text.
+// refusal is an ErrPermanent that has its own text.
 type refusal string
 
 func (r refusal) Error() string        { return string(r) }
 func (r refusal) Is(target error) bool { return target == ErrPermanent }
 
-// refused returns an error that prevents further attempts.
+// refused returns an error after which a message is not sent again.
 func refused(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }

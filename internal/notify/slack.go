@@ -10,13 +10,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// SlackOptions are the settings of a Slack channel.
+// SlackOptions contains the settings of a Slack channel.
 type SlackOptions struct {
-	URL          string // URL of the incoming webhook: a secret
+	URL          string // URL of the incoming webhook; a secret
 	AllowPrivate bool
 }
 
-// Slack posts to an incoming webhook of Slack or of a compatible service.
+// Slack sends messages to an incoming webhook of Slack or of a compatible service.
 type Slack struct{ client *client }
 
 // NewSlack checks the options and returns a Slack.
@@ -28,14 +28,15 @@ func NewSlack(o SlackOptions) (*Slack, error) {
 	return &Slack{client: c}, nil
 }
 
-// Channel returns the channel's settings for a chat.
+// Channel returns the settings of a Slack channel.
 func (s *Slack) Channel() Channel { return Channel{Sender: s, Together: true} }
 
-// Send posts a message. Slack rejects it permanently with 400 (bad format), 403 (not allowed), 404
-// (channel or webhook does not exist) and 410 (archived): docs.slack.dev, incoming webhooks.
+// Send sends a message. Slack rejects a message permanently with the status 400 (bad format), 403
+// (not permitted), 404 (channel or webhook does not exist) or 410 (archived); see docs.slack.dev,
+// incoming webhooks.
 func (s *Slack) Send(ctx context.Context, m Message) error {
 	a, err := s.client.postJSON(ctx, slackMessage(&m))
-	if err == nil && a.status == http.StatusBadRequest { // the words matter more than their layout
+	if err == nil && a.status == http.StatusBadRequest { // Slack rejects the layout, so the text is sent without layout
 		a, err = s.client.postJSON(ctx, slackPayload{Text: slackText(&m), Parse: "none"})
 	}
 	if err != nil {
@@ -55,8 +56,8 @@ func (s *Slack) Send(ctx context.Context, m Message) error {
 	return err
 }
 
-// slackWord returns the word with which Slack describes an error, if dlo knows that word. Errors
-// are shown to people, so an unknown word is not returned.
+// slackWord returns the word that Slack uses for an error. It returns "" for a word that dlo does
+// not know, because people see the result.
 func slackWord(body []byte) string {
 	word := strings.TrimSpace(string(body[:min(len(body), 100)]))
 	switch word {
@@ -68,7 +69,7 @@ func slackWord(body []byte) string {
 }
 
 type slackPayload struct {
-	Text        string       `json:"text"` // if there are blocks: the text of the notification
+	Text        string       `json:"text"` // if there are blocks, the text of the notification on the screen
 	Blocks      []slackBlock `json:"blocks,omitempty"`
 	Markdown    bool         `json:"mrkdwn"`
 	Parse       string       `json:"parse"`
@@ -87,12 +88,13 @@ type slackBlock struct {
 type slackObject struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
-	Emoji    *bool  `json:"emoji,omitempty"`    // plain text only: whether :x: becomes an emoji
-	Verbatim bool   `json:"verbatim,omitempty"` // Markdown only: names and addresses stay as text
+	Emoji    *bool  `json:"emoji,omitempty"`    // only for plain_text: whether :x: becomes an emoji
+	Verbatim bool   `json:"verbatim,omitempty"` // only for mrkdwn: names and addresses are not turned into links
 }
 
-// These are Slack's limits: 50 blocks, 3,000 characters per text, 10 fields of 2,000, 150 in a
-// header. Slack also rejects more than about 13,000 characters of blocks.
+// Slack accepts at most 50 blocks, 3,000 characters per text, 10 fields of 2,000 characters, and
+// 150 characters in a header. It also rejects blocks with more than about 13,000 characters in
+// total.
 const (
 	slackHeader = 140
 	slackFields = 10
@@ -100,8 +102,8 @@ const (
 	slackLine   = 450
 )
 
-// slackMessage lays out a message. Text that may come from letters appears only in plain_text
-// objects, which have no markup. Links are always our own.
+// slackMessage converts a message to the blocks of Slack. Texts that may come from letters are only
+// in plain_text objects, which have no markup. Every link is made by dlo.
 func slackMessage(m *Message) slackPayload {
 	p := slackPayload{Text: slackText(m), Parse: "none"}
 	title := line(m.Title, titleBytes)

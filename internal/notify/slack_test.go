@@ -102,7 +102,7 @@ func TestWhatSlackAnswers(t *testing.T) {
 	}
 }
 
-// plainSlack fails if text from a letter could act as markup.
+// plainSlack fails the test if text from a letter could have an effect as markup.
 func plainSlack(t *testing.T, p slackPayload, urls map[string]bool) {
 	t.Helper()
 	size := 0
@@ -142,7 +142,7 @@ func plainSlack(t *testing.T, p slackPayload, urls map[string]bool) {
 			object(o, 2000)
 		}
 	}
-	if size > 60_000 { // in escaped form; Slack counts characters
+	if size > 60_000 { // size in escaped form; Slack counts characters
 		t.Errorf("%d bytes of blocks", size)
 	}
 	if p.Markdown || p.Parse != "none" || p.LinkNames {

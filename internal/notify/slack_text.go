@@ -6,39 +6,39 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// slackEscape escapes everything that Slack requires, in any text. Only < > can create a mention or
-// a link.
+// slackEscape escapes the characters that Slack requires in every text. Only < and > can start a
+// mention or a link.
 var slackEscape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// slackPlain returns text that is shown unchanged.
+// slackPlain returns a plain_text object, which Slack shows as it is.
 func slackPlain(s string) *slackObject {
 	if s == "" {
-		s = " " // Slack rejects empty objects
+		s = " " // Slack rejects an empty text
 	}
 	emoji := false
 	return &slackObject{Type: "plain_text", Text: slackEscape.Replace(s), Emoji: &emoji}
 }
 
-// slackLink returns a block with one of our own links.
+// slackLink returns a block with a link to a page of dlo.
 func slackLink(url string) slackBlock {
 	text := "<" + slackURL(url) + "|" + linkName(url) + ">"
 	return slackBlock{Type: "context", Elements: []*slackObject{{Type: "mrkdwn", Text: text, Verbatim: true}}}
 }
 
-// slackURL escapes characters that would end a link.
+// slackURL escapes the characters that would end a link.
 func slackURL(url string) string {
 	return slackEscape.Replace(strings.NewReplacer("|", "%7C", "<", "%3C", ">", "%3E", " ", "%20").Replace(deadletter.Visible(url)))
 }
 
-// slackInert prevents text from acting as markup in services compatible with Slack's webhooks. Some
-// of them parse Markdown in text and ignore blocks. An invisible word joiner follows each character
-// that could start a mention, a link or a style.
+// slackInert removes the effect of markup in text for services that are compatible with Slack's
+// webhooks. Some of these services ignore blocks and parse Markdown in the text. After each
+// character that could start a mention, a link or a style, an invisible word joiner is inserted.
 var slackInert = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;",
 	"@", "@\u2060", "*", "*\u2060", "_", "_\u2060", "~", "~\u2060", "`", "`\u2060", "#", "#\u2060", "!", "!\u2060", "[", "[\u2060", "]", "]\u2060", "://", ":\u2060//", "www.", "www\u2060.", ":", ":\u2060",
 )
 
-// slackText returns a whole message without blocks.
+// slackText returns the whole message as one text.
 func slackText(m *Message) string {
 	var b strings.Builder
 	say := func(s string) {
@@ -71,8 +71,8 @@ func slackText(m *Message) string {
 	return strings.TrimSpace(b.String())
 }
 
-// slackSeverity returns a prefix that marks urgent messages, because a chat shows all messages
-// alike.
+// slackSeverity returns the beginning of a title that marks a page. Without it, all messages in a
+// chat look alike.
 func slackSeverity(m *Message) string {
 	if m.Severity == deadletter.SeverityPage && m.Event != Resolves {
 		return "[page] "

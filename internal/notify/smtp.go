@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// smtpSession is a connection to a mail server, used for one message.
+// smtpSession is a connection to a mail server. It is used for one mail.
 type smtpSession struct {
 	c         *smtp.Client
 	conn      *bounded
@@ -22,7 +22,7 @@ type smtpSession struct {
 	open      bool // mail may be sent without TLS
 }
 
-// newSMTPSession reads the greeting.
+// newSMTPSession reads the greeting of the server and returns the session.
 func newSMTPSession(c net.Conn, under *bounded, t *tls.Config, open bool) (*smtpSession, error) {
 	_, encrypted := c.(*tls.Conn)
 	client, err := smtp.NewClient(c, t.ServerName)
@@ -35,9 +35,9 @@ func newSMTPSession(c net.Conn, under *bounded, t *tls.Config, open bool) (*smtp
 
 func (s *smtpSession) close() { s.conn.Close() }
 
-// deliver sends a mail to the receivers that the server accepts. The function write returns the
-// mail. The result now contains the receivers that have the message, and the result never contains
-// the receivers that are rejected permanently. The remaining receivers need a retry.
+// deliver sends a mail to the receivers whom the server accepts. The function write returns the
+// mail. The result now contains the receivers who have the mail. The result never contains the
+// receivers whom the server rejects permanently. The mail must be sent again to all others.
 func (s *smtpSession) deliver(o MailOptions, from string, to []string, write func() ([]byte, error)) (now, never []string, err error) {
 	if err := s.c.Hello(from[strings.LastIndexByte(from, '@')+1:]); err != nil {
 		return nil, nil, mailError("EHLO", err)
@@ -57,7 +57,7 @@ func (s *smtpSession) deliver(o MailOptions, from string, to []string, write fun
 			now = append(now, t)
 		case errors.Is(err, ErrPermanent):
 			never = append(never, t)
-		case !isReply(err): // the connection is gone
+		case !isReply(err): // the connection was lost
 			return nil, nil, err
 		}
 	}
@@ -79,12 +79,13 @@ func (s *smtpSession) deliver(o MailOptions, from string, to []string, write fun
 	if err := w.Close(); err != nil {
 		return nil, nil, mailError("DATA", err)
 	}
-	_ = s.c.Quit() // the server has the message, whatever happens now
+	_ = s.c.Quit() // an error is ignored, because the server already has the mail
 	return now, never, nil
 }
 
-// encrypt starts TLS. Without TLS, mail goes only to a private address, and never with a password.
-// On loopback there is nothing to protect, and certificates for loopback are rare.
+// encrypt starts TLS. Without TLS, a mail is sent only to a private address, and a password is
+// never sent. On loopback, no TLS is needed, because nobody can read the connection and
+// certificates for loopback are rare.
 func (s *smtpSession) encrypt(password bool) error {
 	if s.encrypted {
 		return nil
@@ -94,7 +95,7 @@ func (s *smtpSession) encrypt(password bool) error {
 		return nil
 	}
 	if !offered {
-		return errors.New("the mail server offers no STARTTLS, and nothing is sent without TLS") // retried: someone in between may be hiding the offer
+		return errors.New("the mail server offers no STARTTLS, and nothing is sent without TLS") // this error is not permanent, because somebody in between may hide STARTTLS
 	}
 	if err := s.c.StartTLS(s.tls); err != nil {
 		return mailError("STARTTLS", err)
@@ -118,7 +119,8 @@ func (s *smtpSession) authenticate(o MailOptions) error {
 }
 
 // plainAuth implements AUTH PLAIN (RFC 4616). The caller has checked that the connection is
-// encrypted. net/smtp's own implementation cannot detect TLS that started with the connection.
+// encrypted. The implementation of net/smtp cannot be used, because it does not notice that a
+// connection was encrypted from its first byte.
 type plainAuth struct{ user, password string }
 
 func (p plainAuth) Start(*smtp.ServerInfo) (string, []byte, error) {
@@ -132,15 +134,16 @@ func (p plainAuth) Next(_ []byte, more bool) ([]byte, error) {
 	return nil, nil
 }
 
-// replyError is a reply of a mail server after which dlo tries again. It contains no text from the
-// server, because the server may repeat what it received.
+// replyError is the error for a reply of a mail server after which the mail is sent again. It
+// contains no text from the server, because that could repeat what the server received.
 type replyError string
 
 func (r replyError) Error() string { return string(r) }
 
 func isReply(err error) bool { var r replyError; return errors.As(err, &r) }
 
-// mailError describes the error of a step. 5xx is permanent; 421 and other 4xx are not.
+// mailError describes an error in a step of the session. A 5xx reply is permanent. A 4xx reply,
+// such as 421, is not.
 func mailError(step string, err error) error {
 	if err == nil {
 		return nil
@@ -156,8 +159,8 @@ func mailError(step string, err error) error {
 	return replyError(text)
 }
 
-// bounded is a connection that ends with a context and from which only a limited amount can be
-// read.
+// bounded is a connection that ends together with a context. Only a limited number of bytes can be
+// read from it.
 type bounded struct {
 	net.Conn
 	left int

@@ -17,19 +17,19 @@ import (
 	"time"
 )
 
-// mailServer is a small SMTP server. Tests can replace its reply to each step. It keeps every line
-// that it received and every mail that it accepted.
+// mailServer is a small SMTP server. A test can set its reply to each step. It records the lines
+// that it receives and the mails that it accepts.
 type mailServer struct {
 	net.Listener
 	starttls bool
 	implicit bool
-	auth     string            // methods, "" = none
-	answers  map[string]string // by the beginning of a line: RCPT TO:<a@b>; "cut" and "hang" are actions, not answers
+	auth     string            // methods of authentication; "" = none
+	answers  map[string]string // reply by the beginning of the received line, e.g. RCPT TO:<a@b>; the replies "cut" and "hang" are actions of the server
 	config   *tls.Config
 	roots    *x509.CertPool
 
 	mu    sync.Mutex
-	lines []string // prefixed with + if received over TLS
+	lines []string // received lines; a line received over TLS begins with +
 	mails []string
 	hung  chan struct{}
 	conns sync.WaitGroup
@@ -60,7 +60,7 @@ func newMailServer(t testing.TB, s *mailServer) *mailServer {
 	return s
 }
 
-// certified returns a certificate for names, and a pool that trusts this certificate.
+// certified returns a certificate for the given names, and a pool that trusts it.
 func certified(t testing.TB, names ...string) (*tls.Config, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -164,7 +164,8 @@ func (s *mailServer) serve(c net.Conn) {
 	}
 }
 
-// answer sends the reply set for a step, or the usual one.
+// answer sends the reply that the test has set for a step. If there is none, it sends the usual
+// reply.
 func (s *mailServer) answer(c net.Conn, step, usual string) bool {
 	if a := s.set(step); a != "" {
 		usual = a
@@ -180,7 +181,7 @@ func (s *mailServer) answer(c net.Conn, step, usual string) bool {
 	return true
 }
 
-// set returns the reply set for a step, or "".
+// set returns the reply that the test has set for a step. If there is none, it returns "".
 func (s *mailServer) set(step string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,15 +199,14 @@ func (s *mailServer) note(secure bool, text string) {
 	s.lines = append(s.lines, map[bool]string{true: "+", false: ""}[secure]+text)
 }
 
-// got returns the lines and mails so far.
+// got returns the lines and mails that were received so far.
 func (s *mailServer) got() (lines, mails []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.lines...), append([]string(nil), s.mails...)
 }
 
-// mailTo returns a channel to the server. The channel connects as if the server were
-// mail.example.com at a given address.
+// mailTo returns a channel to the server, which looks like mail.example.com at the given address.
 func mailTo(t testing.TB, s *mailServer, at string, o MailOptions) *Mail {
 	t.Helper()
 	o.Host, o.From = "mail.example.com", "dlo@example.com"
@@ -223,7 +223,7 @@ func mailTo(t testing.TB, s *mailServer, at string, o MailOptions) *Mail {
 	return m
 }
 
-// plainOf returns the data that AUTH PLAIN sends.
+// plainOf returns the data that AUTH PLAIN sends for a user and a password.
 func plainOf(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte("\x00" + user + "\x00" + password))
 }

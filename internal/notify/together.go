@@ -6,9 +6,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Together combines several deliveries for one channel into one message, in order, with one line
-// each. The message's ID depends on exactly these deliveries. With one more delivery, it is a
-// different message.
+// Together combines several deliveries to one channel into one message, with one line each, in
+// order. The ID of the message depends on exactly these deliveries. If one more delivery is added,
+// the ID is different.
 func Together(o Office, ds []deadletter.Delivery) Message {
 	m := Message{Event: Told, Severity: deadletter.SeverityDigest, URL: o.link("")}
 	ids := make([]string, 0, len(ds))
@@ -34,7 +34,7 @@ func Together(o Office, ds []deadletter.Delivery) Message {
 	return m
 }
 
-// brief returns the text that a line shows beside its title.
+// brief returns the text of a line beside its title.
 func brief(m *Message) string {
 	var parts []string
 	for _, name := range []string{factGroup, factReason, factType, factSince, factOwner} {
@@ -48,7 +48,7 @@ func brief(m *Message) string {
 	return line(strings.Join(parts, ", "), factBytes)
 }
 
-// tally counts notices by kind, in words.
+// tally returns the number of notices of each kind, as text.
 func tally(kinds map[deadletter.NoticeKind]int) string {
 	var parts []string
 	other := 0
@@ -75,7 +75,7 @@ func tally(kinds map[deadletter.NoticeKind]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// louder reports whether severity a is higher than b.
+// louder reports whether the severity a is higher than the severity b.
 func louder(a, b deadletter.Severity) bool { return volume(a) > volume(b) }
 
 func volume(s deadletter.Severity) int {

@@ -14,15 +14,15 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// WebhookOptions are the settings of a webhook channel.
+// WebhookOptions contains the settings of a webhook channel.
 type WebhookOptions struct {
 	URL          string
 	Secret       string // whsec_ followed by 24 to 64 bytes in base64
 	AllowPrivate bool
-	Now          func() time.Time // nil = time.Now
+	Now          func() time.Time // clock; nil = time.Now
 }
 
-// Webhook posts JSON signed according to Standard Webhooks (standardwebhooks.com).
+// Webhook posts messages as JSON that is signed as in Standard Webhooks (standardwebhooks.com).
 type Webhook struct {
 	client *client
 	signer *standardwebhooks.Webhook
@@ -50,12 +50,12 @@ func NewWebhook(o WebhookOptions) (*Webhook, error) {
 	return &Webhook{client: c, signer: signer, now: o.Now}, nil
 }
 
-// Channel returns the channel's settings for a webhook: each notice is sent separately.
+// Channel returns the settings of a webhook channel. Each notice is sent separately.
 func (w *Webhook) Channel() Channel { return Channel{Sender: w} }
 
-// Send posts a message. Any 2xx confirms the message. 410 means that the receiver wants no more
-// messages. Any other response leads to a retry, because a receiver may also respond with 404 or
-// 401 while it is being deployed.
+// Send posts a message. Any 2xx status confirms the message. The status 410 means that the receiver
+// wants no more messages. After any other status, the message is sent again, because a receiver may
+// also respond with 404 or 401 while it is being deployed.
 func (w *Webhook) Send(ctx context.Context, m Message) error {
 	body, err := json.Marshal(webhookBody(&m))
 	if err != nil {
@@ -77,11 +77,11 @@ func (w *Webhook) Send(ctx context.Context, m Message) error {
 	return a.err(http.StatusGone)
 }
 
-// webhookMessage is the body posted to a webhook, documented in docs/notifications.md. Fields may
-// be added but never changed.
+// webhookMessage is the body that is posted to a webhook (docs/notifications.md). Fields may be
+// added, but a field must never change.
 type webhookMessage struct {
-	Type      string      `json:"type"`      // "notice." and the kind, such as notice.opened; for machine events the kind alone
-	Timestamp string      `json:"timestamp"` // when the cause happened
+	Type      string      `json:"type"`      // "notice." and the kind, e.g. notice.opened; for machine notices, only the kind
+	Timestamp string      `json:"timestamp"` // time of the cause
 	Data      webhookData `json:"data"`
 }
 

@@ -61,7 +61,8 @@ func TestWhatAWebhookGets(t *testing.T) {
 	}
 }
 
-// TestTheSignatureIsThatOfTheSpecification checks the signature with the specification's example.
+// TestTheSignatureIsThatOfTheSpecification checks the signature of the example in the
+// specification.
 func TestTheSignatureIsThatOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	w, err := NewWebhook(WebhookOptions{URL: "https://example.com", Secret: hookSecret})
@@ -109,8 +110,8 @@ func TestSecretsThatAreNoneAreNotRepeated(t *testing.T) {
 	}
 }
 
-// plainHook fails if a webhook's body is not JSON of the expected form, or contains more than
-// visible text.
+// plainHook fails the test if the body for a webhook is not JSON of the expected form, or contains
+// other than visible text.
 func plainHook(t *testing.T, m *Message) {
 	t.Helper()
 	body, err := json.Marshal(webhookBody(m))

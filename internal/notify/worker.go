@@ -9,24 +9,25 @@ import (
 )
 
 const (
-	idle     = 5 * time.Second  // time between checks of the outbox without a wake
-	batch    = 20               // deliveries fetched together; also the most lines in one message
-	several  = 3                // more deliveries than this are combined, if the channel allows it
-	longest  = 40 * time.Second // limit for one message, above every sender's own limit
-	lastWord = 5 * time.Second  // time for a message in progress when dlo stops
+	idle     = 5 * time.Second  // time after which the outbox is read again if nothing wakes the worker
+	batch    = 20               // maximum number of deliveries that are read together, and of lines in one message
+	several  = 3                // if more deliveries than this are due, they become one message, if the channel permits this
+	longest  = 40 * time.Second // maximum duration of one message; longer than the limit of every sender
+	lastWord = 5 * time.Second  // additional time for a message that is being sent when dlo stops
 )
 
-// worker serves one channel. Only its own goroutine accesses it, except for wake.
+// worker sends the deliveries of one channel. Only its own goroutine uses its fields, except for
+// wake.
 type worker struct {
 	n    *Notifier
 	name string
 	wake chan struct{}
 
-	version    int // version of the settings to which the following fields belong
+	version    int // version of the settings for which the following fields are valid
 	pace       pace
-	failures   int       // in a row
-	rest       time.Time // not before
-	apart      int       // deliveries to send separately, because they were rejected together
+	failures   int       // number of failures in a row
+	rest       time.Time // time until which the channel rests
+	apart      int       // number of deliveries that must be sent separately, because they were rejected as one message
 	unrecorded []deadletter.Delivered
 }
 
@@ -34,7 +35,7 @@ func newWorker(n *Notifier, name string) *worker {
 	return &worker{n: n, name: name, wake: make(chan struct{}, 1)}
 }
 
-// run sends the channel's deliveries until ctx ends or the channel no longer exists.
+// run sends the deliveries of the channel until ctx ends or the channel no longer exists.
 func (w *worker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s, c, ok := w.current(ctx)
@@ -56,7 +57,8 @@ func (w *worker) run(ctx context.Context) {
 	delete(w.n.workers, w.name)
 }
 
-// current returns the current settings. If the channel no longer exists, it removes the worker.
+// current returns the present settings and the channel. If the channel no longer exists, it removes
+// the worker and returns false.
 func (w *worker) current(ctx context.Context) (Settings, Channel, bool) {
 	w.n.mu.Lock()
 	defer w.n.mu.Unlock()
@@ -77,10 +79,10 @@ func (w *worker) current(ctx context.Context) (Settings, Channel, bool) {
 	return w.n.settings, c, true
 }
 
-// step sends due deliveries, as far as pace and receiver allow. It returns the time to wait before
-// the next step. 0 means that there may be more deliveries.
+// step sends due deliveries, as many as the rate and the receiver permit. It returns the time until
+// the next step; 0 = more deliveries may be due.
 func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration {
-	if err := w.record(ctx); err != nil { // do not send what cannot be recorded: it would be sent over and over
+	if err := w.record(ctx); err != nil { // nothing is sent while results cannot be recorded, because it would be sent again and again
 		return idle
 	}
 	if c.Sender == nil {
@@ -122,8 +124,8 @@ func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration 
 	return 0
 }
 
-// awake removes deliveries that have to wait for the end of quiet hours. Pages, digests and
-// machine events never wait.
+// awake leaves out the deliveries that must wait for the end of quiet hours. Pages, digests and
+// machine notices never wait.
 func (w *worker) awake(q Quiet, due []deadletter.Delivery) (now []deadletter.Delivery, postponed int) {
 	until := q.Until(w.n.o.Now())
 	if until.IsZero() {
@@ -140,7 +142,8 @@ func (w *worker) awake(q Quiet, due []deadletter.Delivery) (now []deadletter.Del
 	return now, postponed
 }
 
-// parcels splits deliveries into messages, in order. Digests are always sent on their own.
+// parcels distributes deliveries over messages, in order. If the parameter together is true and
+// there are many deliveries, they become one message, except for digests.
 func parcels(together bool, due []deadletter.Delivery) [][]deadletter.Delivery {
 	var joint []deadletter.Delivery
 	var alone, each [][]deadletter.Delivery
@@ -158,8 +161,8 @@ func parcels(together bool, due []deadletter.Delivery) [][]deadletter.Delivery {
 	return each
 }
 
-// deliver sends one message and records the result. It returns false if the receiver should get no
-// further messages for a while.
+// deliver sends one message and records the result. It returns false if the channel must rest
+// before the next message.
 func (w *worker) deliver(ctx context.Context, o Office, c Channel, p []deadletter.Delivery) bool {
 	m := Together(o, p)
 	if len(p) == 1 {
@@ -171,9 +174,9 @@ func (w *worker) deliver(ctx context.Context, o Office, c Channel, p []deadlette
 	case err == nil || errors.As(err, &partly):
 		w.sent(p, err)
 		return true
-	case ctx.Err() != nil && !errors.Is(err, ErrPermanent): // interrupted because dlo is stopping: the outcome is unknown, so it stays due and is sent again
+	case ctx.Err() != nil && !errors.Is(err, ErrPermanent): // dlo is stopping, so the outcome is unknown; the delivery stays due and is sent again
 		return false
-	case errors.Is(err, ErrPermanent) && len(p) > 1: // one of them may be to blame: send each on its own, so that the others still get through
+	case errors.Is(err, ErrPermanent) && len(p) > 1: // one of the deliveries may be the cause, so each is sent separately and the others still arrive
 		w.apart = len(p)
 		return true
 	}
