@@ -7,36 +7,36 @@ import (
 	"time"
 )
 
-// Act is one row of the audit: something that a person did, or that dlo did on its own. Events of
-// single letters are recorded in their histories.
+// Act is one row of the audit. It records something that a person did, or that dlo did
+// automatically. Events of single letters are recorded in the histories of the letters.
 type Act struct {
 	ID        int64
 	At        time.Time
-	Kind      string // one of Acts
+	Kind      string // one of the values in Acts
 	Actor     string
 	Through   Way         // "" = not recorded
-	Address   string      // address from which the person sent the request; "" = not recorded
+	Address   string      // address from which a person sent the request; "" = not recorded
 	Operation OperationID // 0 = none
 	Targets   []Target    // empty = not recorded
 	Detail    string
-	Asked     int // requested number of letters, groups or things, or Unrecorded
-	Done      int // number completed, or Unrecorded; while an operation runs, the number so far
+	Asked     int // number of letters, groups or other objects that were requested, or Unrecorded
+	Done      int // number that was completed, or Unrecorded; while an operation runs, the number so far
 
-	// These fields describe the operation's action.
+	// The following fields describe the operation to which the act belongs.
 	Action Verb
-	Query  string // query that selected the operation's letters; "" = the letters were chosen by id
-	Total  int    // letters of the operation
+	Query  string // query that selected the letters of the operation; "" = the letters were chosen by id
+	Total  int    // number of letters of the operation
 }
 
-// Unrecorded stands for a number in an act that was not recorded.
+// Unrecorded stands for a number that an act does not record.
 const Unrecorded = -1
 
-// Once returns a completed act on one thing.
+// Once returns an act that was requested for one object and completed.
 func Once(kind, actor, detail string, targets ...Target) Act {
 	return Act{Kind: kind, Actor: actor, Detail: detail, Targets: targets, Asked: 1, Done: 1}
 }
 
-// These are the kinds of acts other than the actions on letters, as they appear in the audit.
+// These are the kinds of acts in the audit, except the actions on letters.
 const (
 	ActCancelled = "cancelled"
 	ActPaused    = "paused"
@@ -58,7 +58,7 @@ const (
 	ActUndone     = "undone"
 	ActRegrouped  = "regrouped"
 
-	ActEdited      = "edited" // one letter was edited; an edit of several letters is an operation
+	ActEdited      = "edited" // edit of a single letter; an edit of several letters is an operation
 	ActRevealed    = "revealed"
 	ActImport      = "import"
 	ActTypePicked  = "type picked"
@@ -103,11 +103,11 @@ const (
 	ActSignedOut       = "signed out"
 )
 
-// ActBreaker returns the kind of act for a breaker of retries that entered state s.
+// ActBreaker returns the kind of the act that records the new state of a breaker.
 func ActBreaker(s GuardState) string { return "breaker " + string(s) }
 
-// Acts lists all kinds of acts. These are the actions on letters, the acts on operations, groups
-// and everything else, and the automatic changes to groups.
+// Acts lists all kinds of acts: the actions on letters, the acts on operations, groups and
+// everything else, and the automatic changes to groups.
 var Acts = slices.Concat(texts(Actions), []string{
 	ActCancelled, ActPaused, ActResumed, ActRate, ActStopped, ActDone,
 	ActMerged, ActSplit, ActSnoozed, ActReopened, ActAssigned, ActUnassigned, ActSeverity, ActTicket, ActNote, ActUndone, ActRegrouped,
@@ -127,11 +127,11 @@ func texts[T ~string](names []T) []string {
 	return out
 }
 
-// Target is the object of an act.
+// Target is an object to which an act applies.
 type Target struct {
 	Kind  TargetKind
-	Name  string // G-418, O-77, the id of a letter, the name of a queue; "" if only one such object exists
-	Title string // a group's current title
+	Name  string // G-418, O-77, the id of a letter, the name of a queue; "" if there is only one such object
+	Title string // present title of a group
 }
 
 // TargetKind is the kind of object that an act applies to.
@@ -139,7 +139,7 @@ type TargetKind string
 
 const (
 	TargetLetter        TargetKind = "letter"
-	TargetLetters       TargetKind = "letters" // named by their selection
+	TargetLetters       TargetKind = "letters" // several letters, named by how they were selected
 	TargetOperation     TargetKind = "operation"
 	TargetGroup         TargetKind = "group"
 	TargetQueue         TargetKind = "queue"
@@ -156,21 +156,21 @@ const (
 	TargetToken         TargetKind = "token"
 	TargetUser          TargetKind = "user"
 	TargetConfiguration TargetKind = "configuration"
-	TargetRoute         TargetKind = "route" // a request, such as POST /operations
+	TargetRoute         TargetKind = "route" // an HTTP request, such as POST /operations
 )
 
-// GroupTarget returns a target that names the group.
+// GroupTarget returns the target for an act on a group.
 func GroupTarget(id GroupID) Target { return Target{Kind: TargetGroup, Name: id.String()} }
 
-// Way says how an act was requested: on a page, through the API or on the command line. It also
-// marks acts that dlo did automatically.
+// Way says how an act was requested: on a page, through the API or on the command line. WayService
+// stands for an act that dlo did automatically.
 type Way string
 
 const (
 	WayPage    Way = "page"
 	WayAPI     Way = "api"
 	WayCLI     Way = "cli"
-	WayService Way = "dlo" // automatic, not requested
+	WayService Way = "dlo" // automatic
 )
 
 // Ways lists all ways.
@@ -178,13 +178,13 @@ var Ways = []Way{WayPage, WayAPI, WayCLI, WayService}
 
 type wayKey struct{}
 
-// Through stores a way in the context of a request, so that everything that acts for the request
-// can read it.
+// Through returns a context that contains the way in which a request was sent. Everything that acts
+// for the request can read it there.
 func Through(ctx context.Context, w Way) context.Context {
 	return context.WithValue(ctx, wayKey{}, w)
 }
 
-// WayOf returns the way of the request that a context belongs to, or "" if none was set.
+// WayOf returns the way that Through stored in a context. It returns "" if there is none.
 func WayOf(ctx context.Context) Way {
 	w, _ := ctx.Value(wayKey{}).(Way)
 	return w
@@ -192,19 +192,22 @@ func WayOf(ctx context.Context) Way {
 
 type addressKey struct{}
 
-// FromAddress stores the address of a request in its context, so that the audit can record it.
+// FromAddress returns a context that contains the address from which a request was sent, so that
+// the audit can record it.
 func FromAddress(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, addressKey{}, address)
 }
 
-// AddressOf returns the address of the request that a context belongs to, or "" if none was set.
+// AddressOf returns the address that FromAddress stored in a context. It returns "" if there is
+// none.
 func AddressOf(ctx context.Context) string {
 	a, _ := ctx.Value(addressKey{}).(string)
 	return a
 }
 
-// Network returns the key by which the requests of an address are counted. For IPv6, this is the
-// /64 network of the address, because one subscriber has the whole network (RFC 6177).
+// Network returns the key under which requests from an address are counted. For an IPv6 address,
+// this is its /64 network, because one subscriber has the whole network (RFC 6177). For any other
+// address, it is the address itself.
 func Network(address string) string {
 	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() {
 		if net, err := ip.Prefix(64); err == nil {

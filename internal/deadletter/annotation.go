@@ -13,47 +13,47 @@ import (
 )
 
 // Annotation is a consumer's report on a message that it rejected. It identifies the message and
-// gives the reason for the rejection. All of its content is untrusted.
+// says why the message was rejected. Everything in it is untrusted.
 type Annotation struct {
 	ID            int64 // id in the store; 0 = not stored yet
 	Broker, VHost string
 
-	// The next fields identify the death, the most reliable field first. At least one of Token,
+	// The following fields identify the death, the most reliable field first. At least one of Token,
 	// MessageID and Body is set.
-	Token                       string // the message's dlo-token header
+	Token                       string // value of the header dlo-token in the message
 	MessageID                   string
 	Body                        []byte // SHA-256 of the body; nil = not reported
-	Queue, Exchange, RoutingKey string // of the delivery
+	Queue, Exchange, RoutingKey string // queue, exchange and routing key of the delivery that was rejected
 
 	ErrorType, Message, Stack string
-	Service, Version          string // of the consumer
+	Service, Version          string // name and version of the consumer
 	At                        time.Time
 
-	By string // reporter as shown in histories, without masked values
+	By string // name of the reporter in histories, without masked values
 }
 
-// AnnotationWindow is how long an annotation waits for its letter, or a letter for its annotation,
-// whichever comes first. Consumers report when they reject a message, so seconds are normally
-// enough. If the broker or dlo restarts in between, it can take minutes.
+// AnnotationWindow is the time for which an annotation waits for its letter, or a letter for its
+// annotation. Consumers report when they reject a message, so it normally takes seconds until both
+// have arrived. It can take minutes if the broker or dlo is restarted in between.
 const AnnotationWindow = 15 * time.Minute
 
 // These are the limits on an annotation, in bytes.
 const (
-	MaxAnnotation  = 64 << 10 // size of the whole annotation; larger ones are rejected
+	MaxAnnotation  = 64 << 10 // size of the whole annotation; a larger one is rejected
 	maxErrorType   = 500
 	maxMessage     = 4 << 10
 	maxStack       = 16 << 10
-	maxServiceName = 200 // limit for Service and for Version
+	maxServiceName = 200 // maximum length of Service, and of Version
 )
 
-const wholeAnnotation = "annotation" // name of the whole object in a FieldError
+const wholeAnnotation = "annotation" // name that stands for the whole annotation in a FieldError
 
 // ByAnnotation is the value of Failure.By for a failure that comes from an annotation.
 const ByAnnotation = "annotation"
 
-// ReadAnnotation reads one JSON object. It ignores unknown members, treats empty members as absent,
-// and truncates texts that are too long. Errors are FieldErrors. Each names a member and never
-// quotes its value. The name "annotation" means the whole object.
+// ReadAnnotation parses an annotation from a JSON object. It ignores unknown members, treats empty
+// members as missing, and cuts texts that are too long. Errors are FieldErrors. Each error names a
+// member but never quotes the member's value. The name "annotation" stands for the whole object.
 func ReadAnnotation(b []byte) (Annotation, error) {
 	if len(b) > MaxAnnotation {
 		return Annotation{}, FieldErrors{{wholeAnnotation, fmt.Sprintf("an annotation has at most %d bytes", MaxAnnotation)}}
@@ -129,20 +129,22 @@ func ReadAnnotation(b []byte) (Annotation, error) {
 	return a, nil
 }
 
-// Failure returns the failure that the annotation reports.
+// Failure converts an annotation to a Failure.
 func (a *Annotation) Failure() Failure {
 	return Failure{
 		By: ByAnnotation, Type: a.ErrorType, Message: a.Message, Stack: a.Stack, Queue: a.Queue, Exchange: a.Exchange, RoutingKey: a.RoutingKey, Service: a.Service, Version: a.Version, FailedAt: a.At,
 	}
 }
 
-// Many reports whether an annotation applies to every letter that it fits. This is the case if it
-// has no token and names no queue. Any other annotation applies to one death only.
+// Many reports whether an annotation explains every letter that it fits. This is the case if it has
+// no token and names no queue. Any other annotation explains only one death.
 func (a *Annotation) Many() bool { return a.Token == "" && a.Queue == "" }
 
-// Fits reports whether the annotation describes the death with keys k and origin o. The caller
-// compares broker and vhost. A message that dlo sends has the name of its queue as routing key, or
-// passes an exchange of dlo. An annotation with such a routing key or exchange fits, too.
+// Fits reports whether the annotation describes a death. The parameter k contains the keys of the
+// death, and o is its origin. The caller must compare the broker and the vhost. If the annotation
+// has a token, only the token must be equal. Otherwise its other fields must match. A message that
+// dlo sent has the name of its queue as its routing key, or it comes from an exchange of dlo. An
+// annotation with such a routing key or exchange fits too.
 func (a *Annotation) Fits(k DeathKeys, o Origin) bool {
 	if a.Token != "" {
 		return a.Token == k.Token
@@ -150,24 +152,24 @@ func (a *Annotation) Fits(k DeathKeys, o Origin) bool {
 	return (a.MessageID == "" || a.MessageID == k.MessageID) && (a.Body == nil || bytes.Equal(a.Body, k.Body)) && a.From(o)
 }
 
-// From reports whether the annotation can describe a delivery to the queue of o. Empty fields of
-// the annotation match anything. An annotation with a token matches any delivery.
+// From reports whether the annotation can describe a delivery to the given queue. Empty fields of
+// the annotation match every delivery. An annotation with a token matches every delivery.
 func (a *Annotation) From(o Origin) bool {
 	return a.Token != "" || (a.Queue == "" || a.Queue == o.Queue) && (a.Exchange == "" || a.Exchange == o.Exchange || OwnQueue(a.Exchange)) &&
 		(a.RoutingKey == "" || a.RoutingKey == o.RoutingKey || a.RoutingKey == o.Queue)
 }
 
-// Reporter returns the service and version of the consumer that rejected the message. It leaves out
-// what is unknown.
+// Reporter returns the service and version of the consumer that rejected the message. An unknown
+// part is left out.
 func (f *Failure) Reporter() string { return strings.TrimSpace(f.Service + " " + f.Version) }
 
-// DeathKeys are the values by which an annotation can identify a death.
+// DeathKeys contains the values by which an annotation can identify a death.
 type DeathKeys struct {
 	Token, MessageID string
-	Body             []byte // SHA-256; nil = no keys: no annotation can explain this death
+	Body             []byte // SHA-256 of the body; nil = no annotation can explain this death
 }
 
-// DeathKeys returns all keys of a letter's latest death.
+// DeathKeys returns the values by which an annotation can identify the latest death of the letter.
 func (l *Letter) DeathKeys() DeathKeys {
 	body := l.Body
 	if l.Attempts > 0 {
@@ -178,9 +180,9 @@ func (l *Letter) DeathKeys() DeathKeys {
 	return DeathKeys{Token: token, MessageID: l.Arrived.MessageID, Body: sum[:]}
 }
 
-// Annotated is the result of storing annotations.
+// Annotated contains what happened to annotations that were to be stored.
 type Annotated struct {
 	New    int
-	Again  int // annotations that were already stored within the window
-	Joined int // stored letters that the annotations now explain
+	Again  int // number of annotations that were already stored within the window
+	Joined int // number of stored letters that the annotations now explain
 }

@@ -66,8 +66,8 @@ func TestAnnotationsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestLongAnnotationsAreCut checks that texts longer than their limit are truncated and end with an
-// ellipsis.
+// TestLongAnnotationsAreCut checks that a text which is longer than its limit is cut and ends with
+// an ellipsis.
 func TestLongAnnotationsAreCut(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ä", 10_000)

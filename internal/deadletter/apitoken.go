@@ -12,39 +12,41 @@ import (
 // APIToken is an API token, without its secret.
 type APIToken struct {
 	ID        int64
-	Name      string // unique; the audit shows it as token:NAME
+	Name      string // unique name; the audit shows it as token:NAME
 	Grant     Grant
 	CreatedAt time.Time
 	CreatedBy string
 	ExpiresAt time.Time // zero = never
-	UsedAt    time.Time // time of the last use, up to a minute late; zero = never used
-	UsedFrom  string    // address of that use; "" = not known
+	UsedAt    time.Time // time of the last use, which may be up to a minute too early; zero = never used
+	UsedFrom  string    // address from which the token was last used; "" = unknown
 }
 
-// TokenPrefix is the beginning of every API token. Scanners of source code recognise tokens by it.
+// TokenPrefix is the beginning of every API token, by which scanners of source code recognise a
+// token.
 const TokenPrefix = "dlo_"
 
-// TokenName begins the name of each principal that is a token.
+// TokenName is the beginning of the name of a principal that is a token.
 const TokenName = "token:"
 
-// NewSecret returns the secret of a new API token: the prefix and 256 random bits in base64url.
+// NewSecret returns a new secret for an API token. It consists of TokenPrefix and 256 random bits
+// in base64url.
 func NewSecret() string {
 	var bits [32]byte
-	_, _ = rand.Read(bits[:]) // never fails (crypto/rand)
+	_, _ = rand.Read(bits[:]) // crypto/rand never returns an error here
 	return TokenPrefix + base64.RawURLEncoding.EncodeToString(bits[:])
 }
 
-// SecretHash returns the hash that the store keeps instead of a token's secret. A plain hash is
-// enough, because nobody can guess 256 random bits.
+// SecretHash returns the hash that the store keeps instead of a secret. A simple hash is enough,
+// because nobody can guess 256 random bits.
 func SecretHash(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 
-// Principal returns the principal of a token.
+// Principal returns the principal for a request with this token.
 func (t APIToken) Principal() Principal {
 	return Principal{Name: TokenName + t.Name, Grants: []Grant{t.Grant}}
 }
 
-// NewAPIToken returns a token with a grant. The token expires at the time "expires", or never if
-// that time is zero. The error wraps ErrInvalid.
+// NewAPIToken returns a token with the given grant. The parameter expires is the time from which
+// the token is not valid; zero = it never expires. The error wraps ErrInvalid.
 func NewAPIToken(name string, g Grant, expires, now time.Time) (APIToken, error) {
 	var err error
 	switch {
@@ -65,7 +67,7 @@ func validTokenName(name string) bool {
 	})
 }
 
-// Words returns a description of a token's rights and expiry for the audit.
+// Words describes the rights of a token and when it expires, as a text for the audit.
 func (t APIToken) Words() string {
 	text := t.Grant.Words()
 	if !t.ExpiresAt.IsZero() {

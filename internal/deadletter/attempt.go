@@ -4,86 +4,84 @@ import "time"
 
 // Attempt is one publish of a letter back to RabbitMQ.
 type Attempt struct {
-	Revision  int // revision that was sent; 0 = as received
+	Revision  int // revision that was sent; 0 = the message as it was received
 	Letter    ID
-	Number    int // value of the dlo-attempt header
+	Number    int // value of the header dlo-attempt
 	Token     Token
-	Queue     string // target
+	Queue     string // queue to which the letter was sent
 	Operation OperationID
-	Sends     int // number of publishes; more than 1 if an outcome was in doubt; all have the same token
+	Sends     int // number of publishes; more than 1 if an outcome was in doubt; all of them have the same token
 	Outcome   OutcomeKind
 	Detail    string
-	At        time.Time // when the intent to publish was committed
-	ClosedAt  time.Time // when the outcome became known
-	Back      *Return   // death by which it came back; nil = it did not come back
-	Probe     bool      // sent by a breaker: does not use up a retry when it comes back
-	WaitsIn   string    // queue of the broker in which the letter waited first; "" = none
-	WaitUntil time.Time // planned end of the wait in that queue
+	At        time.Time // time at which the intent to publish was committed
+	ClosedAt  time.Time // time at which the outcome became known
+	Back      *Return   // death with which the letter came back; nil = it did not come back
+	Probe     bool      // sent as a probe of a breaker; if it comes back, it does not count as a retry
+	WaitsIn   string    // queue of the broker in which the letter waited before it was delivered; "" = none
+	WaitUntil time.Time // planned end of the wait in WaitsIn
 }
 
-// Return is the death by which an attempt came back.
+// Return is the death with which an attempt came back.
 type Return struct {
 	At     time.Time
 	Queue  string
 	Reason string
-	Copies int // further copies with the same token
+	Copies int // number of further copies with the same token
 }
 
-// OutcomeKind is the way in which a publish ended.
+// OutcomeKind says how a publish ended.
 type OutcomeKind string
 
 const (
-	OutcomeOpen      OutcomeKind = "open"      // the intent is committed, the outcome is not known yet
-	OutcomeConfirmed OutcomeKind = "confirmed" // acked and not returned
-	OutcomeReturned  OutcomeKind = "returned"  // no such queue: 312 NO_ROUTE
-	OutcomeNacked    OutcomeKind = "nacked"    // rejected by the queue
-	OutcomeRefused   OutcomeKind = "refused"   // the message closed the channel, or cannot be encoded
-	OutcomeInDoubt   OutcomeKind = "in doubt"  // sent, no confirm received
-	OutcomeUnsent    OutcomeKind = "unsent"    // not sent: no connection
+	OutcomeOpen      OutcomeKind = "open"      // the intent to publish is committed, but the outcome is not known yet
+	OutcomeConfirmed OutcomeKind = "confirmed" // confirmed by the broker and not returned
+	OutcomeReturned  OutcomeKind = "returned"  // returned because the queue does not exist: 312 NO_ROUTE
+	OutcomeNacked    OutcomeKind = "nacked"    // rejected by the queue with a nack
+	OutcomeRefused   OutcomeKind = "refused"   // the broker closed the channel because of the message, or the message cannot be encoded
+	OutcomeInDoubt   OutcomeKind = "in doubt"  // sent, but no confirm was received
+	OutcomeUnsent    OutcomeKind = "unsent"    // not sent, because there was no connection
 	OutcomeCameBack  OutcomeKind = "came back"
 )
 
-// Publishing is one message to be published.
+// Publishing is one message that is to be published.
 type Publishing struct {
-	Token      Token // the attempt's token; it identifies the letter if the letter comes back
+	Token      Token // token of the attempt, by which the letter is recognised if it comes back
 	Queue      string
 	Properties Properties
 	Body       []byte
-	Alone      bool          // sent on its own channel, so that it cannot put another message in doubt
-	Wait       *Wait         // where it waits first; nil = sent to its queue immediately
-	WaitFor    time.Duration // duration of that wait
+	Alone      bool          // the message has its own channel, so that it cannot put another message in doubt
+	Wait       *Wait         // place in the broker where the letter waits first; nil = it goes to its queue immediately
+	WaitFor    time.Duration // duration of the wait
 }
 
-// Outcome is the result of a Publishing.
+// Outcome is the outcome of a Publishing.
 type Outcome struct {
 	Token  Token
 	Kind   OutcomeKind
 	Detail string
 }
 
-// Mark is the effect of an outcome on its letter. The dispatcher computes it and the store commits
-// it.
+// Mark says how an outcome changes a letter. The dispatcher computes it, and the store commits it.
 type Mark struct {
 	Letter  ID
 	Token   Token
 	Outcome OutcomeKind
 	Detail  string
-	DueAt   time.Time // confirmed: end of the watch; nacked, unsent or to be resent: time of the next try; held in doubt: zero
-	Depth   *int      // ready messages in the queue when it was sent; nil = unknown
-	Resend  bool      // in doubt: stays publishing, to be resent with the same token
-	WaitsIn string    // confirmed by a broker waiter: the letter stays scheduled in this queue until DueAt
-	Stays   bool      // no broker waiter took it: the letter stays scheduled in the store until DueAt
+	DueAt   time.Time // confirmed: end of the watch; nacked, unsent or resend: time of the next try; held in doubt: zero
+	Depth   *int      // number of ready messages in the queue when the letter was sent; nil = unknown
+	Resend  bool      // the attempt is in doubt; the letter stays in the state publishing and is sent again with the same token
+	WaitsIn string    // the letter is confirmed and waits in this queue of the broker; it stays in the state scheduled until DueAt
+	Stays   bool      // the letter could not be put into a wait queue of the broker; it stays in the store, in the state scheduled, until DueAt
 	Notice  *Notice
 
-	Channels []string // channels that are notified if the letter is held
+	Channels []string // channels that are notified if the letter becomes held
 }
 
-// Open reports whether a copy that comes back now belongs to this attempt, because the message may
-// still be in its queue or on its way there.
+// Open reports whether the message of an attempt may still be in its queue or on its way there. A
+// copy that comes back now then belongs to this attempt.
 func (k OutcomeKind) Open() bool {
 	return k == OutcomeOpen || k == OutcomeConfirmed || k == OutcomeInDoubt
 }
 
-// Used reports whether the letter is known to have reached its queue. Only then does the attempt
-// count.
+// Used reports whether the letter is known to have reached its queue. Only such an attempt counts.
 func (k OutcomeKind) Used() bool { return k == OutcomeConfirmed || k == OutcomeCameBack }

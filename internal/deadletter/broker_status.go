@@ -2,31 +2,31 @@ package deadletter
 
 import "time"
 
-// BrokerStatus is the state of dlo's connection to one broker and vhost, as far as dlo knows it.
+// BrokerStatus is what dlo knows about its connection to one broker and vhost.
 type BrokerStatus struct {
 	Name, VHost string
-	Label       string // people's name for the broker, for example production; "" = none
-	Colour      Colour // the label's colour
-	Setting     string // setting with the connection details, such as DLO_AMQP_URL
-	Exchange    string // dead-letter exchange that dlo declares; "" = it declares nothing
-	Reached     bool   // its inboxes have existed since the store was created, so dead messages wait in them
-	Version     string // version of RabbitMQ; "" until the first connection since dlo started
-	Connected   bool   // the publishing connection is open
-	Blocked     string // reason why the broker accepts no messages now; "" = it accepts them
-	Reason      string // why it is not connected, in words
+	Label       string // name that people use for the broker, e.g. production; "" = none
+	Colour      Colour // colour of the label
+	Setting     string // name of the setting that contains the connection details, e.g. DLO_AMQP_URL
+	Exchange    string // dead-letter exchange that dlo declares; "" = dlo declares none
+	Reached     bool   // the inboxes have existed at least once since the store was created, so that dead messages wait in them
+	Version     string // version of RabbitMQ; "" until the first connection after dlo was started
+	Connected   bool   // the connection for publishing is open
+	Blocked     string // reason why the broker accepts no messages now; "" = it accepts messages
+	Reason      string // reason why dlo is not connected
 	Since       time.Time
 	NextTry     time.Time
-	Note        string // how dlo deviates from the configuration, and what it does instead; "" = it does not
+	Note        string // how dlo deviates from the configuration, and what it does instead; "" = it does not deviate
 	Inboxes     []InboxStatus
-	Managed     bool      // the configuration names its management API
-	User        string    // of AMQP
-	Rights      []Right   // rights that dlo needs
-	Grant       string    // command that grants all these rights
-	Queues      []Problem // risks of loss in dlo's own queues
+	Managed     bool      // the configuration contains the address of the management API
+	User        string    // AMQP user of dlo
+	Rights      []Right   // rights that dlo needs on the broker
+	Grant       string    // command that grants all these rights to the user
+	Queues      []Problem // risks that dlo's own queues lose messages
 }
 
-// Away explains why letters cannot be sent to the broker now, and what they wait for. It returns ""
-// if they can be sent.
+// Away says why letters cannot be sent to the broker now, and what they wait for. If they can be
+// sent, it returns "".
 func (s *BrokerStatus) Away() string {
 	switch {
 	case !s.Connected:
@@ -37,7 +37,8 @@ func (s *BrokerStatus) Away() string {
 	return ""
 }
 
-// Away returns BrokerStatus.Away for the broker and vhost of o.
+// Away finds the broker and vhost of an origin in a list. It returns what BrokerStatus.Away returns
+// for them.
 func Away(brokers []BrokerStatus, o Origin) string {
 	for i := range brokers {
 		if b := &brokers[i]; b.Name == o.Broker && b.VHost == o.VHost {
@@ -47,49 +48,49 @@ func Away(brokers []BrokerStatus, o Origin) string {
 	return "vhost " + Visible(o.VHost) + " of broker " + Visible(o.Broker) + " is not in the configuration: nobody sends its letters"
 }
 
-// InboxStatus is the state of one dead-letter queue, as far as dlo knows it.
+// InboxStatus is what dlo knows about one inbox.
 type InboxStatus struct {
 	Queue    string
 	Draining bool
-	Reason   string // if not drained: why, and the remedy; if drained: what may go wrong
+	Reason   string // if the inbox is not drained, why not, and what to do; if it is drained, what may go wrong
 }
 
-// QueueFacts contains the facts that the broker reports about a queue. Without the management API,
-// or when the API's data lags, some fields are unknown. An unknown number is never 0.
+// QueueFacts contains what the broker reports about a queue. Some fields are unknown if there is no
+// management API, or if its data is out of date. An unknown number is never 0.
 type QueueFacts struct {
-	Known        bool // the broker could be asked about at least one fact
-	Silent       bool // not Known: the management API was asked, but its answer did not contain the queue this time
+	Known        bool // at least one fact about the queue could be determined
+	Silent       bool // Known is false only because the answer of the management API did not contain the queue this time
 	Exists       bool
 	Consumers    int           // -1 = unknown
 	Ready        int           // -1 = unknown
-	Unacked      int           // delivered and not acknowledged; -1 = unknown
-	Stream       bool          // the queue is a stream, so reading removes nothing; false also if unknown
-	TTL          time.Duration // message TTL from arguments and policies, at least 1 ms; 0 = none, -1 = unknown
-	SingleActive bool          // single active consumer; false also if unknown
-	MaxLength    int           // maximum messages, from arguments and policies; 0 = no limit, -1 = unknown
-	MaxBytes     int           // maximum bytes of bodies; 0 = no limit, -1 = unknown
-	DeadLetters  string        // where its dead messages go, for example "exchange dlo.dlx", or DeadLettersNowhere; "" = unknown
-	LeadsOn      bool          // dead-letters to a place other than dlo, as a delay queue does; false also if unknown
+	Unacked      int           // number of delivered messages that are not acknowledged; -1 = unknown
+	Stream       bool          // the queue is a stream, so that reading removes no messages; false if unknown
+	TTL          time.Duration // message TTL from the arguments and policies, at least 1 ms; 0 = none, -1 = unknown
+	SingleActive bool          // the queue has a single active consumer; false if unknown
+	MaxLength    int           // maximum number of messages, from the arguments and policies; 0 = no limit, -1 = unknown
+	MaxBytes     int           // maximum size of all bodies in bytes; 0 = no limit, -1 = unknown
+	DeadLetters  string        // place to which the queue sends dead messages, e.g. "exchange dlo.dlx", or DeadLettersNowhere; "" = unknown
+	LeadsOn      bool          // the queue sends dead messages to a place other than dlo, as a delay queue does; false if unknown
 }
 
-// HasSingleActive returns SingleActive, and whether it is known. The broker reports the arguments
-// of a queue together, so it is known if the TTL is known.
+// HasSingleActive returns the field SingleActive and reports whether it is known. The broker
+// reports all arguments of a queue together, so it is known if the TTL is known.
 func (f QueueFacts) HasSingleActive() (single, known bool) {
 	return f.SingleActive, f.SingleActive || f.TTL >= 0
 }
 
-// DeadLettersNowhere is the value of QueueFacts.DeadLetters for a queue without a dead-letter
-// exchange. Messages that die there are lost.
+// DeadLettersNowhere is the value of QueueFacts.DeadLetters for a queue that has no dead-letter
+// exchange. Messages that die in such a queue are lost.
 const DeadLettersNowhere = "nowhere"
 
-// UnknownQueue contains the facts of a queue about which the broker could not be asked.
+// UnknownQueue contains the facts of a queue about which nothing could be determined.
 var UnknownQueue = QueueFacts{Consumers: -1, Ready: -1, Unacked: -1, TTL: -1, MaxLength: -1, MaxBytes: -1}
 
-// Unseen is the reason why dlo can no longer see what happens to letters sent to a queue.
+// Unseen says why dlo can no longer observe what happens to letters that were sent to a queue.
 type Unseen struct {
 	Why     string
 	Since   time.Time // the reason applies to letters that were in the queue at this time
-	Settles bool      // these letters count as settled, unverified; otherwise they are held
-	// Letters that people redirected to this queue count as settled, unverified.
+	Settles bool      // the letters are settled as unverified; otherwise they are held
+	// Letters that people redirected to the queue are settled as unverified.
 	SettlesRedirected bool
 }

@@ -1,6 +1,6 @@
 package deadletter
 
-// Colour is the colour of a label. Pages have a light and a dark shade of each.
+// Colour is the colour of a broker's label. Pages have a light and a dark shade of each colour.
 type Colour string
 
 // Colours lists all colours.

@@ -1,7 +1,8 @@
-// Package deadletter is the domain of Dead Letter Office. It defines letters and the deaths that
-// produced them, their origins and their states. It also contains the rules on who may act on
-// letters, and on what is safe to publish again. It imports only the standard library and does no
-// input or output. Adapters (rabbitmq, store) fill its values, and rooms act on them.
+// Package deadletter is the domain of Dead Letter Office. It defines letters, their origins, their
+// states and the deaths that produced them. It also contains the rules about who may act on
+// letters, and about what can safely be published again. It imports only the standard library and
+// does no input or output. The packages rabbitmq and store fill in its values, and other packages
+// work with them.
 package deadletter
 
 import (
@@ -9,26 +10,28 @@ import (
 	"fmt"
 )
 
-// These are the only errors that cross rooms. A room wraps them with a text that says what was
-// attempted. web maps them to status codes.
+// These are the errors that the packages of dlo return to each other. A package wraps them with a
+// text that says what was attempted. The package web maps them to status codes.
 var (
 	ErrNotFound    = errors.New("not found")
-	ErrConflict    = errors.New("conflict")      // the current state does not allow it
-	ErrInvalid     = errors.New("invalid")       // the request itself is wrong
-	ErrForbidden   = errors.New("forbidden")     // the principal lacks permission
-	ErrSignIn      = errors.New("not signed in") // the sender of the request is unknown
-	ErrChanged     = errors.New("changed")       // the thing is not in the state that the request names
+	ErrConflict    = errors.New("conflict")      // the present state does not permit the action
+	ErrInvalid     = errors.New("invalid")       // the request itself is not valid
+	ErrForbidden   = errors.New("forbidden")     // the principal does not have the right
+	ErrSignIn      = errors.New("not signed in") // it is unknown who sent the request
+	ErrChanged     = errors.New("changed")       // the object is no longer in the state that the request names
 	ErrTooMany     = errors.New("too many requests")
-	ErrUnavailable = errors.New("unavailable") // try again later: shutting down, or the store has no room
+	ErrUnavailable = errors.New("unavailable") // the request can be sent again later, because dlo is stopping or the store has no room
 )
 
-// ErrDenied is an ErrForbidden for a principal whose grants do not include the requested act.
+// ErrDenied is an ErrForbidden. It means that the grants of a principal do not include the
+// requested action.
 var ErrDenied = fmt.Errorf("%w", ErrForbidden)
 
-// ErrCredentials is an ErrSignIn for a request with a token or a name that dlo does not accept.
+// ErrCredentials is an ErrSignIn. It means that dlo does not accept the token or the name in a
+// request.
 var ErrCredentials = fmt.Errorf("%w", ErrSignIn)
 
-// NoSuch returns ErrNotFound for the thing that was looked up, such as "letter %s".
+// NoSuch returns ErrNotFound with a text that names the missing object, such as "letter %s".
 func NoSuch(format string, args ...any) error {
 	return fmt.Errorf("%w: there is no "+format, append([]any{ErrNotFound}, args...)...)
 }

@@ -2,17 +2,18 @@ package deadletter
 
 import "time"
 
-// Death is one entry of x-death: a message died in Queue for Reason. This happened Count times, the
-// first time at FirstAt. RabbitMQ keeps one entry per (queue, reason), most recent first. Count
-// covers only messages that the broker itself re-routed. From 4.0 on, it is 1 again after each
-// republish by a client (measured on 3.10.8, 4.0.5, 4.3.6). Therefore no decision depends on Count.
+// Death is one entry of x-death. It says that a message died in Queue for Reason. This happened
+// Count times, and the first time was FirstAt. RabbitMQ keeps one entry per queue and reason, most
+// recent first. Count includes only messages that the broker itself routed again. From 4.0 on, it
+// is 1 again after each publish by a client (measured on 3.10.8, 4.0.5, 4.3.6). Therefore no
+// decision depends on Count.
 type Death struct {
 	Queue, Exchange string
 	RoutingKeys     []string
 	Reason          string
 	Count           int64
-	FirstAt         time.Time // whole seconds; zero if absent
-	RejectedBefore  bool      // it only expired here, after a consumer of another queue had rejected it
+	FirstAt         time.Time // in whole seconds; zero if missing
+	RejectedBefore  bool      // the message only expired in this queue, after a consumer of another queue had rejected it
 }
 
 const (
@@ -24,19 +25,19 @@ const (
 	headerAcquiredCount = "x-acquired-count"
 	prefixFirstDeath    = "x-first-death-"
 	prefixLastDeath     = "x-last-death-"
-	maxDeaths           = 1000 // maximum entries read; the client library rejects containers of more than 8,192 elements
+	maxDeaths           = 1000 // maximum number of entries that are read; the client library rejects a list of more than 8,192 elements
 )
 
-// ReadDeaths reads the deaths of a dead-lettered message, most recent first. It also finds the
-// queue where the message last died outside our own queues. The function "ours" returns true for
-// our own queues, which are the wait queues and the inbox itself.
+// ReadDeaths reads the deaths of a dead-lettered message, most recent first. It also returns the
+// queue in which the message last died outside dlo's own queues. The function ours returns true for
+// dlo's own queues, which are the wait queues and the inbox itself.
 //
-// A message may only have expired in its last queue, after a consumer of another queue had rejected
-// it. Then the last queue is the delay queue of a retry recipe, and the origin is the other queue.
+// Sometimes a message only expired in its last queue, after a consumer of another queue had
+// rejected it. In that case, the last queue only delays retries, and the origin is the other queue.
 //
 // ReadDeaths accepts any input. On 3.x a publisher controls x-death, so ReadDeaths skips values of
-// the wrong type. The origin has no Broker and VHost, because the caller knows them. Its Queue is
-// empty if the headers do not say where the message died.
+// the wrong type. The fields Broker and VHost of the origin are empty, because the caller knows
+// them. The field Queue is empty if the headers do not say where the message died.
 func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	var deaths []Death
 	entries, _ := headers[headerDeath].([]any)
@@ -67,23 +68,24 @@ func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 			return deaths, d.Origin()
 		}
 	}
-	if queue, ok := headers[headerLastQueue].(string); ok && queue != "" && !ours(queue) { // set by 4.0 and later
+	if queue, ok := headers[headerLastQueue].(string); ok && queue != "" && !ours(queue) { // RabbitMQ sets this header from 4.0 on
 		exchange, _ := headers[headerLastExchange].(string)
 		return deaths, Origin{Queue: queue, Exchange: exchange}
 	}
 	return deaths, Origin{}
 }
 
-// Repeated looks at the death that DiedIn returns for a queue. It reports whether the message died
-// more than once in that way. If it did, the recorded time is that of the first of these deaths.
+// Repeated looks at the entry of x-death that DiedIn returns for a queue. It reports whether the
+// broker counted more than one death in this entry. In that case, the time in the entry is the time
+// of the first of these deaths.
 func Repeated(deaths []Death, queue string) bool {
 	d, _ := DiedIn(deaths, queue)
 	return d.Count > 1
 }
 
-// LastDeath returns the reason and the time of the death that DiedIn returns for a queue. If there
-// is no such death, it takes the reason from the header beside x-death. If that header is missing
-// too, the reason is "".
+// LastDeath returns the reason and the time in the entry of x-death that DiedIn returns for a
+// queue. If there is no such entry, the reason comes from the header x-last-death-reason, and the
+// time is zero. If that header is missing too, the reason is "".
 func LastDeath(headers Table, deaths []Death, queue string) (reason string, at time.Time) {
 	if d, ok := DiedIn(deaths, queue); ok {
 		return d.Reason, d.FirstAt

@@ -10,12 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// death is an entry of x-death as RabbitMQ writes it.
+// death returns an entry of x-death as RabbitMQ writes it.
 func death(queue string) deadletter.Table {
 	return deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": time.Unix(1763625600, 0).UTC()}
 }
 
-// with returns an entry with one value replaced.
+// with returns an entry of x-death in which one value is replaced.
 func with(key string, value any) deadletter.Table {
 	d := death("q")
 	d[key] = value
@@ -139,9 +139,9 @@ func TestLastDeath(t *testing.T) {
 	}
 }
 
-// FuzzReadDeaths checks that, for any headers, every death that ReadDeaths returns has a queue. The
-// origin is one of these deaths or the last death that the broker reports, and never one of our own
-// queues.
+// FuzzReadDeaths checks ReadDeaths with any headers. Every death in the result must have a queue.
+// The origin must be one of these deaths, or the last death in the broker's other headers. It must
+// never be one of dlo's own queues.
 func FuzzReadDeaths(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {

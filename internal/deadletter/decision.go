@@ -7,52 +7,52 @@ import (
 	"time"
 )
 
-// Decision is a person's decision about one or more groups. Nil fields change nothing.
+// Decision is a person's decision about one or more groups. A field that is nil changes nothing.
 type Decision struct {
 	Groups   []GroupID
 	By       string
 	Owner    *string   // "" = nobody
-	Severity *Severity // "" = the severity that the rules give
+	Severity *Severity // "" = severity that the rules determine
 	Ticket   *string   // "" = none
-	Note     string    // added to the history; "" = none
+	Note     string    // note that is added to the history; "" = none
 	Snooze   *Snooze
-	Resolve  *Resolution // only its Version is read
+	Resolve  *Resolution // only the field Version is used
 	Reopen   bool        // ends a snooze or a resolution
-	Into     GroupID     // merge into this group; 0 = no merge
-	Split    bool        // end a merge into another group
+	Into     GroupID     // group into which the groups are merged; 0 = none
+	Split    bool        // ends the merge of the groups into another group
 
-	// Unchanged is the time of the groups' last change that the person saw. A zero time accepts any
-	// change.
+	// Unchanged is the time of the last change to the groups that the person saw. If it is zero, later
+	// changes do not matter.
 	Unchanged time.Time
 }
 
-// Decided is a decision that was recorded.
+// Decided is a decision that is recorded.
 type Decided struct {
 	ID       int64
 	Kind     string // such as "snoozed"
 	Detail   string
 	By       string
 	At       time.Time
-	Groups   []GroupID // groups that it changed
-	Title    string    // the group's title, if only one changed
-	Skipped  []Skipped // groups that it did not change
+	Groups   []GroupID // groups that the decision changed
+	Title    string    // title of the group, if the decision changed only one
+	Skipped  []Skipped // groups that the decision did not change
 	UndoneAt time.Time // zero = not undone
 }
 
-// Skipped is a group that a decision left alone.
+// Skipped is a group that a decision did not change, and the reason.
 type Skipped struct {
 	Group GroupID
 	Why   string
 }
 
 const (
-	maxNote   = 4000 // bytes
+	maxNote   = 4000 // in bytes
 	maxTicket = 500
 	maxOwner  = 100
 )
 
-// Check returns ErrInvalid for a decision that cannot be made. A snooze without an end time gets
-// the longest time allowed.
+// Check returns ErrInvalid if the decision is not valid. It sets the end of a snooze that has none
+// to the latest permitted time.
 func (d *Decision) Check(now time.Time) error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
@@ -103,8 +103,8 @@ func (d *Decision) Check(now time.Time) error {
 	return nil
 }
 
-// Kind returns the name that histories use for the decision. It is the name of the decision's most
-// important part.
+// Kind returns the kind of act under which the decision is in histories. It is the kind of the most
+// important part of the decision.
 func (d *Decision) Kind() string {
 	switch {
 	case d.Into != 0:
@@ -129,7 +129,7 @@ func (d *Decision) Kind() string {
 	return ActNote
 }
 
-// Detail describes the decision in words.
+// Detail describes the decision as a text.
 func (d *Decision) Detail() string {
 	switch d.Kind() {
 	case ActMerged:

@@ -8,6 +8,6 @@ type Deploy struct {
 	At      time.Time // zero = now
 	Service string
 	Version string
-	Link    string // link to the deployed version; "" = none
-	By      string // who reported it
+	Link    string // address of a page about the deployed version; "" = none
+	By      string // name of the person or token that reported the deploy
 }

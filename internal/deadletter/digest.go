@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// Digest is the morning summary: the groups in which letters died in a window of time.
+// Digest is the summary for the morning. It contains the groups in which letters died in a period.
 type Digest struct {
-	From, To  time.Time    // start and end of the window, in the time zone of the digest
-	Groups    int          // groups in which letters died in the window and need people
-	Letters   int          // letters of these groups that died in the window and need people
-	New       int          // groups first seen in the window
-	CameBack  int          // resolved groups that came back
-	Recovered int          // letters delivered by retries
-	Paged     int          // notices of severity page
-	Before    DigestCounts // numbers of the previous window, which is equally long
-	Lines     []DigestLine // new and regressed groups first, then by letters, most first
-	More      int          // groups not in Lines
-	Pauses    []Forgotten  // longest first
+	From, To  time.Time    // start and end of the period, in the time zone of the digest
+	Groups    int          // number of groups in which letters died in the period and need people
+	Letters   int          // number of letters that died in the period and need people
+	New       int          // number of groups that were first seen in the period
+	CameBack  int          // number of resolved groups that came back
+	Recovered int          // number of letters that retries delivered
+	Paged     int          // number of notices with severity page
+	Before    DigestCounts // numbers of the period before, which is equally long
+	Lines     []DigestLine // lines about groups: first those that came back or grow, then new groups; among these, most letters first
+	More      int          // number of groups that are not in Lines
+	Pauses    []Forgotten  // pauses of retries that have lasted long, longest first
 }
 
-// Forgotten is a pause of retries that has lasted for a long time and still holds letters back.
+// Forgotten is a pause of retries that has lasted long and still holds letters back.
 type Forgotten struct {
 	Guard
-	Letters int // letters that the pause holds back
+	Letters int // number of letters that the pause holds back
 }
 
 // Said describes the pause in one line: which retries are paused, since when, by whom, and how many
-// letters wait for the end of the pause.
+// letters wait.
 func (f *Forgotten) Said() string {
 	what := "queue " + Visible(f.Origin.Queue)
 	if f.Group != 0 {
@@ -37,12 +37,12 @@ func (f *Forgotten) Said() string {
 		Plural(f.Letters, "letter waits", "letters wait"))
 }
 
-// DigestCounts contains the numbers that are compared between two windows.
+// DigestCounts contains the numbers that a digest compares with the period before.
 type DigestCounts struct{ Groups, Letters, Recovered int }
 
-// DigestLine is one group of a digest.
+// DigestLine is the line of a digest about one group.
 type DigestLine struct {
 	Group      GroupRow
-	Letters    int    // letters that died in the window
-	Suggestion string // what people last did with letters of the group, with the evidence; "" = nothing
+	Letters    int    // number of letters of the group that died in the period
+	Suggestion string // what people last did with letters of the group, and with what result; "" = nothing
 }

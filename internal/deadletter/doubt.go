@@ -1,18 +1,18 @@
 package deadletter
 
-// Doubt is the reason why a letter may be a copy of a stored letter.
+// Doubt is the reason why a letter may be a copy of a stored letter, or may already have been sent.
 type Doubt string
 
 const (
-	DoubtCutOff  Doubt = "cut-off" // dlo was cut off after it acknowledged a window and before it recorded that
-	DoubtRestart Doubt = "restart" // the broker was restarted and may have redelivered acknowledged messages
+	DoubtCutOff  Doubt = "cut-off" // dlo was cut off after it had acknowledged a window and before it recorded this
+	DoubtRestart Doubt = "restart" // the broker was restarted and may have delivered acknowledged messages again
 )
 
 // DoubtRestored marks a letter that may have been sent after the backup from which the store was
-// restored. Such a letter may be in any state from which people can send it.
+// restored. The letter may be in any state from which people can send it.
 const DoubtRestored Doubt = "restored"
 
-// WhyRestored is the reason given when an operation skips a letter with DoubtRestored.
+// WhyRestored is the reason that an operation records when it skips a letter with DoubtRestored.
 const WhyRestored = "it may have been sent since the copy that this store was restored from"
 
 // Doubts lists all doubts. The store encodes a doubt as its position in this list, counted from 1.

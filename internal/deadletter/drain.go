@@ -2,27 +2,27 @@ package deadletter
 
 import "time"
 
-// VerbDrain drains a queue once.
+// VerbDrain is the verb for draining a queue once.
 const VerbDrain Verb = "drain"
 
 // DrainRequest is a request to drain a queue once.
 type DrainRequest struct {
-	Broker string // name; may be "" if there is only one broker
-	VHost  string // "" = the vhost of the broker
+	Broker string // name of the broker; may be "" if only one broker is configured
+	VHost  string // vhost; "" = vhost of the broker in the configuration
 	Queue  string
-	Origin string // origin of letters whose headers name no origin; "" = such letters are held
+	Origin string // origin of letters whose headers do not say where they died; "" = such letters are held
 	Count  int    // maximum number of letters; 0 = until the queue is empty
 }
 
-// Drain is one drain of a queue, running or finished.
+// Drain is the drain of a queue, which runs or has ended.
 type Drain struct {
-	ID                   string // such as D-1mfc2x8k4; never reused, even after a restart of dlo
+	ID                   string // id such as D-1mfc2x8k4; never used again, even after a restart of dlo
 	Broker, VHost, Queue string
 	Origin               string
 	Asked                int // requested number of letters; 0 = until the queue is empty
-	Taken                int // letters stored; never more than Asked
+	Taken                int // number of letters that were stored; at most Asked
 	State                DrainState
-	Why                  string // while running: why it waits, "" = it does not wait; after the end: why it ended, in words
+	Why                  string // while the drain runs, why it waits, or "" if it does not wait; after that, why it ended
 	By                   string
 	StartedAt            time.Time
 	EndedAt              time.Time // zero while running
@@ -33,10 +33,10 @@ type DrainState string
 
 const (
 	DrainRunning DrainState = "running"
-	DrainDone    DrainState = "done"    // the queue was empty, or the count was reached
-	DrainStopped DrainState = "stopped" // by a person, or because dlo stopped
+	DrainDone    DrainState = "done"    // the queue was empty, or the requested number was reached
+	DrainStopped DrainState = "stopped" // a person stopped the drain, or dlo was stopped
 	DrainFailed  DrainState = "failed"  // the queue cannot be drained
 )
 
-// InboxName identifies a queue from which letters are or were drained.
+// InboxName identifies a queue that is or was drained.
 type InboxName struct{ Broker, VHost, Queue string }

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// ParseDuration parses a Go duration, such as 1h30m or 250ms, or a number of days, such as 30d.
+// ParseDuration parses a duration in the form of Go, such as 1h30m or 250ms, or a number of days,
+// such as 30d.
 func ParseDuration(v string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(v, "d"); ok {
 		n, err := strconv.Atoi(days)

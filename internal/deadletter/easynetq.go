@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// easyNetQError is part of the type property of messages that EasyNetQ puts into its error queues:
-// "EasyNetQ.SystemMessages.Error, EasyNetQ".
+// easyNetQError is a part of the property type in messages that EasyNetQ puts into its error
+// queues. The whole property is "EasyNetQ.SystemMessages.Error, EasyNetQ".
 const easyNetQError = "EasyNetQ.SystemMessages.Error"
 
-// EasyNetQError reports whether a message is an EasyNetQ error: an envelope around the message that
-// failed.
+// EasyNetQError reports whether a message is an EasyNetQ error, which is an envelope around the
+// message that failed.
 func EasyNetQError(p Properties) bool { return strings.Contains(p.Type, easyNetQError) }
 
-const maxWrapped = 4 // maximum nesting of EasyNetQ errors; they nest if somebody requeues one without unwrapping it
+const maxWrapped = 4 // maximum number of EasyNetQ errors inside each other; an error is inside another if somebody requeued it without unwrapping it
 
-// UnwrapEasyNetQ returns the message inside an EasyNetQ error. The body comes from Message and the
-// properties come from BasicProperties, as when EasyNetQ's own tool Hosepipe sends the message. If
-// the message cannot be unwrapped, the error explains why in words.
+// UnwrapEasyNetQ returns the message inside an EasyNetQ error. The body comes from the member
+// Message, and the properties come from BasicProperties. EasyNetQ's own tool Hosepipe sends a
+// message in the same way. If the message cannot be unwrapped, the error says why.
 //
-// JSON does not keep the numeric types of headers. Numbers become int64 or double, as they do when
-// Hosepipe sends them.
+// JSON does not contain the numeric types of headers. Therefore numbers become int64 or double, as
+// they do when Hosepipe sends them.
 func UnwrapEasyNetQ(body []byte) (p Properties, message []byte, err error) {
 	for range maxWrapped {
 		if p, body, err = unwrapOne(body); err != nil {
@@ -87,8 +87,8 @@ func unwrapOne(body []byte) (p Properties, message []byte, err error) {
 }
 
 // messageOf returns the body inside an EasyNetQ error. The body is plain text or, with
-// Base64ErrorMessageSerializer, base64. messageOf returns an error if it cannot tell which of the
-// two it is.
+// Base64ErrorMessageSerializer, base64. If it is impossible to know which of the two it is,
+// messageOf returns an error.
 func messageOf(text, contentType string) ([]byte, error) {
 	if strings.ContainsRune(text, '\ufffd') {
 		return nil, errors.New("its Message has lost bytes that are not text")
@@ -106,11 +106,12 @@ func messageOf(text, contentType string) ([]byte, error) {
 	return nil, errors.New("its Message may be text or base64")
 }
 
-// maxHeadersJSON is far above the 131,000 bytes that the broker passes on in a header.
+// maxHeadersJSON is the maximum size in bytes of the headers in an EasyNetQ error. It is far above
+// the 131,000 bytes of headers that the broker accepts.
 const maxHeadersJSON = 1 << 20
 
-// headersOfJSON returns the headers of a message from their JSON form. The parsed tree may take
-// thirty times the memory of the text, so the text is limited in size.
+// headersOfJSON converts the headers of a message from JSON. The size of the text is limited,
+// because the parsed headers may take thirty times its memory.
 func headersOfJSON(text []byte) (Table, error) {
 	if len(text) > maxHeadersJSON {
 		return nil, fmt.Errorf("its Headers have %s, above %s", Bytes(len(text)), Bytes(maxHeadersJSON))
@@ -128,7 +129,7 @@ func headersOfJSON(text []byte) (Table, error) {
 	return table, nil
 }
 
-// headerOfJSON returns the header value for a JSON value.
+// headerOfJSON converts a JSON value to a header value.
 func headerOfJSON(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -154,9 +155,9 @@ func headerOfJSON(v any) any {
 	return v
 }
 
-// Inside returns the message whose death a delivery reports. For an EasyNetQ error this is the
-// wrapped message. Otherwise it is the delivery itself. An error is unwrapped only if it can carry
-// one of our tokens.
+// Inside returns the message whose death a delivery reports. For an EasyNetQ error, this is the
+// message inside it. For any other delivery, it is the delivery itself. An EasyNetQ error is
+// unwrapped only if it may contain one of dlo's tokens.
 func (a *Arrival) Inside() *Arrival {
 	if !EasyNetQError(a.Properties) || !strings.Contains(string(a.Body), HeaderToken) {
 		return a

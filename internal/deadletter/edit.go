@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// PropertyEdit is a person's changes to the properties of a letter before it is sent again.
+// PropertyEdit contains a person's changes to the properties of a letter that is to be sent again.
 type PropertyEdit struct {
-	Properties map[string]string // by the names of the API, for example "content_type"; "" removes a property
-	Headers    map[string]any    // by name; RemoveHeader removes a header
-	Revised    bool              // the edit applies to a revision, so its expiration was chosen by a person and is kept
+	Properties map[string]string // new values by the names of the API, e.g. "content_type"; "" removes a property
+	Headers    map[string]any    // new values by the names of the headers; RemoveHeader removes a header
+	Revised    bool              // the edited properties are those of a revision, so their expiration was chosen by a person and is kept
 }
 
-// RemoveHeader, set as the value of a header, removes the header.
+// RemoveHeader is the value that removes a header in a PropertyEdit.
 var RemoveHeader = removed{}
 
 type removed struct{}
 
-// FieldError is a rejected field of an edit.
+// FieldError says why a field of a request was rejected.
 type FieldError struct{ Field, Why string }
 
-// FieldErrors lists all rejected fields of an edit, sorted by name. It is an ErrInvalid.
+// FieldErrors contains all rejected fields of a request. It is an ErrInvalid.
 type FieldErrors []FieldError
 
 func (e FieldErrors) Error() string {
@@ -34,20 +34,20 @@ func (e FieldErrors) Error() string {
 	return strings.Join(list, "; ")
 }
 
-// Unwrap makes FieldErrors an ErrInvalid.
+// Unwrap returns ErrInvalid.
 func (e FieldErrors) Unwrap() error { return ErrInvalid }
 
 const maxPriority = 255
 
-// maxExpiration is the largest expiration that brokers accept, in milliseconds (3.10.8, 4.0.5: ten
-// years). Brokers close the channel if a message has a larger one.
+// maxExpiration is the largest expiration in milliseconds that brokers accept, which is ten years
+// (3.10.8, 4.0.5). If a message has a larger one, the broker closes the channel.
 const maxExpiration = 315_360_000_000
 
-// Edit returns the properties of a revision, and the names of the fields that differ. The revision
-// has the properties of p that may be sent again, with the changes of e. An edit cannot set
-// properties that belong to the broker. It also cannot set properties that would send copies to
-// other queues, or that make the broker close the publisher's channel. It can set an expiration,
-// because a person chose it. Errors are FieldErrors.
+// Edit returns the properties of a new revision, and the names of the fields that differ. The new
+// properties are those of p that may be sent again, with the changes of e. An edit cannot set
+// properties that belong to the broker. It cannot set properties that would send copies to other
+// queues either, or those because of which the broker closes the publisher's channel. It can set an
+// expiration, because a person chose it. Errors are FieldErrors.
 func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 	clean := Sanitise
 	if e.Revised {
@@ -92,7 +92,7 @@ func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 			refuse("a direct reply-to address ends with the connection that asked")
 			continue
 		}
-		if value != *field { // the received expiration was dropped, so setting the same value again is a change
+		if value != *field { // the received expiration was removed, so the same value counts as a change
 			changed = append(changed, name)
 		}
 		*field = value
@@ -130,29 +130,30 @@ func tooLate(expiration string) bool {
 	return err != nil || n > maxExpiration
 }
 
-// sameValue compares header values by their encoded form.
+// sameValue reports whether two header values have the same encoding.
 func sameValue(a, b any) bool {
 	x, err := AppendTable(nil, Table{"": a})
 	y, other := AppendTable(nil, Table{"": b})
 	return err == nil && other == nil && string(x) == string(y)
 }
 
-// EditableHeaders returns the headers of p that an edit can change, sorted.
+// EditableHeaders returns the names of the headers that an edit can change, sorted.
 func (p Properties) EditableHeaders() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Headers)), func(name string) bool { return strippedHeader(name) != "" })
 }
 
-// Resent is like Sanitise, but for the properties of a revision. It keeps the expiration, because a
-// person chose it.
+// Resent does the same as Sanitise, for the properties of a revision. It keeps the expiration,
+// because a person chose it.
 func Resent(p Properties) (Properties, []Change) {
 	q, changes := Sanitise(p)
 	q.Expiration = p.Expiration
 	return q, slices.DeleteFunc(changes, func(c Change) bool { return c.Field == "expiration" })
 }
 
-// Edited is a letter that an operation edits, with its new revision or the reason why it has none.
+// Edited is a letter that an operation edits. It contains the new revision, or the reason why there
+// is none.
 type Edited struct {
 	Revision
 	Refusal string
-	AsOf    time.Time // time of the letter's last change, as read
+	AsOf    time.Time // time of the last change to the letter, when the letter was read
 }

@@ -34,7 +34,7 @@ func TestPropertiesAreEdited(t *testing.T) {
 	if got := p.EditableHeaders(); !slices.Equal(got, []string{"n", "same", "x-tenant"}) {
 		t.Error(got)
 	}
-	// An expiration is kept only if a person sets it.
+	// The expiration is kept only if a person sets it.
 	if q, changed, err = p.Edit(PropertyEdit{Properties: map[string]string{"expiration": "5000"}}); err != nil || q.Expiration != "5000" || !slices.Equal(changed, []string{"expiration"}) {
 		t.Errorf("%+v %v %v", q, changed, err)
 	}
@@ -51,7 +51,7 @@ func TestPropertiesAreEdited(t *testing.T) {
 	}
 }
 
-// Every rejected field is reported separately, and no part of the edit is applied.
+// Each rejected field is reported separately. If a field is rejected, the edit changes nothing.
 func TestPropertiesThatCannotBeEdited(t *testing.T) {
 	t.Parallel()
 	p := Properties{Type: "t"}
@@ -80,7 +80,7 @@ func TestPropertiesThatCannotBeEdited(t *testing.T) {
 	}
 }
 
-// A header value that people edit as text is read back with its type unchanged.
+// If people edit a header value as text, it is read back with the same type.
 func TestHeaderValuesAsText(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{"a \"b\"\n", int32(-3), uint8(7), int64(math.MaxInt64), true, 1.5, float32(0.1), math.Inf(1), time.Unix(1763625600, 0).UTC(), Decimal{Scale: 2, Value: 314}} {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// FieldPath is a path into a body, by names: customer.email. It passes over lists, so it contains
-// no indices. Entries of a map are named by their keys, unknown fields by their numbers, and
-// extensions are written [acme.v1.remark].
+// FieldPath is a path to a field in a body, as names: customer.email. It contains no indices,
+// because a path leads through all elements of a list. The entries of a map are named by their
+// keys, and unknown fields by their numbers. Extensions are written [acme.v1.remark].
 type FieldPath []string
 
-// ParseFieldPath reads names joined by dots.
+// ParseFieldPath parses a path whose names are separated by dots.
 func ParseFieldPath(text string) (FieldPath, error) {
 	if text == "" {
 		return nil, errors.New("give a path, for example customer.email")
@@ -47,16 +47,16 @@ func ParseFieldPath(text string) (FieldPath, error) {
 	}
 }
 
-// isIndex reports whether a name is the index of an element: "[0]".
+// isIndex reports whether a name is the index of an element, such as "[0]".
 func isIndex(name string) bool {
 	inner, ok := strings.CutPrefix(name, "[")
 	inner, closed := strings.CutSuffix(inner, "]")
 	return ok && closed && inner != "" && strings.Trim(inner, "0123456789") == ""
 }
 
-// Covers reports whether a query's path leads to the field that p names, or to something inside
-// that field. If "fixed" is true, p must match from the beginning of the path. Otherwise p may
-// begin at any name in the path.
+// Covers reports whether a path in a query leads to the field that p names, or into that field. If
+// the parameter fixed is true, p must match from the beginning of the path. Otherwise p may match
+// from any name in the path.
 func (p FieldPath) Covers(path string, fixed bool) bool {
 	names := strings.Split(path, ".")
 	if parsed, err := ParseFieldPath(path); err == nil {
@@ -71,15 +71,16 @@ func (p FieldPath) Covers(path string, fixed bool) bool {
 	return false
 }
 
-// MaskedField is a masked field of messages. Without a path, it masks whole messages.
+// MaskedField is a field of messages that is masked. If it has no path, the whole messages are
+// masked.
 type MaskedField struct {
-	Type string // glob on the full name of a message type; "" = any
+	Type string // glob for the full name of a message type; "" = any type
 	Path FieldPath
 }
 
-// Masked reports whether a query's path leads to a masked field or into one. The paths in "fields"
-// match anywhere in the query's path. The paths in "json" match only from the outermost value of a
-// JSON body.
+// Masked reports whether a path in a query leads to a masked field or into one. The parameter
+// fields contains paths that match from any name in the query's path. The parameter json contains
+// paths that match only from the outermost value of a JSON body.
 func Masked(fields []MaskedField, json []FieldPath, path string) bool {
 	return slices.ContainsFunc(fields, func(f MaskedField) bool { return len(f.Path) > 0 && f.Path.Covers(path, false) }) ||
 		slices.ContainsFunc(json, func(p FieldPath) bool { return p.Covers(path, true) })

@@ -6,14 +6,14 @@ import (
 	"maps"
 )
 
-// Fingerprint identifies equal deliveries. It is the SHA-256 over exchange, routing key, all
-// properties, headers and body, in the canonical typed encoding. It leaves out the headers
-// x-delivery-count and x-acquired-count, which a redelivery changes. The message-id is only one of
-// the properties.
+// Fingerprint is equal for equal deliveries. It is the SHA-256 of the exchange, the routing key,
+// all properties with the headers, and the body, in their canonical encoding. It leaves out the
+// headers x-delivery-count and x-acquired-count, because a redelivery changes them. The message id
+// has no special role in it.
 type Fingerprint [32]byte
 
 // Print returns the fingerprint of a delivery. It returns an error if the properties cannot be
-// encoded. This does not happen with any properties that the client library delivers.
+// encoded, which is never the case for properties from the client library.
 func (a *Arrival) Print() (Fingerprint, error) {
 	p := a.Properties
 	_, counted := p.Headers[headerDeliveryCount]
@@ -30,7 +30,7 @@ func (a *Arrival) Print() (Fingerprint, error) {
 	return Hash([]byte(a.Exchange), []byte(a.RoutingKey), encoded, a.Body), nil
 }
 
-// Hash returns the SHA-256 of several parts, each prefixed with its length.
+// Hash returns the SHA-256 of several parts. Each part is preceded by its length.
 func Hash[T string | []byte](parts ...T) [32]byte {
 	h := sha256.New()
 	var length [8]byte
@@ -42,7 +42,8 @@ func Hash[T string | []byte](parts ...T) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// DeliveryCount returns the x-delivery-count of a delivery, or -1 if it has none.
+// DeliveryCount returns the value of x-delivery-count in a delivery. If the header is missing, it
+// returns -1.
 func (a *Arrival) DeliveryCount() int64 {
 	switch n := a.Properties.Headers[headerDeliveryCount].(type) {
 	case int64:
@@ -53,8 +54,8 @@ func (a *Arrival) DeliveryCount() int64 {
 	return -1
 }
 
-// Identity returns the dlo-id and dlo-token of a delivery, and whether both are well formed. Only
-// the store knows whether it issued them.
+// Identity returns the values of dlo-id and dlo-token in a delivery. It reports whether both are
+// well formed. Only the store knows whether it issued them.
 func (a *Arrival) Identity() (ID, Token, bool) {
 	id, ok1 := a.Properties.Headers[HeaderID].(string)
 	token, ok2 := a.Properties.Headers[HeaderToken].(string)

@@ -63,8 +63,8 @@ func TestFingerprintsTellDeliveriesApart(t *testing.T) {
 	}
 }
 
-// Fingerprints are equal if and only if the deliveries are equal. Headers that a redelivery changes
-// do not count.
+// Two fingerprints are equal only if the deliveries are equal. Headers that a redelivery changes
+// make no difference.
 func TestFingerprintsAreEqualForEqualDeliveries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -2,71 +2,71 @@ package deadletter
 
 import "time"
 
-// GroupStatus is the state of the work on a group.
+// GroupStatus says how far the work on a group is.
 type GroupStatus string
 
 const (
-	GroupNew        GroupStatus = "new"        // nobody has looked at it yet
-	GroupOpen       GroupStatus = "open"       // somebody has
-	GroupEscalating GroupStatus = "escalating" // it grows faster than before
-	GroupRegressed  GroupStatus = "regressed"  // it came back after it was resolved
-	GroupSnoozed    GroupStatus = "snoozed"    // put off until a given end
+	GroupNew        GroupStatus = "new"        // nobody has looked at the group yet
+	GroupOpen       GroupStatus = "open"       // somebody has looked at the group
+	GroupEscalating GroupStatus = "escalating" // the group grows faster than before
+	GroupRegressed  GroupStatus = "regressed"  // the group came back after it was resolved
+	GroupSnoozed    GroupStatus = "snoozed"    // people have put the group off for now
 	GroupResolved   GroupStatus = "resolved"
 )
 
 // GroupStatuses lists all statuses.
 var GroupStatuses = []GroupStatus{GroupNew, GroupOpen, GroupEscalating, GroupRegressed, GroupSnoozed, GroupResolved}
 
-// GroupRow is a failure group in the form that lists show.
+// GroupRow is a group in the form in which lists show it.
 type GroupRow struct {
 	ID                   GroupID
 	Title                string
 	Broker, VHost, Queue string
 	Type, Reason, Error  string
 	Status               GroupStatus
-	Severity             Severity // chosen by a person; otherwise the most urgent since the group began to need people
-	Chosen               bool     // a person chose the severity
+	Severity             Severity // severity that a person chose; otherwise the highest one since the group began to need people
+	Chosen               bool     // whether a person chose the severity
 	Owner                string   // "" = nobody
-	Ticket               string   // a link or a number; "" = none
+	Ticket               string   // link or number of a ticket; "" = none
 	Note                 string   // newest note; "" = none
-	NoteBy               string   // who wrote Note; "" = unknown
+	NoteBy               string   // author of Note; "" = unknown
 	ChangedAt            time.Time
-	Snooze               Snooze // if snoozed
+	Snooze               Snooze // snooze of the group, if it is snoozed
 	Resolved             Resolution
-	Count                int       // letters now dead or held
-	Waiting              int       // letters that wait for a retry
-	Overdue              int       // waiting letters whose retries should have ended by now
-	FirstAt, LastAt      time.Time // first letter received; last letter died
-	Failing              bool      // its letters are dying now; otherwise it has been quiet since LastAt
-	Spark                []int     // letters received per hour over the last 24 hours, oldest first
+	Count                int       // number of letters that are dead or held now
+	Waiting              int       // number of letters that wait for a retry
+	Overdue              int       // number of waiting letters whose retries should have ended by now
+	FirstAt, LastAt      time.Time // times at which the first letter was received and the last letter died
+	Failing              bool      // letters of the group are dying now; otherwise the group has been quiet since LastAt
+	Spark                []int     // number of letters received in each of the last 24 hours, oldest first
 }
 
-// StatusFailing and StatusQuiet are further values that queries accept as a status. StatusFailing
-// selects the groups in the inbox whose letters are dying now. StatusQuiet selects the other groups
-// in the inbox.
+// StatusFailing and StatusQuiet are two more values that a query accepts as the status of a group.
+// StatusFailing selects the groups in the inbox whose letters are dying now. StatusQuiet selects
+// the other groups in the inbox.
 const (
 	StatusFailing = "failing"
 	StatusQuiet   = "quiet"
 )
 
-// Needs returns the number of letters in the group that need a person: dead, held or overdue ones.
+// Needs returns the number of letters in the group that need people. These are dead, held or
+// overdue.
 func (g *GroupRow) Needs() int { return g.Count + g.Overdue }
 
-// Snooze ends when the first of its conditions is met. Until is always set; its default is the
-// longest time allowed.
+// Snooze says when a snooze ends. It ends when the first of its conditions is met. The field Until
+// is always set, by default to the latest permitted time.
 type Snooze struct {
 	Until time.Time
-	After int    // further deaths after which it ends; 0 = no limit
-	Queue bool   // ends when the same error is seen in another queue
-	By    string // who snoozed it
+	After int    // number of further deaths after which the snooze ends; 0 = no limit
+	Queue bool   // the snooze ends when the same error is seen in another queue
+	By    string // name of the person who snoozed the group
 }
 
-// MaxSnooze is the longest time for which a group can be snoozed. Without a limit, people could
-// forget a group.
+// MaxSnooze is the longest permitted snooze. It is limited so that people do not forget a group.
 const MaxSnooze = 90 * 24 * time.Hour
 
-// Resolution records when a group was resolved, by whom, and in which version of its consumer, if
-// known.
+// Resolution records when and by whom a group was resolved. It also records the version of the
+// consumer in which this was done, if known.
 type Resolution struct {
 	At      time.Time // zero = not resolved
 	By      string
@@ -76,18 +76,19 @@ type Resolution struct {
 // Group is a failure group with all its details.
 type Group struct {
 	GroupRow
-	Head       GroupID       // group that it is merged into; 0 = none
+	Head       GroupID       // group into which this group is merged; 0 = none
 	Merged     []GroupRow    // groups merged into it
-	Alike      []GroupRow    // same error and queue, but another type or reason; at most 10
-	Letters    map[State]int // letters of the group and of the groups merged into it, by state
-	Rules      []string      // rules that decided its newest letters
-	Paused     bool          // its retries are paused
-	History    []Event       // newest first, at most 100
-	Operations []Operation   // operations that included its letters, newest first, at most 10
-	Deploys    []Deploy      // deploys since one day before the group was first seen, newest first
-	Suspect    *Deploy       // last deploy in the ten minutes before it was first seen or came back; nil = none
-	Fix        *Deploy       // if quiet: first deploy after its last death; nil = none
+	Alike      []GroupRow    // up to 10 groups with the same error and queue, but with another type or reason
+	Letters    map[State]int // number of letters of the group and of the groups merged into it, by state
+	Rules      []string      // rules that decided about the newest letters of the group
+	Paused     bool          // the retries of the group are paused
+	History    []Event       // up to 100 events, newest first
+	Operations []Operation   // up to 10 operations on letters of the group, newest first
+	Deploys    []Deploy      // deploys from one day before the group was first seen, newest first
+	Suspect    *Deploy       // last deploy within ten minutes before the group was first seen or came back; nil = none
+	Fix        *Deploy       // first deploy after the last death of a group that is now quiet; nil = none
 }
 
-// SuspectWithin is how long after a deploy a failure may begin and still be blamed on the deploy.
+// SuspectWithin is the maximum time between a deploy and the beginning of a failure for which the
+// deploy is the suspect.
 const SuspectWithin = 10 * time.Minute

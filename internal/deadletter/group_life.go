@@ -8,44 +8,44 @@ import (
 	"time"
 )
 
-// GroupLife is the state that decides what happens to a group next. It holds people's choices and
-// the events of the group's letters.
+// GroupLife contains the data of a group from which dlo decides about notices, snoozes and the
+// status of the group.
 type GroupLife struct {
 	ID       GroupID
 	Status   GroupStatus
-	Chosen   Severity // severity chosen by a person; "" = severity of its letters
-	Severity Severity // chosen severity, or that of the most urgent letter since the group began to need people
-	Deaths   int      // how many letters have come to need people so far
+	Chosen   Severity // severity that a person chose; "" = severity of the letters
+	Severity Severity // severity that a person chose; otherwise the highest severity since the group began to need people
+	Deaths   int      // number of letters that have begun to need people so far
 	Snooze   Snooze
 	Snoozed  int // value of Deaths when the snooze began
 	Resolved Resolution
-	Episode  int    // number of the current incident of this group, from 1
-	Told     int    // value of Deaths when people were last notified; 0 = people do not currently know of the group
-	Key      string // key of its notices
+	Episode  int    // number of the group's present incident, counted from 1
+	Told     int    // value of Deaths when people were last notified; 0 = people do not know of the group at present
+	Key      string // key of the notices about the group
 	ToldAt   time.Time
 	ToldAs   Severity
-	Channels []string  // channels that were notified
-	Began    time.Time // start of its incident, which other groups may share
-	Deploy   int64     // last deploy before it began to need people; 0 = none
+	Channels []string  // channels on which people were notified
+	Began    time.Time // start of the incident, which other groups may share
+	Deploy   int64     // last deploy before the group began to need people; 0 = none
 	Heard    bool      // machines were notified that the group needs people, but not yet that it no longer does
 }
 
-// GroupDeath is a letter of a group that came to need people.
+// GroupDeath is the death of a letter that began to need people.
 type GroupDeath struct {
-	At       time.Time // time of death, whole seconds, broker clock; if the headers lack it, when dlo saw it
+	At       time.Time // time of death by the clock of the broker, in whole seconds; if the headers do not contain it, the time at which dlo saw the letter
 	Version  string    // version of the consumer that rejected the letter; "" = not reported
 	Severity Severity
 	Channels []string
 }
 
-// updateEvery is the shortest time between two updates that people get about one group, even if the
+// updateEvery is the minimum time between two updates to people about the same group, even if the
 // group grows fast.
 const updateEvery = 15 * time.Minute
 
-// Died records the letters that came to need people in one transaction. It returns the notice to
-// send, or nil if there is none. The notice has the severity of the most urgent of these letters.
-// If "needy" is true, other letters of the group already need people, and their severity counts
-// too. Otherwise a letter that dies under a less urgent rule would silence the whole group.
+// Died records letters that began to need people in one transaction. It returns the notice that
+// must be sent, or nil if none must be. The notice has the highest severity of these letters. If
+// the parameter needy is true, other letters of the group already need people, and their severity
+// counts too. Otherwise one letter with a lower severity would silence the whole group.
 func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice *Notice) {
 	if len(deaths) == 0 {
 		return nil
@@ -92,8 +92,8 @@ func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice
 	return g.tell(kind, now)
 }
 
-// Chose records the severity that a person chose. It returns the notice for the people who already
-// know of the group, or nil if there is none.
+// Chose records the severity that a person chose for a group. It returns a notice for the people
+// who know of the group, or nil if none must be sent.
 func (g *GroupLife) Chose(s Severity, now time.Time) *Notice {
 	g.Severity = s
 	if g.Told == 0 || s == g.ToldAs {
@@ -106,7 +106,8 @@ func (g *GroupLife) Chose(s Severity, now time.Time) *Notice {
 	return g.tell(NoticeUpdated, now)
 }
 
-// union returns the elements of list, followed by the elements of more that are not in list.
+// union returns the elements of a list, followed by those elements of more that are not in the
+// list.
 func union(list, more []string) []string {
 	out := slices.Clone(list)
 	for _, m := range more {
@@ -117,10 +118,10 @@ func union(list, more []string) []string {
 	return out
 }
 
-// regressing reports whether a letter died after the group was resolved. If both consumer versions
-// are numeric, such as 2026.11.20-2, it compares the versions. Other versions have no order, so it
-// then compares the resolution with the time of death. The time of arrival does not count, because
-// a letter that died earlier may arrive later.
+// regressing reports whether a letter died after the group was resolved. If the versions of both
+// consumers are numeric, such as 2026.11.20-2, it compares the versions. Other versions have no
+// order, so that it compares the time of the resolution with the time of death. The time of receipt
+// does not count, because a letter that died earlier may be received later.
 func (g *GroupLife) regressing(d GroupDeath) bool {
 	if numbered(d.Version) && numbered(g.Resolved.Version) {
 		return CompareVersions(d.Version, g.Resolved.Version) >= 0
@@ -133,18 +134,19 @@ func (g *GroupLife) tell(kind NoticeKind, now time.Time) *Notice {
 	return g.notice(kind)
 }
 
-// Alone makes the group an incident of its own.
+// Alone starts a new incident that consists only of this group.
 func (g *GroupLife) Alone(now time.Time) {
 	g.Key, g.Began = fmt.Sprintf("%s/%d", g.ID, g.Episode), now
 }
 
-// Leave is like Alone, but for a group that shares its incident with other groups.
+// Leave starts a new incident that consists only of this group, if the group shared its incident
+// with other groups before.
 func (g *GroupLife) Leave(now time.Time) {
 	g.Episode++
 	g.Alone(now)
 }
 
-// JoinWithin is how long after the start of an incident other groups can join it.
+// JoinWithin is the time after the start of an incident within which other groups can join it.
 const JoinWithin = time.Minute
 
 func (g *GroupLife) notice(kind NoticeKind) *Notice {
@@ -152,7 +154,7 @@ func (g *GroupLife) notice(kind NoticeKind) *Notice {
 }
 
 // Escalate records that the group grows faster than before. It returns a notice only if people
-// already know of the group.
+// already know of the group, and otherwise nil.
 func (g *GroupLife) Escalate(now time.Time) *Notice {
 	if g.Status != GroupNew && g.Status != GroupOpen && g.Status != GroupRegressed {
 		return nil
@@ -164,13 +166,13 @@ func (g *GroupLife) Escalate(now time.Time) *Notice {
 	return g.tell(NoticeEscalated, now)
 }
 
-// Wake ends a snooze, so that people are notified of further deaths again.
+// Wake ends a snooze. After that, people are notified of further deaths again.
 func (g *GroupLife) Wake() {
 	g.Status, g.Snooze, g.Snoozed = GroupOpen, Snooze{}, 0
 }
 
-// Close records that the group needs nobody for now. It returns the notice for the people who know
-// of the group, or nil if nobody knows of it.
+// Close records that the group needs nobody for now. It returns a notice for the people who know of
+// the group, or nil if nobody does.
 func (g *GroupLife) Close() *Notice {
 	if g.Told == 0 {
 		return nil
@@ -180,8 +182,8 @@ func (g *GroupLife) Close() *Notice {
 	return n
 }
 
-// Quiet is like Close, but for a group in which no letter has died for a while. Some of its letters
-// may still wait for people.
+// Quiet does the same as Close, for a group in which no letter has died for a while. Letters of the
+// group may still wait for people.
 func (g *GroupLife) Quiet() []*Notice {
 	n := g.Close()
 	if n == nil {
@@ -191,8 +193,8 @@ func (g *GroupLife) Quiet() []*Notice {
 	return []*Notice{n, g.event(EventGroupQuiet, n.Severity)}
 }
 
-// CloseSettled is like Close, but for a group that needs nobody any more. Machines are notified
-// too.
+// CloseSettled does the same as Close, for a group that needs nobody any more. It also returns a
+// notice for machines.
 func (g *GroupLife) CloseSettled() []*Notice {
 	severity, n := g.ToldAs, g.Close()
 	if !g.Heard {
@@ -206,15 +208,16 @@ func (g *GroupLife) event(kind NoticeKind, s Severity) *Notice {
 	return &Notice{Kind: kind, Key: g.ID.String(), Group: g.ID, Severity: cmp.Or(s, g.Severity)}
 }
 
-// Forget records that people no longer get notices of the group.
+// Forget records that people no longer know of the group, so that the next notice starts a new
+// incident.
 func (g *GroupLife) Forget() {
 	g.Episode++
 	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels, g.Began, g.Deploy = 0, "", time.Time{}, "", nil, time.Time{}, 0
 }
 
-// Hand passes the group's notice to the group that it is merged into. That group then continues
-// under the key that people know. If people already know of that group, Hand returns the notice
-// that ends this group's incident.
+// Hand passes the incident of a group to the group into which it is merged. That group then
+// continues with the key that people know. If people already know of that group, Hand instead
+// returns the notice that ends the incident of the merged group.
 func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	if to.Chosen == "" && g.Severity.Louder(to.Severity) {
 		to.Severity = g.Severity
@@ -229,8 +232,8 @@ func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	return nil
 }
 
-// TakeOver makes a group the continuation of the group "from", whose letters it gets. It takes over
-// people's choices, the notices already sent, and the key that people know.
+// TakeOver makes a group the continuation of another group whose letters it gets. It takes over
+// people's choices, the notices that were sent, and the key that people know.
 func (g *GroupLife) TakeOver(from *GroupLife) {
 	id, episode := g.ID, g.Episode
 	*g = *from
@@ -241,13 +244,15 @@ func (g *GroupLife) TakeOver(from *GroupLife) {
 	}
 }
 
-// numbered reports whether a version consists of numbers only, so that it has an order.
+// numbered reports whether a version consists only of numbers, so that it can be compared with
+// others.
 func numbered(v string) bool {
 	return v != "" && strings.Trim(strings.TrimPrefix(v, "v"), "0123456789.-") == "" && strings.ContainsAny(v, "0123456789") && len(v) < 40
 }
 
-// CompareVersions returns -1, 0 or 1 if version a is older than, equal to or newer than b. It
-// compares numbers by value and all other parts as text, so 2026.9.30 is older than 2026.11.2.
+// CompareVersions returns -1 if the version a is older than b, 0 if they are equal, and 1 if a is
+// newer. Numbers are compared by their values, and other parts as text. Therefore 2026.9.30 is
+// older than 2026.11.2.
 func CompareVersions(a, b string) int {
 	a, b = strings.TrimPrefix(a, "v"), strings.TrimPrefix(b, "v")
 	for a != "" && b != "" {
@@ -267,13 +272,13 @@ func CompareVersions(a, b string) int {
 			return c
 		}
 	}
-	return strings.Compare(a, b) // at most one of the versions has parts left
+	return strings.Compare(a, b) // at most one of the versions has a part left
 }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// versionPart splits off the start of a version, up to where digits change to other characters or
-// back.
+// versionPart splits a version after its first part, which consists either of digits only or of
+// other characters only.
 func versionPart(v string) (part, rest string) {
 	i := 1
 	for i < len(v) && digit(v[i]) == digit(v[0]) {

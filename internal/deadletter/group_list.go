@@ -2,56 +2,57 @@ package deadletter
 
 import "time"
 
-// GroupTab is one of the lists in which people work through groups.
+// GroupTab is a list in which people work with groups.
 type GroupTab string
 
 const (
-	TabInbox    GroupTab = "inbox"    // letters that need people
-	TabSnoozed  GroupTab = "snoozed"  // put off
-	TabResolved GroupTab = "resolved" // resolved, newest first
-	TabAll      GroupTab = "all"      // all groups ever seen
+	TabInbox    GroupTab = "inbox"    // groups with letters that need people
+	TabSnoozed  GroupTab = "snoozed"  // groups that people have put off
+	TabResolved GroupTab = "resolved" // groups that are resolved, newest first
+	TabAll      GroupTab = "all"      // all groups that were ever seen
 )
 
 // GroupOrder is the order of a list of groups.
 type GroupOrder string
 
 const (
-	ByUrgency GroupOrder = "urgency" // by severity, then new, regressed or growing groups first, then by number of letters
+	ByUrgency GroupOrder = "urgency" // highest severity first; then regressed and growing groups, then new groups; then most letters first
 	ByLetters GroupOrder = "letters" // most dead or held letters first
-	ByLast    GroupOrder = "last"    // last seen first
+	ByLast    GroupOrder = "last"    // group with the latest death first
 	ByFirst   GroupOrder = "first"   // newest group first
 )
 
 // GroupOrders lists all orders.
 var GroupOrders = []GroupOrder{ByUrgency, ByLetters, ByLast, ByFirst}
 
-// GroupPage selects a page of groups.
+// GroupPage selects one page of a list of groups.
 type GroupPage struct {
 	Tab   GroupTab   // "" = inbox
-	Order GroupOrder // "" = by urgency; resolved groups by the time of resolution
-	After string     // cursor of the last row of the previous page; "" = first
+	Order GroupOrder // "" = by urgency, or by the time of resolution for resolved groups
+	After string     // cursor of the last row on the previous page; "" = first page
 	Limit int
 }
 
-// GroupCounts contains the number of groups to work on, and the number of their letters that need
+// GroupCounts contains the numbers of groups in each tab, and of the letters in the inbox that need
 // people.
 type GroupCounts struct {
 	Inbox, Snoozed, Resolved int
-	Mine                     int // groups in the inbox that belong to the given owner
-	Letters                  int // dead or held, in the inbox
+	Mine                     int // number of groups in the inbox that belong to the given owner
+	Letters                  int // number of letters of the groups in the inbox that need people
 	Severities               map[Severity]int
 }
 
-// Standing summarises the groups of the inbox.
+// Standing summarises the groups in the inbox.
 type Standing struct {
-	Failing InboxShare // groups whose letters die now
-	Quiet   InboxShare // the others
-	LastAt  time.Time  // when the newest letter died; zero = there are no letters
+	Failing InboxShare // groups whose letters are dying now
+	Quiet   InboxShare // all other groups
+	LastAt  time.Time  // time at which the last letter died; zero = there are no letters
 }
 
-// InboxShare is a number of groups and the number of their letters that need people.
+// InboxShare contains the number of some groups in the inbox, and the numbers of their letters that
+// need people.
 type InboxShare struct {
 	Groups  int
-	Letters int // dead or held
+	Letters int // number of letters that are dead or held
 	Overdue int
 }

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Pulse holds the times of a group's latest deaths, oldest first.
+// Pulse contains the times of the latest deaths in a group, oldest first.
 type Pulse []time.Time
 
-// maxPulse is the maximum number of deaths in a pulse.
+// maxPulse is the maximum number of times in a Pulse.
 const maxPulse = 16
 
-// Beat returns the pulse with further deaths added. The deaths may be in any order.
+// Beat returns the pulse with more deaths, which may be in any order.
 func (p Pulse) Beat(deaths ...time.Time) Pulse {
 	all := slices.SortedFunc(slices.Values(append(slices.Clone(p), deaths...)), time.Time.Compare)
 	return all[max(0, len(all)-maxPulse):]
 }
 
-// Gap returns the median time between two deaths, or 0 if fewer than two are known.
+// Gap returns the median time between two deaths. If fewer than two deaths are known, it returns 0.
 func (p Pulse) Gap() time.Duration {
 	if len(p) < 2 {
 		return 0
@@ -30,9 +30,9 @@ func (p Pulse) Gap() time.Duration {
 	return gaps[len(gaps)/2]
 }
 
-// FailingFor is how long a group counts as failing after its last death, at least.
+// FailingFor is the minimum time for which a group counts as failing after its last death.
 const FailingFor = 5 * time.Minute
 
-// FailingGaps is how many of its usual gaps between deaths a group counts as failing after its last
-// death.
+// FailingGaps is the number of usual gaps between deaths for which a group counts as failing after
+// its last death.
 const FailingGaps = 3

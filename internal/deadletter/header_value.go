@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// HeaderKind returns the AMQP type of a header value, such as "longstr" or "int32". These are the
-// names that Typed writes.
+// HeaderKind returns the AMQP type of a header value, such as "longstr" or "int32". The names are
+// those of Typed.
 func HeaderKind(v any) string {
 	var t typedJSON
 	b, err := json.Marshal(Typed{v})
@@ -21,8 +21,8 @@ func HeaderKind(v any) string {
 	return t.T
 }
 
-// HeaderText returns a header value in the form that people edit. It returns false for tables,
-// arrays, bytes and any other value that is not text, because people cannot edit those.
+// HeaderText returns a header value as the text that people edit. It returns false for a value that
+// people cannot edit: a table, an array, bytes, null, or text that is not valid UTF-8.
 func HeaderText(v any) (string, bool) {
 	switch v.(type) {
 	case Table, []any, []byte, nil:
@@ -44,7 +44,8 @@ func HeaderText(v any) (string, bool) {
 	return fmt.Sprint(t.V), true
 }
 
-// ParseHeader parses the output of HeaderText into a value of the given kind.
+// ParseHeader parses a text that HeaderText returned. The parameter kind is the AMQP type of the
+// value.
 func ParseHeader(kind, text string) (any, error) {
 	v := text
 	switch kind {
@@ -67,8 +68,9 @@ func ParseHeader(kind, text string) (any, error) {
 	return t.Value, nil
 }
 
-// HeaderJSON parses a header value in the API's form: a string, a number, true or false, null
-// (RemoveHeader), or Typed for kinds that JSON lacks.
+// HeaderJSON parses a header value in the form of the API. This is a string, a number, true or
+// false, or null for RemoveHeader. A value of a type that JSON does not have is an object in the
+// form of Typed.
 func HeaderJSON(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// ID identifies a letter. It is a UUIDv7 in text form (RFC 9562), also sent to RabbitMQ as the
+// ID identifies a letter. It is the text form of a UUIDv7 (RFC 9562). RabbitMQ gets it in the
 // header dlo-id.
 type ID string
 
-// GroupID identifies a group; pages and the API write it as G-418. Zero means that a letter is not
+// GroupID identifies a group. Pages and the API write it as G-418. Zero means that a letter is not
 // in a group yet.
 type GroupID int64
 
-// OperationID identifies an operation; pages and the API write it as O-77. Zero means no operation.
+// OperationID identifies an operation. Pages and the API write it as O-77. Zero means no operation.
 type OperationID int64
 
 func (g GroupID) String() string     { return fmt.Sprintf("G-%d", int64(g)) }
 func (o OperationID) String() string { return fmt.Sprintf("O-%d", int64(o)) }
 
 // An ID consists of a serial and 62 random bits. The serial has 48 bits of Unix milliseconds and a
-// 12-bit counter within the millisecond. The store sorts and finds letters by their serials. The
-// random bits make ids hard to guess.
+// 12-bit counter within the millisecond. The store sorts and finds letters by their serials.
+// Because of the random bits, ids are hard to guess.
 
-// NewID returns the id for a serial below 1<<60.
+// NewID returns the id with the given serial and random bits. The serial must be below 1<<60.
 func NewID(serial int64, random uint64) ID {
 	var u [16]byte
 	binary.BigEndian.PutUint64(u[:8], uint64(serial>>12)<<16|0x7000|uint64(serial&0xfff))
@@ -37,8 +37,8 @@ func NewID(serial int64, random uint64) ID {
 	return idOf(u)
 }
 
-// SerialAt returns the first serial of a millisecond. It returns 0 for a time before 1970, and the
-// largest number for a time too late to have serials.
+// SerialAt returns the first serial of the millisecond that contains the given time. It returns 0
+// for a time before 1970, and the largest number for a time that is too late to have serials.
 func SerialAt(at time.Time) int64 {
 	switch ms := at.UnixMilli(); {
 	case ms < 0:
@@ -50,10 +50,10 @@ func SerialAt(at time.Time) int64 {
 	}
 }
 
-// RandomBits returns n times 62 random bits, for NewID.
+// RandomBits returns n numbers of 62 random bits each, for use in NewID.
 func RandomBits(n int) []int64 {
 	raw := make([]byte, 8*n)
-	rand.Read(raw) // never fails (crypto/rand, since Go 1.24)
+	rand.Read(raw) // crypto/rand never returns an error (since Go 1.24)
 	bits := make([]int64, n)
 	for i := range bits {
 		bits[i] = int64(binary.BigEndian.Uint64(raw[8*i:]) &^ (3 << 62))
@@ -61,8 +61,8 @@ func RandomBits(n int) []int64 {
 	return bits
 }
 
-// Split returns the serial and the random bits of an id. The result ok is false if the id is not a
-// UUIDv7.
+// Split returns the serial and the random bits of an id. If the id is not a UUIDv7, the result ok
+// is false.
 func (id ID) Split() (serial int64, random int64, ok bool) {
 	b, err := parseUUID(string(id))
 	if err != nil || b[6]>>4 != 7 || b[8]>>6 != 2 {
@@ -83,7 +83,7 @@ func idOf(u [16]byte) ID {
 	return ID(text[:])
 }
 
-// ParseID parses a UUID in text form, in upper or lower case.
+// ParseID parses the text form of a UUID, in upper or lower case.
 func ParseID(s string) (ID, error) {
 	u, err := parseUUID(s)
 	if err != nil {
@@ -103,7 +103,7 @@ func parseUUID(s string) (u [16]byte, err error) {
 	return u, nil
 }
 
-// Short returns the last 8 hex digits, which pages use to name a letter.
+// Short returns the last 8 hex digits of an id. Pages show these digits as the name of a letter.
 func (id ID) Short() string {
 	if len(id) < 8 {
 		return string(id)
@@ -111,13 +111,13 @@ func (id ID) Short() string {
 	return string(id[len(id)-8:])
 }
 
-// ParseOperationID reads "O-77" or "77".
+// ParseOperationID parses the id of an operation, such as "O-77" or "77".
 func ParseOperationID(s string) (OperationID, error) {
 	n, err := parseNumbered(s, "O-")
 	return OperationID(n), err
 }
 
-// ParseGroupID reads "G-418" or "418".
+// ParseGroupID parses the id of a group, such as "G-418" or "418".
 func ParseGroupID(s string) (GroupID, error) {
 	n, err := parseNumbered(s, "G-")
 	return GroupID(n), err
@@ -131,18 +131,18 @@ func parseNumbered(s, prefix string) (int64, error) {
 	return n, nil
 }
 
-// Token identifies one attempt on the wire, as the header dlo-token: 128 random bits in hex. A
-// returning letter is trusted only with a token that the store issued.
+// Token identifies one attempt. It consists of 128 bits in hex and is sent in the header dlo-token.
+// A letter that comes back is trusted only if it has a token that the store issued.
 type Token string
 
-// NewToken returns a fresh token.
+// NewToken returns a new random token.
 func NewToken() Token {
 	var b [16]byte
 	rand.Read(b[:])
 	return Token(hex.EncodeToString(b[:]))
 }
 
-// Bytes returns the 16 bytes of the token, or nil if the token is malformed.
+// Bytes returns the 16 bytes of the token. If the token is malformed, it returns nil.
 func (t Token) Bytes() []byte {
 	b, err := hex.DecodeString(string(t))
 	if err != nil || len(b) != 16 {
@@ -151,5 +151,5 @@ func (t Token) Bytes() []byte {
 	return b
 }
 
-// TokenFromBytes is the inverse of Token.Bytes.
+// TokenFromBytes returns the token that consists of the given bytes.
 func TokenFromBytes(b []byte) Token { return Token(hex.EncodeToString(b)) }

@@ -2,10 +2,10 @@ package deadletter
 
 import "time"
 
-// Imported is a letter that another dlo exported.
+// Imported is a letter that another dlo exported and that is to be imported.
 type Imported struct {
-	ID         ID    // the letter keeps its id, so that it is never imported twice
-	State      State // state in the other dlo; the letter is never scheduled here, because the other dlo may still send it
+	ID         ID    // the letter keeps its id, so that it cannot be imported twice
+	State      State // state in the other dlo; here, the letter is never scheduled, because the other dlo may still send it
 	Origin     Origin
 	Inbox      string
 	ArrivedBy  Route
@@ -14,11 +14,11 @@ type Imported struct {
 	ReceivedAt time.Time
 	DiedAt     time.Time
 	Reason     string
-	Error      string // masked by the other dlo
-	Attempts   int    // attempts used in the other dlo; here the count starts again
+	Error      string // error text, which the other dlo has masked
+	Attempts   int    // number of attempts in the other dlo; here, the count starts again
 }
 
-// Arrives returns the state that the classifier gives the letter.
+// Arrives returns the state that the classifier must give the letter.
 func (i *Imported) Arrives() State {
 	if i.State == StateDiscarded || i.State == StateHeld {
 		return i.State
@@ -26,12 +26,12 @@ func (i *Imported) Arrives() State {
 	return StateDead
 }
 
-// ImportResult is the result of importing one letter.
+// ImportResult says what happened to one letter of an import.
 type ImportResult string
 
 const (
 	ImportNew   ImportResult = "imported"
 	ImportKnown ImportResult = "already there"
-	ImportTaken ImportResult = "another letter has its place" // its serial is taken by a letter with the same millisecond and counter
+	ImportTaken ImportResult = "another letter has its place" // another letter already has the same serial
 	ImportAhead ImportResult = "its id is of a time that is yet to come"
 )

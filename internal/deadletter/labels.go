@@ -2,15 +2,15 @@ package deadletter
 
 import "sync"
 
-// Labels keeps hostile names from flooding the metrics. It turns names into label values, which are
-// safe text of at most 120 bytes. After the maximum number of distinct values, it turns every
-// further name into "other".
+// Labels turns names into label values for metrics. A label value is safe text of at most 120
+// bytes. When the maximum number of different values is reached, every further name becomes
+// "other". Hostile names can therefore not flood the metrics.
 type Labels struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-const maxLabels = 200 // distinct values
+const maxLabels = 200 // maximum number of different label values
 
 // Of returns the label value for a name. It is safe for concurrent use.
 func (l *Labels) Of(name string) string {

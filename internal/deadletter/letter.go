@@ -2,11 +2,12 @@ package deadletter
 
 import "time"
 
-// Origin is the place where a letter last died: broker, vhost and queue, with the exchange and
-// routing key of its last publish. A requeue goes to Queue.
+// Origin is the place where a letter last died: broker, vhost and queue. It also contains the
+// exchange and routing key with which the letter was last published. A requeue sends the letter to
+// Queue.
 type Origin struct{ Broker, VHost, Queue, Exchange, RoutingKey string }
 
-// Severity is the urgency of a dead letter: page, notify or digest.
+// Severity is how urgently a dead letter needs people: page, notify or digest.
 type Severity string
 
 const (
@@ -15,10 +16,10 @@ const (
 	SeverityDigest Severity = "digest"
 )
 
-// Louder reports whether s is more urgent than another severity. Every severity is louder than "".
+// Louder reports whether a severity is higher than another one. Every severity is higher than "".
 func (s Severity) Louder(than Severity) bool { return LoudestFirst(s, than) < 0 }
 
-// LoudestFirst compares severities for a sort that puts the most urgent first.
+// LoudestFirst compares two severities. It is used to sort the highest severity first.
 func LoudestFirst(a, b Severity) int {
 	rank := map[Severity]int{SeverityDigest: 1, SeverityNotify: 2, SeverityPage: 3}
 	return rank[b] - rank[a]
@@ -26,90 +27,90 @@ func LoudestFirst(a, b Severity) int {
 
 // Arrival is one delivery from an inbox.
 type Arrival struct {
-	Exchange, RoutingKey string // of this delivery: usually the dead-letter exchange
+	Exchange, RoutingKey string // exchange and routing key of this delivery; the exchange is usually the dead-letter exchange
 	Tag                  uint64
-	Redelivered          bool // alone never a reason to drop anything
+	Redelivered          bool // this flag alone is never a reason to drop a delivery
 	Properties           Properties
 	Body                 []byte
 	Fingerprint          Fingerprint
 }
 
-// Window is the deliveries of one inbox between two fences. They are committed together and
-// acknowledged together.
+// Window contains the deliveries that dlo fetches from an inbox at a time. They are committed
+// together and acknowledged together.
 type Window struct {
-	Session       int64 // number of the inbox's session, continued over restarts of dlo
-	Number        int64 // number within the session
+	Session       int64 // number of the inbox's session; the numbers continue after a restart of dlo
+	Number        int64 // number of the window within its session
 	Broker, VHost string
 	Inbox         string
-	Origin        string    // origin of deliveries whose headers name no origin; "" = unknown
-	Same          []string  // other names of this broker and vhost in the configuration
-	Arrivals      []Arrival // in delivery order
-	Prefetch      int       // maximum letters in the next window
-	GivesBack     bool      // later letters may come back with the redelivered flag, although none of them is in the window
+	Origin        string    // origin of deliveries whose headers do not say where they died; "" = unknown
+	Same          []string  // other names of the same broker and vhost in the configuration
+	Arrivals      []Arrival // deliveries in the order in which they were received
+	Prefetch      int       // maximum number of letters in the next window
+	GivesBack     bool      // later letters may come back with the redelivered flag, although they are not in this window
 
-	// The next fields say which redeliveries the broker can tell apart, and how far back to look
-	// for a twin.
-	Restarted          bool // the broker was restarted since the last quiet moment: acks may be lost
-	RedeliveredLeaks   bool // this inbox may set redelivered on first deliveries too (quorum, >= 4.0; all, >= 4.1)
-	EveryReturnCounted bool // this inbox counts every return in x-delivery-count (quorum, >= 4.3)
-	FirstReturnCounted bool // this inbox counts the first return of a letter without x-delivery-count (quorum)
+	// The following fields say which redeliveries can be distinguished from new deliveries, and how
+	// far back twins are searched for.
+	Restarted          bool // the broker was restarted recently, so that acks may be lost
+	RedeliveredLeaks   bool // this inbox may also set the redelivered flag on first deliveries (quorum, >= 4.0; all, >= 4.1)
+	EveryReturnCounted bool // this inbox counts every return of a letter in x-delivery-count (quorum, >= 4.3)
+	FirstReturnCounted bool // this inbox counts the first return of a letter that has no x-delivery-count (quorum)
 	Uncertain          Uncertain
 	Horizon            time.Duration
 	HorizonRows        int
 }
 
-// Ours reports whether letters in the window cannot have a queue as their origin, because the queue
-// is their inbox or one of dlo's own queues.
+// Ours reports whether a queue can never be the origin of letters in the window. This is so for
+// their inbox and for most of dlo's own queues.
 func (w *Window) Ours(queue string) bool { return queue == w.Inbox || NoOrigin(queue) }
 
-// Receipt is the result of a committed window.
+// Receipt says what happened to the deliveries of a committed window.
 type Receipt struct {
-	Window   int64 // window to settle once the broker has processed the ack
-	New      []ID  // new rows, including suspects
-	CameBack int   // letters that joined their existing row
+	Window   int64 // id of the window, which must be settled when the broker has processed the ack
+	New      []ID  // ids of the new letters, including suspects
+	CameBack int   // number of letters that came back and joined their existing row
 	Returned []ID  // ids of the letters that came back
-	Copies   int   // further copies of a closed attempt
-	Merged   int   // letters merged into their twin
-	Suspects int   // rows that may be copies, to be held
+	Copies   int   // number of further copies of closed attempts
+	Merged   int   // number of letters that were merged into their twins
+	Suspects int   // number of new letters that may be copies and will be held
 }
 
-// InboxSession contains what the store knows when an inbox session starts.
+// InboxSession contains what the store knows about an inbox when a session begins.
 type InboxSession struct {
 	Number    int64
-	Marker    string // marker whose loss reveals a restart of the broker; "" = there is none yet
+	Marker    string // marker by whose loss a restart of the broker is detected; "" = there is none yet
 	Restarted bool   // a restart was detected, and letters may still come back because of it
-	Prefetch  int    // maximum number of letters that earlier sessions may have held unacknowledged; 0 = unknown
-	AtStake   int    // letters on their last delivery that the last session did not store
+	Prefetch  int    // maximum number of letters that earlier sessions may have had without acknowledging them; 0 = unknown
+	AtStake   int    // number of letters on their last delivery that the last session did not store
 }
 
-// SessionFacts contains what a new inbox session has learned about its broker.
+// SessionFacts contains what a new session of an inbox has found out about the broker.
 type SessionFacts struct {
 	Marker             MarkerState
-	Late               string // why acknowledged letters may come back although the marker is present; "" = there is no sign of that
-	RedeliveredLeaks   bool   // Window.RedeliveredLeaks
-	EveryReturnCounted bool   // Window.EveryReturnCounted
-	FirstReturnCounted bool   // Window.FirstReturnCounted
-	DeliveryLimit      int    // how many lost deliveries of a letter the broker tolerates; one more deletes the letter; 0 = no limit
+	Late               string // reason why acknowledged letters may come back although the marker still exists; "" = there is no such sign
+	RedeliveredLeaks   bool   // see Window.RedeliveredLeaks
+	EveryReturnCounted bool   // see Window.EveryReturnCounted
+	FirstReturnCounted bool   // see Window.FirstReturnCounted
+	DeliveryLimit      int    // number of lost deliveries after which the next one deletes a letter; 0 = no limit
 }
 
-// LastTime reports whether the broker deletes the letter if this delivery is lost. With a limit of
+// LastTime reports whether the broker deletes the letter if this delivery is lost. If the limit is
 // 3, this is true of the delivery with count 3 (3.10.8, 4.0.5, 4.3.6).
 func (f *SessionFacts) LastTime(a *Arrival) bool {
 	return f.DeliveryLimit > 0 && a.DeliveryCount() >= int64(f.DeliveryLimit)
 }
 
-// MarkerState says what happened to an inbox's marker since the last session. In every state except
-// MarkerThere, the broker may have been restarted.
+// MarkerState says what happened to the marker of an inbox since the last session. In every state
+// except MarkerThere, the broker may have been restarted.
 type MarkerState int
 
 const (
-	MarkerThere   MarkerState = iota // the marker is present, or no marker was looked for
-	MarkerEmptied                    // the message is gone, as after a broker restart
-	MarkerDeleted                    // the queue is gone, which no restart causes
-	MarkerUnknown                    // the marker could not be requested
+	MarkerThere   MarkerState = iota // the marker exists, or dlo did not look for one
+	MarkerEmptied                    // the message is gone, as after a restart of the broker
+	MarkerDeleted                    // the marker's queue is gone, which is never the result of a restart
+	MarkerUnknown                    // dlo could not look for the marker
 )
 
-// String describes the state in words that can begin a sentence.
+// String describes the state in words with which a sentence can begin.
 func (s MarkerState) String() string {
 	switch s {
 	case MarkerEmptied:
@@ -122,75 +123,75 @@ func (s MarkerState) String() string {
 	return "the broker was not restarted"
 }
 
-// Uncertain says how a letter is treated that may or may not be a copy of its twin.
+// Uncertain says what is done with a letter that may be a copy of its twin.
 type Uncertain string
 
 const (
-	UncertainHold  Uncertain = "hold"  // separate row, linked to its twin, held by classify
-	UncertainKeep  Uncertain = "keep"  // separate row, treated like any other
-	UncertainMerge Uncertain = "merge" // merged into its twin
+	UncertainHold  Uncertain = "hold"  // the letter gets its own row, linked to its twin, and the classifier holds it
+	UncertainKeep  Uncertain = "keep"  // the letter gets its own row and is treated like any other letter
+	UncertainMerge Uncertain = "merge" // the letter is merged into its twin
 )
 
-// OpenWindow is a window that was committed, but was not recorded as settled. Of all windows of an
-// inbox, only this one can come back.
+// OpenWindow is a window that is committed but not yet settled. No other window of the inbox can be
+// delivered again.
 type OpenWindow struct {
 	ID           int64
-	Fingerprints []Fingerprint // in delivery order
+	Fingerprints []Fingerprint // fingerprints in the order of the deliveries
 }
 
-// Letter is one dead-lettered message that dlo holds.
+// Letter is a dead-lettered message that dlo has stored.
 type Letter struct {
 	ID           ID
 	State        State
 	Origin       Origin
-	Inbox        string // the dead-letter queue it was drained from
-	Reason       string // reason of the latest death; not limited to a fixed set
+	Inbox        string // inbox from which the letter was drained
+	Reason       string // reason of the latest death; any text is possible
 	Properties   Properties
-	Body         []byte     // as received; immutable
-	Arrived      Properties // properties of the newest arrival; after the letter came back, they differ from Properties
-	ArrivedBody  []byte     // body of the newest arrival, if that is an EasyNetQ error around the body that was sent; nil = same as sent
+	Body         []byte     // body as it was received; it never changes
+	Arrived      Properties // properties of the newest arrival; they differ from Properties after the letter has come back
+	ArrivedBody  []byte     // body of the newest arrival, if it is an EasyNetQ error around the body that was sent; nil = the body that was sent
 	ArrivedBy    Route      // exchange and routing key of the first arrival
 	Type         string
-	Reading      Reading   // how its body was read
-	Picked       string    // type that a person picked for this letter, "" = none
-	GroupPick    string    // type that a person chose for its group
-	Revision     int       // newest revision, sent instead of Properties and Body; 0 = none
-	Revised      *Revision // newest revision; nil = none
+	Reading      Reading   // how the body was read
+	Picked       string    // type that a person picked for this letter; "" = none
+	GroupPick    string    // type that a person picked for the group of the letter; "" = none
+	Revision     int       // number of the newest revision, which is sent instead of Properties and Body; 0 = none
+	Revised      *Revision // the newest revision; nil = none
 	Group        GroupID
-	GroupVersion int // version of the grouping that found its group; 0 = none
+	GroupVersion int // version of the grouping that determined the group; 0 = none
 	Severity     Severity
 	Rule         string
-	Summary      string   // masked, at most 200 bytes
-	Error        string   // masked
-	Annotation   *Failure // the consumer's report on its latest death; nil = none
-	Why          string   // why it is held or dead
-	Attempts     int      // attempts used; an attempt that ended in a nack or a return does not count
-	Reset        int      // attempts that were used before a person restarted the letter's retries
-	Nacks        int      // consecutive rejections by its queue
+	Summary      string   // summary of the body without masked values, at most 200 bytes
+	Error        string   // error text without masked values
+	Annotation   *Failure // consumer's report on the latest death; nil = none
+	Why          string   // reason why the letter is held or dead
+	Attempts     int      // number of attempts; an attempt that ended with a nack or a return does not count
+	Reset        int      // number of attempts before a person restarted the retries of the letter
+	Nacks        int      // number of times in a row that the queue rejected the letter
 	Operation    OperationID
-	Twin         ID    // letter that it may be a copy of, or whose token it carries
-	Doubt        Doubt // why it may be a copy of Twin and is held until people decide; "" = it is not held for that reason
+	Twin         ID    // letter of which this letter may be a copy, or whose token it contains
+	Doubt        Doubt // reason why it may be a copy of Twin and is held until people decide; "" = it is not held for such a reason
 	WaitsIn      string
 	Withheld     bool  // body, headers and properties are left out, because the request may not read them
-	Unverified   bool  // settled although it is unknown whether a consumer reads its queue
-	Unguarded    bool  // a person released it, so the classifier never holds it again
-	Imported     State // state that the classifier gives an imported letter, because another dlo decided on it; "" = not imported
-	Crashes      int   // process crashes while this letter was being classified
-	Size         int   // bytes of the body
+	Unverified   bool  // settled although it is unknown whether a consumer reads the queue
+	Unguarded    bool  // a person released the letter, so that the classifier does not hold it again
+	Imported     State // state that the classifier gives to an imported letter, because another dlo has decided about it; "" = not imported
+	Crashes      int   // number of times that the process crashed while it read this letter
+	Size         int   // size of the body in bytes
 	ReceivedAt   time.Time
-	DiedAt       time.Time // whole seconds; zero if the headers do not give it
+	DiedAt       time.Time // in whole seconds; zero if the headers do not contain it
 	DueAt        time.Time // scheduled: time of the retry; requeued: end of the watch
 	ChangedAt    time.Time
 }
 
-// Withhold removes the parts of a letter that a request is not allowed to read.
+// Withhold removes the parts of a letter that a request may not read.
 func (l *Letter) Withhold() {
 	l.Properties, l.Body, l.Arrived, l.ArrivedBody, l.Revised, l.Summary = Properties{}, nil, Properties{}, nil, nil, ""
 	l.Withheld = true
 }
 
-// Place returns the place to which the letter belongs. This is the queue that it died in or, if
-// that queue is unknown, the inbox that it was drained from.
+// Place returns the place to which the letter belongs. This is the queue in which it died. If that
+// queue is unknown, it is the inbox from which the letter was drained.
 func (l *Letter) Place() Origin { return belongs(l.Origin, l.Inbox) }
 
 func belongs(o Origin, inbox string) Origin {
@@ -200,24 +201,24 @@ func belongs(o Origin, inbox string) Origin {
 	return o
 }
 
-// MaxCrashes is how often the process may crash while it reads a letter. After that many crashes,
-// dlo no longer reads the letter. With a limit of 2, a letter reached the limit in one of 60 loops
-// in which the process was killed from outside.
+// MaxCrashes is the number of crashes after which dlo no longer reads a letter. A crash counts if
+// the process dies while it reads the letter. The limit is above 2, because a letter reached 2 in
+// one of 60 loops in which the process was killed from outside.
 const MaxCrashes = 3
 
-// InBroker reports whether a letter waits in the broker, where nobody can act on it. Once the
-// letter has been due for longer than Overdue, InBroker returns false even if the broker has not
+// InBroker reports whether a letter waits in the broker, where nobody can act on it. When the
+// letter has been due for longer than Overdue, InBroker returns false, even if the broker has not
 // moved the letter on.
 func (l *Letter) InBroker(now time.Time) bool {
 	return l.WaitsIn != "" && now.Before(l.DueAt.Add(Overdue))
 }
 
-// Undecodable reports whether reading this letter has crashed the process too often. Such a letter
-// must not be decoded again.
+// Undecodable reports whether the process crashed too often while it read this letter. Such a
+// letter must not be decoded again.
 func (l *Letter) Undecodable() bool { return l.Crashes >= MaxCrashes }
 
-// Current returns the content that a requeue of the letter sends, before it is sanitised: the
-// newest revision, or the message as received.
+// Current returns the contents that a requeue of the letter sends, before Sanitise changes them.
+// These are the contents of the newest revision, or the message as it was received.
 func (l *Letter) Current() (Properties, []byte) {
 	if l.Revised != nil {
 		return l.Revised.Properties, l.Revised.Body
@@ -225,10 +226,10 @@ func (l *Letter) Current() (Properties, []byte) {
 	return l.Properties, l.Body
 }
 
-// Route is the exchange and routing key of a delivery.
+// Route is the exchange and the routing key of a delivery.
 type Route struct{ Exchange, RoutingKey string }
 
-// Row is a letter in the form that lists show, without its body and headers.
+// Row is a letter in the form in which lists show it. It has no body and no headers.
 type Row struct {
 	ID                   ID
 	State                State
@@ -249,7 +250,7 @@ type Row struct {
 	Unverified           bool
 }
 
-// Row returns the letter in the form that lists show.
+// Row returns the letter in the form in which lists show it.
 func (l *Letter) Row() Row {
 	return Row{
 		ID: l.ID, State: l.State, WaitsIn: l.WaitsIn, Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue,
@@ -259,44 +260,44 @@ func (l *Letter) Row() Row {
 	}
 }
 
-// Classified is the classifier's verdict on one received letter.
+// Classified is the classifier's verdict on a received letter.
 type Classified struct {
 	Letter        ID
-	To            Trigger // one of the Classified triggers
+	To            Trigger // one of the triggers whose names begin with Classified
 	Origin        Origin
 	Reason        string
 	DiedAt        time.Time
-	Repeated      bool // DiedAt is the time of the first of several deaths, because the broker does not report the time of the last
+	Repeated      bool // DiedAt is the time of the first of several deaths, because the broker does not report the time of the last one
 	Type          string
 	Reading       Reading
-	Added         []AddedField // fields that its type does not declare, by number, at most MaxAdded
+	Added         []AddedField // up to MaxAdded fields that the type does not declare, sorted by number
 	Rule          string
-	Summary       string // masked, at most 200 bytes
-	Error         string // masked
+	Summary       string // summary of the body without masked values, at most 200 bytes
+	Error         string // error text without masked values
 	Why           string
-	Unwrapped     *Revision // revision that is sent instead of the received message, which is only an envelope; nil = none
-	Unpublishable string    // why RabbitMQ would refuse the letter as it is now; "" = it would accept it
-	GroupKey      [32]byte  // the store finds or creates the group with this key
+	Unwrapped     *Revision // revision that is sent instead of the received message, if that is only an envelope; nil = none
+	Unpublishable string    // reason why RabbitMQ would reject the letter as it is now; "" = it would accept the letter
+	GroupKey      [32]byte  // key by which the store finds the group, or with which it creates the group
 	GroupTitle    string
 	GroupVersion  int
-	GroupCause    []byte   // cause of the failure, equal in every queue; nil = the error is unknown
+	GroupCause    []byte   // cause of the failure, which is equal in every queue; nil = the error is unknown
 	Version       string   // version of the consumer that rejected the letter; "" = not reported
-	Channels      []string // channels that are notified
-	Imported      bool     // the letter died elsewhere, so there are no notices
-	Tried         bool     // dlo made it for a trial: it has no group
+	Channels      []string // channels on which people are notified
+	Imported      bool     // the letter died for another dlo, so that nobody is notified
+	Tried         bool     // dlo made the letter for a trial, so that it has no group
 	Severity      Severity
 	DueAt         time.Time
-	ToldBy        time.Time     // retry: when all retries should be over; people are notified if the letter still waits then
-	Waiter        string        // the waiter of the broker in which it waits; "" = in the store
-	Wait          time.Duration // delay in the waiter
-	Annotation    int64         // id of the annotation that now explains this death; 0 = unchanged
-	Unexplained   DeathKeys     // if no annotation explains the failure: keys by which a later annotation may find it
+	ToldBy        time.Time     // for a retry: time by which all retries should be over; people are notified if the letter still waits then
+	Waiter        string        // waiter of the broker in which the letter waits; "" = it waits in the store
+	Wait          time.Duration // delay of the waiter
+	Annotation    int64         // id of the annotation that now explains this death; 0 = no change
+	Unexplained   DeathKeys     // if no annotation explains the death, the keys by which a later annotation may find it
 }
 
-// Page selects a page of a list.
+// Page selects one page of a list of letters.
 type Page struct {
-	After  string // cursor of the last row of the previous page; "" = first
-	Before string // cursor of the first row of the next page; selects the rows just before that row
+	After  string // cursor of the last row on the previous page; "" = first page
+	Before string // cursor of the first row on the next page; the page then consists of the rows just before it
 	Limit  int
 	Order  Order
 }
@@ -305,19 +306,19 @@ type Page struct {
 type Order string
 
 const (
-	OrderReceived Order = "received" // newest first
-	OrderOldest   Order = "oldest"   // first received first
-	OrderDied     Order = "died"     // last died first; without a time of death, the time received counts
+	OrderReceived Order = "received" // newest received first
+	OrderOldest   Order = "oldest"   // oldest received first
+	OrderDied     Order = "died"     // latest death first; without a time of death, the time of receipt counts
 	OrderAttempts Order = "attempts" // most attempts first
 	OrderSize     Order = "size"     // largest first
-	OrderDue      Order = "due"      // next due first; only letters with a due time
+	OrderDue      Order = "due"      // earliest due time first; only letters that have a due time
 )
 
 // Orders lists all orders of letters.
 var Orders = []Order{OrderReceived, OrderOldest, OrderDied, OrderAttempts, OrderSize, OrderDue}
 
-// Event is one entry of a letter's history and of the audit. Both are kept in one append-only
-// table.
+// Event is one entry in the history of a letter or in the audit. Both are in one table, to which
+// entries are only added.
 type Event struct {
 	Letter    ID
 	Operation OperationID
@@ -327,29 +328,29 @@ type Event struct {
 	Detail    string
 }
 
-// FacetValue is one value of a field and the number of letters that have it.
+// FacetValue is one value of a field, and the number of letters with this value.
 type FacetValue struct {
 	Value string
 	Count int
 }
 
-// Due is a claimed letter with the attempt committed for it.
+// Due is a claimed letter together with its committed attempt.
 type Due struct {
-	Letter  Letter // its DueAt is set; if a waiter of the broker takes the letter, DueAt is when the letter leaves the waiter
+	Letter  Letter // its DueAt is set; if the letter will wait in the broker, DueAt is the end of that wait
 	Attempt Attempt
-	Waiter  string        // waiter of the broker for which it is claimed early; "" = it goes to its queue
-	Wait    time.Duration // its whole delay, of which a part may have passed
+	Waiter  string        // waiter of the broker for which the letter was claimed early; "" = it goes to its queue
+	Wait    time.Duration // whole delay, of which a part may be over
 }
 
-// Indexed is the search data of a letter: the words of a text, and fields with their values. It
-// must not contain masked data.
+// Indexed contains what the search index needs to know about a letter: a text with words, and
+// fields with values. It must not contain masked values.
 type Indexed struct {
 	Letter ID
-	AsOf   time.Time // time of the letter's last change, as read; zero = not given
+	AsOf   time.Time // time of the last change to the letter, when the letter was read; zero = not given
 	Text   string
 	Fields []IndexedField
 }
 
-// IndexedField is a field and its value. The name is the one used in the query language, such as
+// IndexedField is a field with its value. The name is that of the query language, such as
 // "header.x-tenant" or "app".
 type IndexedField struct{ Name, Value string }

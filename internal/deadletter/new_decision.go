@@ -2,30 +2,30 @@ package deadletter
 
 import "time"
 
-// Waiting is a letter that waits for its retry, as read for a new decision.
+// Waiting is a letter that waits for its retry and about which the rules are to decide again.
 type Waiting struct {
 	Letter
-	Since  time.Time // when dlo received the death that caused the wait
-	Chosen bool      // someone set its due time
+	Since  time.Time // time at which dlo received the death because of which the letter waits
+	Chosen bool      // a person chose the due time
 }
 
-// NewDecision is the decision that the current rules make on a waiting letter.
+// NewDecision is what the present rules decide about a waiting letter.
 type NewDecision struct {
 	Letter   ID
 	Origin   Origin
-	Left     string      // why the letter is left alone; "" = it is not left alone
+	Left     string      // reason why the letter stays as it is; "" = it may change
 	Outcome  RuleOutcome // "" = nothing changes
 	Rule     string
 	Severity Severity
 	Why      string
-	DueAt    time.Time // of a retry
-	ToldBy   time.Time // for a retry: as in Classified
-	Channels []string  // channels that are notified if the letter is now dead
+	DueAt    time.Time // due time of the retry
+	ToldBy   time.Time // for a retry: see Classified.ToldBy
+	Channels []string  // channels on which people are notified if the letter is now dead
 
-	WasRule   string    // rule that decided before
-	WasDueAt  time.Time // due time of the letter when it was read
-	ChangedAt time.Time // time of the letter's last change when it was read; a letter that has changed since is left alone
+	WasRule   string    // rule that decided about the letter before
+	WasDueAt  time.Time // due time when the letter was read
+	ChangedAt time.Time // time of the last change when the letter was read; if the letter has changed since then, it stays as it is
 }
 
-// LeftChanged is the reason for leaving a letter alone: it changed after it was read.
+// LeftChanged is the reason why a letter that changed after it was read stays as it is.
 const LeftChanged = "it has changed meanwhile"

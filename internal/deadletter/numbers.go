@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Count formats a number with commas: 12,480.
+// Count formats a number with commas, such as 12,480.
 func Count[T int | int64](v T) string {
 	s := strconv.FormatInt(int64(v), 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -15,7 +15,7 @@ func Count[T int | int64](v T) string {
 	return s
 }
 
-// Plural formats a number with its noun: "1 item", "2 items".
+// Plural formats a number together with its noun, such as "1 item" or "2 items".
 func Plural[T int | int64](v T, one, many string) string {
 	if v == 1 {
 		return "1 " + one
@@ -23,7 +23,7 @@ func Plural[T int | int64](v T, one, many string) string {
 	return Count(v) + " " + many
 }
 
-// Bytes formats a size: "157 B", "4.0 KiB", "16 MiB".
+// Bytes formats a size in bytes, such as "157 B", "4.0 KiB" or "16 MiB".
 func Bytes(n int) string {
 	switch {
 	case n < 1<<10:

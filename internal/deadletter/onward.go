@@ -1,10 +1,10 @@
 package deadletter
 
-// Onward is what a broker reports about a queue in which a letter expired. It says whether the
-// queue has its own consumers or only delays retries. Exactly one field is set.
+// Onward contains what a broker reports about a queue in which a letter expired. It says whether
+// the queue has consumers or only delays retries. Exactly one field is set.
 type Onward struct {
-	Consumed bool   // it has a consumer
-	Ends     bool   // its dead letters go to an inbox or nowhere: a letter that expired there died there
-	Queue    string // it has no consumer, and its dead letters go to this one queue only
-	Why      string // why the broker's report is missing, in words
+	Consumed bool   // the queue has a consumer
+	Ends     bool   // the queue sends dead letters to an inbox or nowhere, so that a letter that expired there died there
+	Queue    string // queue to which this queue sends all its dead letters; this queue has no consumer
+	Why      string // reason why the broker could not report about the queue
 }

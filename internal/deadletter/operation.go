@@ -2,66 +2,66 @@ package deadletter
 
 import "time"
 
-// Operation is one action on a frozen selection of letters, run by the server.
+// Operation is one action on a frozen selection of letters. The server runs it.
 type Operation struct {
 	ID         OperationID
 	Action     Verb
 	State      OperationState
 	Phase      OperationPhase
-	Why        string    // why it is stopped, or why it waits automatically; otherwise ""
-	PhaseUntil time.Time // end of the hold or of the wait after the canary; otherwise zero
+	Why        string    // reason why the operation is stopped or waits automatically; otherwise ""
+	PhaseUntil time.Time // end of the hold, or of the wait after the canary; otherwise zero
 	By         string
 	Through    Way
 	Reason     string
-	Key        string   // Idempotency-Key; requests of one principal with an equal key start only one operation
-	Request    [32]byte // hash of the request; a different request with the same key is rejected
-	Query      string   // query that selected the letters, with fixed times; "" = chosen ids
-	Except     int      // letters that match the query but that the person excluded
+	Key        string   // Idempotency-Key; requests of one principal with the same key start only one operation
+	Request    [32]byte // hash of the request; another request with the same key is rejected
+	Query      string   // query that selected the letters, with fixed times; "" = the letters were chosen by id
+	Except     int      // number of letters that match the query but that the person excluded
 	CreatedAt  time.Time
-	SentAt     time.Time // when the last letter was sent; zero = none yet
+	SentAt     time.Time // time at which the last letter was sent; zero = not yet
 	FinishedAt time.Time
-	HaltedAt   time.Time // when it was last paused or stopped automatically; zero = never
+	HaltedAt   time.Time // time at which the operation was last paused, or stopped automatically; zero = never
 	Total      int
-	First      int // maximum number of letters taken from the selection; 0 = all
-	Expect     int // number of letters that the person saw; the operation acts on no more than that; 0 = not given
-	Changed    int // letters of the query that were left out because they changed after the person saw them
-	Twice      int // letters that may have been sent twice, because the broker's confirm was lost
+	First      int // maximum number of letters that are taken from the selection; 0 = all
+	Expect     int // number of letters that the person saw, which is the maximum for the operation; 0 = not given
+	Changed    int // number of letters that were left out because they changed after the person saw them
+	Twice      int // number of letters that may have been sent twice, because the broker's confirm was lost
 	Pace       Pace
 	Base       Base
-	To         string           // queue of a redirect; "" = each to its origin
-	DueAt      time.Time        // reschedule: when the letters are due
-	Patch      []byte           // edit: RFC 6902, on the decoded body
-	Reveal     bool             // edit: the person may see masked data, so the patch may change it
-	Reset      bool             // requeue: letters that come back get all their retries again
-	Restored   bool             // includes letters that may have been sent since the backup from which the store was restored
-	TakesOver  []OperationID    // halted operations that are cancelled so that this one gets their remaining letters
-	Counts     map[Result]int   // sum = Total
-	Queues     []OperationQueue // per origin queue, most letters first
+	To         string           // queue to which a redirect sends the letters; "" = each letter goes to its own queue
+	DueAt      time.Time        // for a reschedule: time at which the letters become due
+	Patch      []byte           // for an edit: patch of the decoded body (RFC 6902)
+	Reveal     bool             // for an edit: the person may see masked values, so that the patch may change them
+	Reset      bool             // for a requeue: letters that come back get all their retries again
+	Restored   bool             // the operation also takes letters that may have been sent after the backup from which the store was restored
+	TakesOver  []OperationID    // halted operations that are cancelled, so that this operation gets their remaining letters
+	Counts     map[Result]int   // number of letters by result; the sum is Total
+	Queues     []OperationQueue // numbers by queue of origin, most letters first
 }
 
-// Pace describes how an operation sends its letters. Only requeues have a pace.
+// Pace says how an operation sends its letters. Only operations that send letters have a pace.
 type Pace struct {
-	Rate       float64       // letters per second, more than 0
-	Canary     int           // letters sent first; 0 = none
-	CanaryWait time.Duration // how long the canary is watched before the rest is sent
-	StopAt     float64       // percentage of sent letters that may come back before the operation stops; 0 = off
+	Rate       float64       // letters per second, above 0
+	Canary     int           // number of letters that are sent first; 0 = none
+	CanaryWait time.Duration // time for which the canary is watched before the other letters are sent
+	StopAt     float64       // percentage of sent letters that may come back before the operation stops; 0 = it never stops
 	MaxDepth   int           // number of messages in a target queue at which the operation waits; 0 = no limit
-	Newest     bool          // newest received first; otherwise oldest
-	Hold       time.Duration // delay before the first letter is sent; the operation can be undone during it
+	Newest     bool          // letters are sent newest received first; otherwise oldest first
+	Hold       time.Duration // time before the first letter is sent, during which the operation can be undone
 }
 
-// Base holds the counts at the start of an operation's last canary. Only events after that count
-// for the verdict on the canary.
+// Base contains the counts of an operation at the start of its last canary. Only what happens after
+// that counts for the canary.
 type Base struct {
-	Taken    int // released letters
+	Taken    int // number of letters that were released
 	Sent     int
 	CameBack int
 }
 
-// OperationQueue is the part of an operation that belongs to one origin queue.
+// OperationQueue contains the counts of an operation for the letters of one queue.
 type OperationQueue struct {
 	Broker, VHost, Queue string
-	Inbox                string // set only if the queue is unknown
+	Inbox                string // inbox of the letters; set only if their queue is unknown
 	Counts               map[Result]int
 }
 
@@ -75,14 +75,14 @@ type OperationState string
 
 const (
 	OperationRunning   OperationState = "running"
-	OperationPaused    OperationState = "paused"    // by a person
-	OperationStopped   OperationState = "stopped"   // automatically: too many came back; a person resumes or cancels
-	OperationDone      OperationState = "done"      // nothing left to send, and the verdict is known; later returns are still counted
-	OperationCancelled OperationState = "cancelled" // the remaining letters were left unchanged
+	OperationPaused    OperationState = "paused"    // a person paused the operation
+	OperationStopped   OperationState = "stopped"   // dlo stopped the operation because too many letters came back; a person resumes or cancels it
+	OperationDone      OperationState = "done"      // there is nothing left to send, and there is a verdict on every letter; letters that come back later still count
+	OperationCancelled OperationState = "cancelled" // the remaining letters were not changed
 )
 
-// Active reports whether the operation may still send or change letters, or whether its verdict is
-// still unknown.
+// Active reports whether the operation may still send or change letters, or waits for the verdict
+// on its letters.
 func (s OperationState) Active() bool {
 	return s == OperationRunning || s == OperationPaused || s == OperationStopped
 }
@@ -90,38 +90,38 @@ func (s OperationState) Active() bool {
 // Halted reports whether the operation keeps its letters and waits for a person.
 func (s OperationState) Halted() bool { return s == OperationPaused || s == OperationStopped }
 
-// OperationPhase is the progress of an operation. Pausing does not change it.
+// OperationPhase says how far an operation is. A pause does not change the phase.
 type OperationPhase string
 
 const (
-	PhaseSelecting OperationPhase = "selecting" // recording the frozen selection
-	PhaseHolding   OperationPhase = "holding"   // hold time, in which it can be undone
-	PhaseCanary    OperationPhase = "canary"    // sending the first letters
-	PhaseWaiting   OperationPhase = "waiting"   // watching the first letters
-	PhaseSending   OperationPhase = "sending"   // sending the rest
-	PhaseWatching  OperationPhase = "watching"  // all sent; watching which stay quiet
+	PhaseSelecting OperationPhase = "selecting" // the frozen selection is being recorded
+	PhaseHolding   OperationPhase = "holding"   // the operation waits and can be undone
+	PhaseCanary    OperationPhase = "canary"    // the first letters are being sent
+	PhaseWaiting   OperationPhase = "waiting"   // the first letters are being watched
+	PhaseSending   OperationPhase = "sending"   // the other letters are being sent
+	PhaseWatching  OperationPhase = "watching"  // all letters are sent and are being watched
 	PhaseOver      OperationPhase = "over"
 )
 
-// Result is the result of an operation for one letter.
+// Result says what an operation has done with one letter.
 type Result string
 
 const (
-	ResultPending    Result = "pending"    // not touched yet
-	ResultReleased   Result = "released"   // scheduled, due now: on its way to the dispatcher
-	ResultConfirmed  Result = "confirmed"  // requeued, confirmed by the broker, being watched
-	ResultQuiet      Result = "quiet"      // did not come back within the watch time
-	ResultUnverified Result = "unverified" // did not come back, but it is unknown whether its queue is consumed
+	ResultPending    Result = "pending"    // the operation has not acted on the letter yet
+	ResultReleased   Result = "released"   // the letter is scheduled and due now, so that the dispatcher will send it
+	ResultConfirmed  Result = "confirmed"  // the letter was requeued, the broker has confirmed it, and it is being watched
+	ResultQuiet      Result = "quiet"      // the letter did not come back while it was watched
+	ResultUnverified Result = "unverified" // the letter did not come back, but it is unknown whether its queue is consumed
 	ResultCameBack   Result = "came back"
-	ResultReturned   Result = "returned" // held: the broker had no such queue
-	ResultFailed     Result = "failed"   // held: it could not be published; the reason is given
-	ResultInDoubt    Result = "in doubt" // held: the broker's confirm was lost
-	ResultChanged    Result = "done"     // discarded, restored, held, released or purged
+	ResultReturned   Result = "returned" // the letter is held, because the broker had no such queue
+	ResultFailed     Result = "failed"   // the letter is held, because it could not be published; the reason is recorded
+	ResultInDoubt    Result = "in doubt" // the letter is held, because the broker's confirm was lost
+	ResultChanged    Result = "done"     // the letter was discarded, restored, held, released or purged
 	ResultSkipped    Result = "skipped"
 	ResultCancelled  Result = "cancelled"
 )
 
-// Results lists all results, in the order in which a letter reaches them.
+// Results lists all results, in the order in which a letter gets them.
 var Results = []Result{
 	ResultPending, ResultReleased, ResultConfirmed, ResultQuiet, ResultUnverified, ResultCameBack, ResultReturned, ResultFailed, ResultInDoubt, ResultChanged, ResultSkipped, ResultCancelled,
 }
@@ -129,8 +129,8 @@ var Results = []Result{
 // Open reports whether the operation still has work to do on a letter with this result.
 func (r Result) Open() bool { return r == ResultPending || r == ResultReleased }
 
-// Acted reports whether the operation performed the requested action on letters with this result. A
-// sent letter counts, whatever happened to the letter afterwards.
+// Acted reports whether the operation performed its action on a letter with this result. A letter
+// that was sent counts, even if it came back after that.
 func (r Result) Acted() bool {
 	return r == ResultConfirmed || r == ResultQuiet || r == ResultUnverified || r == ResultCameBack || r == ResultChanged
 }
@@ -141,22 +141,22 @@ type OperationLetter struct {
 	Queue  string
 	Result Result
 	Reason string
-	Twice  bool      // it may have been sent twice
-	State  State     // now
-	DueAt  time.Time // current: when a scheduled letter leaves
-	Error  string    // error of the latest death, masked; the title of the letter's group if no error was reported
-	Group  GroupID   // current group, or the group that it is merged into; 0 = none
-	Was    GroupID   // group, like Group, at the time when the operation took the letter; 0 = none, or not recorded
+	Twice  bool      // whether the letter may have been sent twice
+	State  State     // present state
+	DueAt  time.Time // present due time, if the letter is scheduled
+	Error  string    // error text of the latest death without masked values; without an error text, the title of the letter's group
+	Group  GroupID   // present group, or the group into which that is merged; 0 = none
+	Was    GroupID   // group when the operation took the letter, or the group into which that is merged; 0 = none, or not recorded
 }
 
-// SameError reports whether a letter that came back died of its earlier error again. The result
-// "known" is false until the letter has been read again. It is also false for operations that were
-// stored before dlo recorded this.
+// SameError reports whether a letter that came back died with the same error as before. The result
+// known is false until the letter has been read again. It is also false for operations of older
+// versions that did not record the group.
 func (l *OperationLetter) SameError() (same, known bool) {
 	return l.Group == l.Was, l.Group != 0 && l.Was != 0 && l.State != StateReceived
 }
 
-// BackGroup is a group of letters that an operation sent and that came back.
+// BackGroup contains the number of letters of an operation that came back into the same group.
 type BackGroup struct {
 	Group   GroupID
 	Title   string
@@ -164,7 +164,7 @@ type BackGroup struct {
 	Same    bool // the letters were already in this group before the operation
 }
 
-// Total returns the number of the queue's letters in the operation.
+// Total returns the number of letters of the queue in the operation.
 func (q OperationQueue) Total() (n int) {
 	for _, c := range q.Counts {
 		n += c
@@ -172,28 +172,28 @@ func (q OperationQueue) Total() (n int) {
 	return n
 }
 
-// Sent returns the number of letters that the broker has confirmed.
+// Sent returns the number of letters that the operation sent and the broker confirmed.
 func (o *Operation) Sent() int {
 	return o.Counts[ResultConfirmed] + o.Counts[ResultQuiet] + o.Counts[ResultUnverified] + o.Counts[ResultCameBack]
 }
 
-// Share is a part of a selection in which a plan treats all letters alike.
+// Share is a part of a selection. A plan treats all letters of a share in the same way.
 type Share struct {
-	Origin        Origin // where they died; without a queue = unknown
-	Inbox         string // inbox from which they were drained, if it is unknown where they died
+	Origin        Origin // place where the letters died; without a queue if that is unknown
+	Inbox         string // inbox from which the letters were drained, if it is unknown where they died
 	State         State
-	Owner         OperationID // operation that has them; 0 = none
-	Unpublishable string      // why RabbitMQ would refuse them as they are now; "" = it would accept them
-	Oversize      bool        // their bodies are too large to publish
-	CameBack      OperationID // last operation that sent them before they came back; 0 = none
-	InDoubt       bool        // the confirm of their last attempt was lost, so they may already be in a queue
-	InBroker      bool        // they wait in the broker for their retry
-	HeldFrom      State       // state before they were held; "" = they are not held
-	Restored      bool        // they may have been sent since the backup from which the store was restored
+	Owner         OperationID // operation to which the letters belong; 0 = none
+	Unpublishable string      // reason why RabbitMQ would reject the letters as they are now; "" = it would accept them
+	Oversize      bool        // the bodies are too large to publish
+	CameBack      OperationID // last operation that sent the letters before they came back; 0 = none
+	InDoubt       bool        // the confirm of the last attempt was lost, so that the letters may already be in a queue
+	InBroker      bool        // the letters wait in the broker for their retry
+	HeldFrom      State       // state before the letters were held; "" = they are not held
+	Restored      bool        // the letters may have been sent after the backup from which the store was restored
 	Letters       int
-	Examples      []ID // up to 5
+	Examples      []ID // up to 5 letters
 }
 
-// Place returns the place to which the letters belong. This is the queue that they died in or, if
-// that queue is unknown, the inbox that they were drained from.
+// Place returns the place to which the letters belong. This is the queue in which they died. If
+// that queue is unknown, it is the inbox from which they were drained.
 func (s *Share) Place() Origin { return belongs(s.Origin, s.Inbox) }

@@ -5,14 +5,14 @@ import "time"
 // View is a saved query.
 type View struct {
 	ID    int64
-	Owner string // person to whom it belongs; "" = everybody
+	Owner string // person to whom the query belongs; "" = everybody
 	Name  string
-	Query string // as written: relative times are kept
+	Query string // text of the query; relative times stay relative
 	By    string
 	At    time.Time
 }
 
-// Override is a redirect saved by a person: letters of one queue go to another queue.
+// Override is a redirect that a person saved. Letters of one queue are sent to another queue.
 type Override struct {
 	ID                   int64
 	Broker, VHost, Queue string
@@ -22,36 +22,37 @@ type Override struct {
 	At                   time.Time
 }
 
-// Facet holds the values of one field among selected letters, most letters first.
+// Facet contains the values of one field among some letters. The values with the most letters come
+// first.
 type Facet struct {
 	Field   string
 	Values  []FacetValue
-	Sampled int // newest letters that were counted as a sample; 0 = all
+	Sampled int // number of newest letters that were counted as a sample; 0 = all letters were counted
 }
 
-// Facets are the facets of a query. Sampled is 0 if all its letters were counted; otherwise it is
-// the number of newest letters that were counted.
+// Facets contains the facets for a query. If all letters were counted, Sampled is 0. Otherwise it
+// is the number of newest letters that were counted.
 type Facets struct {
 	Fields  []Facet
 	Sampled int
 }
 
-// Histogram contains the number of letters received in each interval of time, by outcome. Sampled
-// has the same meaning as in Facets.
+// Histogram contains the number of letters received in each interval of time, by outcome. For
+// Sampled, see Facets.
 type Histogram struct {
-	From, To time.Time     // start of the first bar, end of the last
-	Step     time.Duration // width of one bar
+	From, To time.Time     // start of the first bar and end of the last bar
+	Step     time.Duration // duration of one bar
 	Bars     []Bar
 	Sampled  int
 }
 
-// Bar is one interval of a histogram. Every letter counts in exactly one of the four outcomes.
+// Bar is one interval of a histogram. Each letter counts in exactly one of the four outcomes.
 type Bar struct {
-	At                                  time.Time // start
+	At                                  time.Time // start of the interval
 	Waiting, Recovered, Dead, Discarded int
 }
 
-// Add counts n letters with state s.
+// Add adds n letters in the state s to the bar.
 func (b *Bar) Add(s State, n int) {
 	switch s {
 	case StateSettled:
@@ -65,5 +66,5 @@ func (b *Bar) Add(s State, n int) {
 	}
 }
 
-// Total returns the number of letters received in the interval.
+// Total returns the number of letters that were received in the interval.
 func (b Bar) Total() int { return b.Waiting + b.Recovered + b.Dead + b.Discarded }

@@ -2,17 +2,17 @@ package deadletter
 
 import "time"
 
-// Pick is a type that a person chose. It applies to a letter, to a group, or to queues, as a
-// binding. Exactly one of these three is set.
+// Pick is a type that a person picked. It applies to one letter, to one group, or to the letters of
+// some queues. Exactly one of these three is set.
 type Pick struct {
 	ID         int64
 	Letter     ID
 	Group      GroupID
 	GroupKey   [32]byte
-	Queue, Key string // globs on the origin queue and the routing key, "" = any key
-	Type       string // full name
+	Queue, Key string // globs for the name of the queue and for the routing key; a Key of "" = any routing key
+	Type       string // full name of the type
 	Reason, By string
 	At         time.Time
 
-	Reveals bool // set when the pick is added: the type may show masked data, and this is recorded with the pick
+	Reveals bool // used only when the pick is added: the type may make masked values visible, and the audit records this
 }

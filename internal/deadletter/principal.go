@@ -6,38 +6,38 @@ import (
 	"strings"
 )
 
-// Principal is the person, token or service that acts.
+// Principal is the person, token or service that makes a request.
 type Principal struct {
-	Name   string   // name as the audit shows it: ana@example.com, token:ci, local
-	Grants []Grant  // what it may do; none = nothing
-	Frozen []string // brokers on which the configuration forbids changes, whoever asks
-	Fixed  bool     // the configuration forbids all changes in dlo, whoever asks
-	As     string   // description of the grant under which an admin views the pages; "" = their own grant
+	Name   string   // name in the audit, e.g. ana@example.com, token:ci or local
+	Grants []Grant  // what the principal may do; empty = nothing
+	Frozen []string // brokers on which the configuration forbids changes by anybody
+	Fixed  bool     // the configuration forbids all changes by anybody
+	As     string   // description of the grant with which an admin views the pages; "" = the admin's own grants
 }
 
-// Grant gives a principal the permissions of a role.
+// Grant gives a principal the rights of a role.
 type Grant struct {
 	Role   Role `json:"role"`
-	Reveal bool `json:"reveal,omitempty"` // see masked data; no role includes that
-	Purge  bool `json:"purge,omitempty"`  // purge letters; no role includes that
+	Reveal bool `json:"reveal,omitempty"` // right to see masked values; no role includes it
+	Purge  bool `json:"purge,omitempty"`  // right to purge letters; no role includes it
 
-	// Again says why the grant currently does not permit seeing masked data, purging, or changing
-	// who may do what. For example, the person gave their password too long ago. "" means that
-	// there is no such reason.
+	// Again is the reason why the grant at present does not permit its owner to see masked values, to
+	// purge, or to change who may do what. For example, the person entered the password too long ago.
+	// "" = there is no such reason.
 	Again string `json:"-"`
 
-	// The grant holds only in these places.
+	// The grant is valid only in these places.
 	Places
 }
 
-// Places describes where a grant holds, by globs for the names of queues, vhosts and brokers. An
+// Places says where a grant is valid, with globs for the names of queues, vhosts and brokers. An
 // empty list means everywhere.
 type Places struct {
 	Queues  []string `json:"queues,omitempty"`
 	VHosts  []string `json:"vhosts,omitempty"`
 	Brokers []string `json:"brokers,omitempty"`
 
-	// FromRabbitMQ restricts the grant further, to the queues that Written permits.
+	// If FromRabbitMQ is true, the grant is valid only for queues that Written permits.
 	FromRabbitMQ bool      `json:"from_rabbitmq,omitempty"`
 	Written      []Written `json:"written,omitempty"`
 }
@@ -47,7 +47,7 @@ func (p Places) everywhere() bool {
 	return !p.FromRabbitMQ && !slices.ContainsFunc([][]string{p.Queues, p.VHosts, p.Brokers}, func(globs []string) bool { return len(globs) > 0 && !slices.Contains(globs, "*") })
 }
 
-// words describes the places, such as "queues a.* b.*"; "" = everywhere.
+// words describes the places, such as "queues a.* b.*". It returns "" for everywhere.
 func (p Places) words() string {
 	var parts []string
 	for _, of := range []struct {
@@ -64,13 +64,13 @@ func (p Places) words() string {
 	return strings.Join(parts, ", ")
 }
 
-// These are the limits on the globs of a grant.
+// These are the maximum number of globs in each list of a grant, and the maximum length of a glob.
 const (
 	maxGlobs = 200
-	maxGlob  = MaxQueueName // bytes
+	maxGlob  = MaxQueueName // in bytes
 )
 
-// NewGrant returns a grant of a role. The error wraps ErrInvalid.
+// NewGrant returns a grant with the rights of a role. The error wraps ErrInvalid.
 func NewGrant(role string, reveal, purge bool, p Places) (Grant, error) {
 	g := Grant{Reveal: reveal, Purge: purge, Places: p}
 	var err error
@@ -109,33 +109,36 @@ func (g Grant) Words() string {
 // everything is a grant that permits every action.
 var everything = Grant{Role: RoleAdmin, Reveal: true, Purge: true}
 
-// Local is the principal on a loopback address without sign-in: anyone with a shell on the machine.
+// Local is the principal for requests through a loopback address without sign-in. This is everybody
+// who has a shell on the machine.
 var Local = Principal{Name: "local", Grants: []Grant{everything}}
 
-// Service is dlo itself: the scheduler, the classifier, the watch. No gate checks its actions,
-// because nobody requested them.
+// Service is dlo itself, for example its scheduler and its classifier. Its actions are not checked,
+// because nobody has requested them.
 var Service = Principal{Name: "dlo"}
 
-// May reports whether p may do v somewhere.
+// May reports whether the principal may perform an action in at least one place.
 func (p Principal) May(v Verb) bool {
 	return p.changes(v) && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) })
 }
 
-// MayEverywhere reports whether p may do v at every broker, vhost and queue.
+// MayEverywhere reports whether the principal may perform an action at every broker, vhost and
+// queue.
 func (p Principal) MayEverywhere(v Verb) bool {
 	return p.changes(v) && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(Origin{}) })
 }
 
-// changes reports whether p can do v if its grants permit v. It returns false if v changes
-// something and the configuration makes dlo read-only.
+// changes reports whether an action is possible for the principal if the grants permit it. It
+// returns false if the action changes something and the configuration makes dlo read-only.
 func (p Principal) changes(v Verb) bool { return !p.Fixed || slices.Contains(looking, v) }
 
-// MayToAll reports whether p may do v to everything at every broker, so that no thing needs a check
-// of its own. It returns false for a person who must first confirm their password.
+// MayToAll reports whether the principal may perform an action on everything at every broker, so
+// that single objects need no check. It returns false for a person who must first enter the
+// password again.
 func (p Principal) MayToAll(v Verb) bool { return len(p.Frozen) == 0 && Allow(p, v, Origin{}) == nil }
 
-// holds reports whether the grant holds at an origin. Something that belongs to no queue needs a
-// grant without limits for queues. The same applies to vhosts and brokers.
+// holds reports whether the grant is valid for an origin. For something that belongs to no queue, a
+// grant is valid only if it has no limits for queues. The same is true for vhosts and brokers.
 func (g Grant) holds(o Origin) bool {
 	return holds(g.Brokers, o.Broker) && holds(g.VHosts, o.VHost) && holds(g.Queues, o.Queue) &&
 		(!g.FromRabbitMQ || slices.ContainsFunc(g.Written, func(w Written) bool { return w.holds(o) }))
@@ -158,15 +161,16 @@ func (g Grant) includes(v Verb) bool {
 	return true
 }
 
-// Allow is the only gate before every action. It checks whether p may do v to letters with origin
-// o. If o is empty, it checks whether p may do v to something that belongs to no queue. The error
-// wraps ErrDenied and names the principal and the forbidden action, or it wraps ErrAgain.
+// Allow checks every action before it is performed. It returns nil if a principal may perform the
+// action v on letters of the origin o. If the origin is empty, the action is on something that
+// belongs to no queue. The error wraps ErrDenied and names the principal and the action, or it
+// wraps ErrAgain.
 func Allow(p Principal, v Verb, o Origin) error {
 	return p.allow(v, o, func(g Grant) bool { return g.holds(o) })
 }
 
-// Reach is the gate before a route. It checks whether p may do v somewhere. Allow then checks
-// whether p may do v at a particular place.
+// Reach checks a request before it is handled. It returns nil if a principal may perform an action
+// in at least one place. After that, Allow checks the place itself.
 func Reach(p Principal, v Verb) error {
 	return p.allow(v, Origin{}, func(Grant) bool { return true })
 }
@@ -194,19 +198,19 @@ func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
 	return denied(p, v, o)
 }
 
-// looking lists the verbs that change nothing.
+// looking contains the verbs of actions that change nothing.
 var looking = []Verb{VerbView, VerbRead, VerbReveal}
 
-// ErrAgain is an ErrForbidden for a grant that has a reason in Again.
+// ErrAgain is an ErrForbidden. It means that the field Again of a grant contains a reason.
 var ErrAgain = fmt.Errorf("%w", ErrForbidden)
 
-// Denied returns the error for a principal that is not allowed to do v anywhere. It wraps
+// Denied returns the error for a principal that may not perform an action anywhere. The error wraps
 // ErrDenied.
 func Denied(p Principal, v Verb) error { return denied(p, v, Origin{}) }
 
 func denied(p Principal, v Verb, o Origin) error {
 	where := ""
-	if o.Queue != "" && !p.Sees().Includes(o) { // the person may know the name only because of other people's letters
+	if o.Queue != "" && !p.Sees().Includes(o) { // the person may know the name of the queue only from letters of other people
 		where = " there"
 	} else if o.Queue != "" {
 		where = " of queue " + Visible(o.Queue)
@@ -216,8 +220,7 @@ func denied(p Principal, v Verb, o Origin) error {
 	return fmt.Errorf("%w: %s may not %s%s; %s", ErrDenied, Visible(p.Name), verbs[v].words, where, needed(v))
 }
 
-// needed describes the permission that a verb needs. The text is shown to a person who lacks that
-// permission.
+// needed describes the right that an action needs, for a person who does not have it.
 func needed(v Verb) string {
 	switch v {
 	case VerbReveal, VerbPurge:

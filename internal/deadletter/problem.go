@@ -6,45 +6,47 @@ import (
 	"time"
 )
 
-// Problem is a condition that keeps a part of dlo from working, or that loses letters.
+// Problem is something that prevents a part of dlo from working, or because of which letters are
+// lost.
 type Problem struct {
 	Kind     ProblemKind
-	Severity Severity // its urgency
-	Title    string   // a sentence
-	Text     string   // the known details
-	Cure     string   // remedy for the problem; "" = none that fits in a line
+	Severity Severity // how urgent the problem is
+	Title    string   // a full sentence
+	Text     string   // known details of the problem
+	Cure     string   // what to do about the problem; "" = nothing that can be said in one line
 	Since    time.Time
-	// These fields name the subject of the problem; "" = nothing in particular.
+	// The following fields say what the problem is about; "" = not about such an object.
 	Broker, VHost, Inbox, Queue string
 }
 
-// ProblemKind is a stable identifier of a kind of problem; docs/monitoring lists them.
+// ProblemKind identifies a kind of problem. It never changes. The page docs/monitoring lists all
+// kinds.
 type ProblemKind string
 
 // These are the kinds of problems.
 const (
 	ProblemBrokerAway     ProblemKind = "broker_away"
-	ProblemBrokerUnknown  ProblemKind = "broker_unknown" // letters of a broker that is not configured: they are not sent
+	ProblemBrokerUnknown  ProblemKind = "broker_unknown" // letters belong to a broker that is not configured, so that they are not sent
 	ProblemInboxNotRead   ProblemKind = "inbox_not_read"
-	ProblemInboxLoses     ProblemKind = "inbox_loses_letters" // a policy or an argument lets the broker delete letters from it
-	ProblemInboxUnbound   ProblemKind = "inbox_unbound"       // dead letters are not routed to it
-	ProblemInboxDeleted   ProblemKind = "inbox_deleted"       // it was deleted within the last day, with its contents
-	ProblemNearLimit      ProblemKind = "inbox_near_limit"    // its letters have few deliveries left
-	ProblemMissing        ProblemKind = "letters_missing"     // the broker deleted them before dlo stored them
+	ProblemInboxLoses     ProblemKind = "inbox_loses_letters" // because of a policy or an argument, the broker may delete letters from the inbox
+	ProblemInboxUnbound   ProblemKind = "inbox_unbound"       // dead letters are not routed to the inbox
+	ProblemInboxDeleted   ProblemKind = "inbox_deleted"       // the inbox was deleted within the last day, together with its letters
+	ProblemNearLimit      ProblemKind = "inbox_near_limit"    // letters in the inbox have few deliveries left
+	ProblemMissing        ProblemKind = "letters_missing"     // the broker deleted letters before dlo stored them
 	ProblemOwnQueue       ProblemKind = "own_queue"           // another queue of dlo loses messages
-	ProblemRights         ProblemKind = "rights"              // dlo's broker user lacks a right it needs
+	ProblemRights         ProblemKind = "rights"              // dlo's user does not have a right on the broker that dlo needs
 	ProblemManagement     ProblemKind = "management"          // the management API does not respond
 	ProblemBlocked        ProblemKind = "blocked"             // the broker accepts no messages
-	ProblemWaiter         ProblemKind = "waiter"              // letters wait in the store instead of the broker
-	ProblemStoreRestored  ProblemKind = "store_restored"      // the store is a copy: letters that may have been sent since are held
-	ProblemStoreUnproved  ProblemKind = "store_unproved"      // the store is not proved current, so nothing is sent
-	ProblemStoreDamaged   ProblemKind = "store_damaged"       // dlo no longer writes to it
-	ProblemStoreOther     ProblemKind = "store_other"         // a different store was in its place
-	ProblemBrokerReplaced ProblemKind = "broker_replaced"     // the broker is older than the progress that it confirmed
-	ProblemNoProgress     ProblemKind = "progress"            // the store's progress cannot be noted
+	ProblemWaiter         ProblemKind = "waiter"              // letters wait in the store instead of in the broker
+	ProblemStoreRestored  ProblemKind = "store_restored"      // the store is a copy, so that letters which may have been sent since then are held
+	ProblemStoreUnproved  ProblemKind = "store_unproved"      // there is no proof that the store is current, so that nothing is sent
+	ProblemStoreDamaged   ProblemKind = "store_damaged"       // the store is damaged, so that dlo no longer writes to it
+	ProblemStoreOther     ProblemKind = "store_other"         // there was another store at the same path
+	ProblemBrokerReplaced ProblemKind = "broker_replaced"     // the broker is older than the progress that it has confirmed
+	ProblemNoProgress     ProblemKind = "progress"            // the progress of the store cannot be noted
 	ProblemDisk           ProblemKind = "disk"
-	ProblemAge            ProblemKind = "age"     // dead letters are about to age out
-	ProblemNotices        ProblemKind = "notices" // notices are not delivered
+	ProblemAge            ProblemKind = "age"     // dead letters will soon be purged because of their age
+	ProblemNotices        ProblemKind = "notices" // notices cannot be delivered
 )
 
 // ProblemKinds lists all kinds.
@@ -53,13 +55,13 @@ var ProblemKinds = []ProblemKind{
 	ProblemStoreRestored, ProblemStoreUnproved, ProblemStoreDamaged, ProblemStoreOther, ProblemBrokerReplaced, ProblemNoProgress, ProblemDisk, ProblemAge, ProblemNotices,
 }
 
-// Key identifies a problem. The key stays the same for as long as the problem lasts.
+// Key returns a text that identifies the problem. It stays the same as long as the problem lasts.
 func (p *Problem) Key() string {
 	return fmt.Sprintf("problem %s %s %s %s", p.Kind, p.Broker, Visible(p.VHost), Visible(cmp.Or(p.Queue, p.Inbox)))
 }
 
-// Problems returns the problems that a broker causes. While dlo is not connected to the broker, it
-// does not know the broker's other problems.
+// Problems returns the problems of a broker. While dlo is not connected to the broker, dlo does not
+// know the other problems of the broker.
 func (s *BrokerStatus) Problems() []Problem {
 	var list []Problem
 	if !s.Connected {
@@ -85,7 +87,7 @@ func (s *BrokerStatus) Problems() []Problem {
 	return append(list, s.Queues...)
 }
 
-// away returns the problem that dlo is not connected to a broker. Before the first connection,
+// away returns the problem that dlo is not connected to a broker. If dlo was never connected to it,
 // nothing at the broker keeps the messages that die there.
 func (s *BrokerStatus) away() Problem {
 	p := Problem{
@@ -99,8 +101,8 @@ func (s *BrokerStatus) away() Problem {
 	return p
 }
 
-// UntilReached says what happens to dead letters before dlo has connected to a broker for the first
-// time and declared the given exchange. If the exchange is "", dlo declares none.
+// UntilReached says what happens to dead letters until dlo connects to a broker for the first time.
+// The parameter exchange is the exchange that dlo declares then; "" = none.
 func UntilReached(exchange string) string {
 	if exchange == "" {
 		return "Until dlo has connected once, it is not known whether dead letters are kept."
@@ -108,8 +110,8 @@ func UntilReached(exchange string) string {
 	return "Until dlo has connected once, dead letters are dropped by the broker."
 }
 
-// CheckSetting returns the advice to check a setting with connection details. It returns "" if the
-// name of the setting is unknown.
+// CheckSetting returns the advice to check the named setting, which contains connection details. If
+// the name is "", it returns "".
 func CheckSetting(setting string) string {
 	if setting == "" {
 		return ""

@@ -6,23 +6,22 @@ import (
 	"time"
 )
 
-// Progress is the point that a store had reached at some moment. Before dlo sends letters, it notes
-// the progress beside the store and in each broker. A store that was restored from a copy can then
+// Progress says how far a store had got at some moment. Before dlo sends letters, it notes the
+// progress beside the store and in each broker. A store that was restored from a copy can then
 // detect that it is older than the noted progress.
 type Progress struct {
-	Store    string    `json:"store"`    // its name: unique to the store, but shared by its copies
-	Claims   int64     `json:"claims"`   // transactions since the store's creation that claimed letters to send
-	Commits  int64     `json:"commits"`  // all commits
-	Received int64     `json:"received"` // letters ever stored
+	Store    string    `json:"store"`    // name of the store, which only its copies have too
+	Claims   int64     `json:"claims"`   // number of transactions that claimed letters in order to send them, since the store was created
+	Commits  int64     `json:"commits"`  // number of all commits
+	Received int64     `json:"received"` // number of letters that were ever stored
 	Newest   ID        `json:"newest,omitempty"`
 	At       time.Time `json:"at"` // time of the last commit
 }
 
-// maxProgress is more than any store counts in its lifetime: a million commits per second for a
-// century.
+// maxProgress is more than any store can count: a million commits per second for a century.
 const maxProgress = 1 << 52
 
-// ParseProgress parses noted progress. Errors wrap ErrInvalid.
+// ParseProgress parses a progress that was noted. Errors wrap ErrInvalid.
 func ParseProgress(text []byte) (Progress, error) {
 	var p Progress
 	if err := json.Unmarshal(text, &p); err != nil {
@@ -39,43 +38,43 @@ func ParseProgress(text []byte) (Progress, error) {
 	return p, nil
 }
 
-// Bytes returns the noted form of the progress, which ParseProgress reads.
+// Bytes returns the text with which the progress is noted. ParseProgress parses it.
 func (p Progress) Bytes() []byte {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // fails only for a year beyond 9999, which no clock returns
+		panic(err) // this happens only for a year after 9999, which no clock shows
 	}
 	return text
 }
 
-// Remembered is what the store knows about the progress that it noted at one broker.
+// Remembered contains what the store knows about the progress that it noted at a broker.
 type Remembered struct {
-	Progress       // progress of the store now
-	Marked   int64 // value of Claims that the broker last confirmed as noted; -1 = none yet
-	Beside   bool  // on opening, the note beside the file was as new, or people have since declared the file current
-	Unproved bool  // nothing proved that the file is not an older copy, and nobody has decided since
+	Progress       // present progress of the store
+	Marked   int64 // value of Claims in the last note that the broker confirmed; -1 = none yet
+	Beside   bool  // when the store was opened, the note beside the file was as new as the file, or a person has declared the file current since then
+	Unproved bool  // there is no proof that the file is not an older copy, and nobody has decided about it yet
 }
 
-// Noted is progress that a broker has confirmed. A zero value means that the broker confirmed
-// nothing new.
+// Noted is the progress that a broker has confirmed. The zero value means that the broker has
+// confirmed nothing new.
 type Noted struct {
 	Broker, VHost string
 	Claims        int64
 }
 
-// Restore describes what was lost when a store was found to be a copy.
+// Restore describes what was lost when a store turned out to be a copy.
 type Restore struct {
-	At      time.Time // when it was found
+	At      time.Time // time at which this was found
 	Since   time.Time // time of the copy's last commit
 	Until   time.Time // time of the last noted commit
-	Missing int64     // letters received between Since and Until; MissingUnknown if the store is a copy only because people declared it so
-	Held    int       // letters that are held because they may have been sent since
+	Missing int64     // number of letters received between Since and Until; MissingUnknown if only a person's declaration makes the store a copy
+	Held    int       // number of letters that are held because they may have been sent after Since
 }
 
-// MissingUnknown marks a number of missing letters that cannot be known.
+// MissingUnknown means that the number of missing letters cannot be known.
 const MissingUnknown = -1
 
-// Lost describes in words the data that a restored store lacks.
+// Lost describes what a restored store lacks, as a text.
 func (r *Restore) Lost() string {
 	from, to := r.Since.UTC().Format(time.DateTime), r.Until.UTC().Format(time.DateTime)
 	if r.Since.UTC().Truncate(24 * time.Hour).Equal(r.Until.UTC().Truncate(24 * time.Hour)) {

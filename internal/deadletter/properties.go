@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Properties are the 13 properties of an AMQP 0-9-1 basic message. Absent ones are zero, because
-// the client library cannot distinguish an empty string, priority 0 or delivery mode 0 from an
-// absent property (RABBITMQ: measured on 3.10.8, 4.0.5 and 4.3.6).
+// Properties contains the 13 properties of an AMQP 0-9-1 basic message. A missing property is zero.
+// The client library cannot distinguish it from an empty string, priority 0 or delivery mode 0
+// (RABBITMQ: measured on 3.10.8, 4.0.5 and 4.3.6).
 type Properties struct {
 	ContentType     string
 	ContentEncoding string
@@ -17,15 +17,15 @@ type Properties struct {
 	Priority        uint8
 	CorrelationID   string
 	ReplyTo         string
-	Expiration      string // milliseconds, as text
+	Expiration      string // in milliseconds, as text
 	MessageID       string
-	Timestamp       time.Time // whole seconds
+	Timestamp       time.Time // in whole seconds
 	Type            string
 	UserID          string
 	AppID           string
 }
 
-// These are the property flags of the AMQP 0-9-1 content header.
+// These are the flags of the properties in the AMQP 0-9-1 content header.
 const (
 	hasContentType     = 1 << 15
 	hasContentEncoding = 1 << 14
@@ -42,7 +42,8 @@ const (
 	hasAppID           = 1 << 3
 )
 
-// short returns pointers to the short-string properties in wire order, each with its flag and name.
+// short returns the properties that are short strings, in their order on the wire. Each has its
+// flag, its name and a pointer to its value.
 func (p *Properties) short() [9]struct {
 	flag  uint16
 	name  string
@@ -65,10 +66,10 @@ func (p *Properties) short() [9]struct {
 	}
 }
 
-// Encode returns the properties as in an AMQP content header, with the header table sorted: flags,
-// then the properties that are set, short strings first. The encoding is canonical, like that of
-// AppendTable. Its length is within a few bytes of the length on the wire. Errors name the
-// property.
+// Encode encodes the properties as in an AMQP content header: first the flags, then the properties
+// that are set, with the short strings first. The header table is sorted. Equal properties have
+// equal encodings, as in AppendTable. The length differs by only a few bytes from the length on the
+// wire. Errors name the property.
 func (p Properties) Encode() ([]byte, error) {
 	b := make([]byte, 2, 256)
 	var flags uint16
@@ -105,9 +106,9 @@ func (p Properties) Encode() ([]byte, error) {
 	return b, nil
 }
 
-// StoredProperties reads properties as DecodeProperties does. If the properties cannot be read, it
-// returns a single unread header instead. A letter with broken stored properties is thus held with
-// the reason, and does not delay any other letter.
+// StoredProperties decodes properties as DecodeProperties does. If they cannot be decoded, it
+// returns one header of the type Unread instead. A letter whose stored properties are damaged is
+// therefore held with this reason, and delays no other letter.
 func StoredProperties(b []byte) Properties {
 	p, err := DecodeProperties(b)
 	if err != nil {
@@ -116,7 +117,7 @@ func StoredProperties(b []byte) Properties {
 	return p
 }
 
-// DecodeProperties decodes the output of Encode.
+// DecodeProperties decodes properties that Encode has encoded.
 func DecodeProperties(b []byte) (Properties, error) {
 	r := &reader{b: b}
 	flags := r.u16()

@@ -2,23 +2,23 @@ package deadletter
 
 import "time"
 
-// Reading says how a letter's body was read: how dlo found its type or, without a type, what the
-// body is.
+// Reading says how the body of a letter was read. It says how dlo found the type or, for a body
+// without a type, what the body is.
 type Reading string
 
 const (
 	ReadByContentType Reading = "content type"
 	ReadByEnvelope    Reading = "envelope"
 	ReadByProperty    Reading = "type property"
-	ReadByBinding     Reading = "binding" // from the configuration, or by a person
-	ReadByPick        Reading = "picked"  // by a person, for the letter or its group
+	ReadByBinding     Reading = "binding" // a binding in the configuration or by a person
+	ReadByPick        Reading = "picked"  // a person picked the type for the letter or its group
 	ReadByMatch       Reading = "matched"
 	ReadAsJSON        Reading = "json"
 	ReadAsText        Reading = "text"
 	ReadEmpty         Reading = "empty"
-	ReadAmbiguous     Reading = "ambiguous" // several types match equally well
-	ReadUnknown       Reading = "unknown"   // no type, no JSON, no text
-	ReadTooLarge      Reading = "too large" // too large to decode safely
+	ReadAmbiguous     Reading = "ambiguous" // several types match the body equally well
+	ReadUnknown       Reading = "unknown"   // the body has no type and is neither JSON nor text
+	ReadTooLarge      Reading = "too large" // the body is too large to be decoded safely
 	ReadCrashed       Reading = "undecodable"
 )
 
@@ -27,7 +27,7 @@ var Readings = []Reading{
 	ReadByContentType, ReadByEnvelope, ReadByProperty, ReadByBinding, ReadByPick, ReadByMatch, ReadAsJSON, ReadAsText, ReadEmpty, ReadAmbiguous, ReadUnknown, ReadTooLarge, ReadCrashed,
 }
 
-// Typed reports whether the body was decoded as a registered type.
+// Typed reports whether the body was decoded as a type that dlo knows.
 func (r Reading) Typed() bool {
 	switch r {
 	case ReadByContentType, ReadByEnvelope, ReadByProperty, ReadByBinding, ReadByPick, ReadByMatch:
@@ -41,26 +41,26 @@ func (r Reading) Readable() bool {
 	return r.Typed() || r == ReadAsJSON || r == ReadAsText || r == ReadEmpty
 }
 
-// Reread is a reason to read letters again. Its other fields say which letters are read: letters
-// with one of the types, letters without a type, letters of the queues, one letter, or one group.
-// If none of them is set, all letters are read.
+// Reread requests that letters be read again. The other fields select the letters: those with one
+// of the types and those without a type, those of some queues, one letter, or one group. If no
+// other field is set, all letters are read again.
 type Reread struct {
-	Why    string // "set notify 1f2e3d4c"
+	Why    string // reason, e.g. "set notify 1f2e3d4c"
 	Types  []string
 	Queues func(queue string) bool
 	Letter ID
 	Group  GroupID
 }
 
-// Read is one letter that was read again. Of the verdict, only Letter, Type, Reading, Summary,
-// Error and the group are used.
+// Read is the result of reading a letter again. Of the verdict, only Letter, Type, Reading,
+// Summary, Error and the fields about the group are used.
 type Read struct {
 	Classified
-	AsOf time.Time // time of the letter's last change, as read
-	Late bool      // the cause of its death has only now become known, so its group counts it as a new death
+	AsOf time.Time // time of the last change to the letter, when the letter was read
+	Late bool      // the cause of the death has become known only now, so that the group counts a new death
 }
 
-// ReadCount is the number of letters of a queue that were read in one way.
+// ReadCount is the number of letters of a queue that were read in the same way.
 type ReadCount struct {
 	Broker, VHost, Queue string
 	Type                 string
@@ -68,10 +68,11 @@ type ReadCount struct {
 	Letters              int
 }
 
-// RereadProgress is the progress of rereading stored letters after a change of the known types.
+// RereadProgress says how far dlo has got with reading stored letters again after a change to the
+// known types.
 type RereadProgress struct {
-	Why     string // what has changed; "" = nothing is read again
-	Total   int    // letters; grows until all have been listed
+	Why     string // what has changed; "" = no letters are being read again
+	Total   int    // number of letters; it grows until all letters are listed
 	Left    int
-	Changed int // letters that were read differently
+	Changed int // number of letters that were read differently than before
 }

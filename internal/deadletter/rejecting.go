@@ -1,20 +1,21 @@
 package deadletter
 
-// ReasonExpired is the reason of a death by an expired time to live. It is the weakest evidence of
-// where a letter failed, because retry recipes let messages expire in queues that only delay them.
+// ReasonExpired is the reason of a death if the time to live of the message expired. This reason
+// proves least about where a letter failed, because some retry recipes let messages expire in
+// queues that only delay them.
 const ReasonExpired = "expired"
 
-// ReasonRejected is the reason of a death by a consumer that rejected the message.
+// ReasonRejected is the reason of a death if a consumer rejected the message.
 const ReasonRejected = "rejected"
 
-// Refused reports whether a death proves that its queue has a consumer that gave the message back.
+// Refused reports whether a death proves that the queue has a consumer that gave the message back.
 func (d *Death) Refused() bool {
 	return d.Reason == ReasonRejected || d.Reason == "delivery_limit"
 }
 
-// markRejected marks the deaths that only passed on a letter which a consumer of another queue had
-// rejected before. It never marks a queue in which a consumer rejected the letter, whatever else
-// happened to the letter there. It reads each death twice.
+// markRejected marks deaths in queues that only delayed a letter after a consumer of another queue
+// had rejected it. It never marks a death in a queue whose consumer also rejected the letter. It
+// reads each death twice.
 func markRejected(deaths []Death, ours func(queue string) bool) {
 	consumed := map[string]bool{}
 	for i := range deaths {
@@ -23,17 +24,17 @@ func markRejected(deaths []Death, ours func(queue string) bool) {
 		}
 	}
 	rejected := false
-	for i := len(deaths) - 1; i >= 0; i-- { // oldest first
+	for i := len(deaths) - 1; i >= 0; i-- { // from the oldest death to the newest
 		d := &deaths[i]
 		rejected = rejected || d.Refused() && consumed[d.Queue]
 		d.RejectedBefore = rejected && d.Reason == ReasonExpired && !consumed[d.Queue]
 	}
 }
 
-// Newest returns the latest death outside our own queues. The result mayDelay is true if the queue
-// of that death may only have delayed the letter: the letter expired there, and no death shows a
-// consumer of the queue. If x-death says nothing, Newest uses the headers that 4.0 and later set
-// beside x-death.
+// Newest returns the latest death outside dlo's own queues. If the queue of this death may only
+// have delayed the letter, the result mayDelay is true. This is so if the letter expired there and
+// no death proves that the queue has a consumer. If x-death contains no death, Newest uses the
+// headers that RabbitMQ sets beside x-death from 4.0 on.
 func Newest(headers Table, deaths []Death, ours func(queue string) bool) (d Death, mayDelay bool) {
 	consumed := map[string]bool{}
 	for i := range deaths {
@@ -55,7 +56,7 @@ func Newest(headers Table, deaths []Death, ours func(queue string) bool) (d Deat
 	return d, d.Queue != "" && d.Reason == ReasonExpired
 }
 
-// Origin returns the origin that a death shows. It has no broker and vhost.
+// Origin returns the origin that a death shows. Its broker and vhost are empty.
 func (d *Death) Origin() Origin {
 	o := Origin{Queue: d.Queue, Exchange: d.Exchange}
 	if len(d.RoutingKeys) > 0 {
@@ -64,8 +65,9 @@ func (d *Death) Origin() Origin {
 	return o
 }
 
-// DiedIn returns an x-death entry for a queue. This is the latest entry for a death that did more
-// than pass the letter on. If there is none, it is the latest entry for the queue.
+// DiedIn returns the entry of x-death for a death in the given queue. It returns the latest entry
+// in which the queue did not only delay the letter. If there is none, it returns the latest entry
+// for the queue.
 func DiedIn(deaths []Death, queue string) (Death, bool) {
 	carried := -1
 	for i := range deaths {

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// chain returns an x-death header of "queue reason" entries, most recent first.
+// chain returns an x-death header from entries of the form "queue reason", most recent first.
 func chain(text string) deadletter.Table {
 	var entries []any
 	for entry := range strings.SplitSeq(text, ", ") {
@@ -32,11 +32,13 @@ func TestTheRejectingQueueIsTheOrigin(t *testing.T) {
 		{"retry expired, work expired", "retry", "expired", "retry may delay"},
 		{"retry expired, work maxlen", "retry", "expired", "retry may delay"},
 		{"work maxlen, retry expired, work rejected", "work", "maxlen", "work"},
-		// A consumer of work rejected the message once, so work is not a delay queue.
+		// A consumer of the queue work rejected the message once, so that work is not a queue that only
+		// delays.
 		{"work expired, work rejected", "work", "expired", "work"},
 		{"work expired, other rejected, work rejected", "work", "expired", "work"},
 		{"retry expired, work expired, work rejected", "work", "expired", "retry may delay"},
-		// A rejection from one of our own queues does not show where the letter failed.
+		// If a message was rejected in one of dlo's own queues, this does not show where the letter
+		// failed.
 		{"work expired, dlo.letters rejected", "work", "expired", "work may delay"},
 		{"dlo.wait.1000 expired, retry expired, work rejected", "work", "rejected", "retry may delay"},
 		{"retry expired, sms rejected, work rejected", "sms", "rejected", "retry may delay"},
@@ -78,8 +80,8 @@ func TestTheNewestDeathBesideXDeath(t *testing.T) {
 	}
 }
 
-// TestAHostileChainIsBounded checks that the search for a rejection stops before it has read ten
-// thousand expiries.
+// TestAHostileChainIsBounded checks that the search for a rejection stops early if x-death contains
+// ten thousand expiries.
 func TestAHostileChainIsBounded(t *testing.T) {
 	t.Parallel()
 	var entries []string

@@ -2,16 +2,16 @@ package deadletter
 
 import "time"
 
-// Revision is an edited version of a letter. It is sent instead of the received message, which
-// stays unchanged.
+// Revision is an edited version of a letter. It is sent instead of the received message, which does
+// not change.
 type Revision struct {
 	Letter     ID
-	Number     int // from 1
+	Number     int // counted from 1
 	Properties Properties
 	Body       []byte
-	Changes    string // in words, without values: "template.name; header x-tenant"
+	Changes    string // names of the changed fields without their values, e.g. "template.name; header x-tenant"
 	Reason, By string
 	At         time.Time
-	Operation  OperationID // the operation that created it; 0 = a person edited this letter alone
+	Operation  OperationID // operation that created the revision; 0 = a person edited only this letter
 	Key        string      // Idempotency-Key
 }

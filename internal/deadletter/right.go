@@ -6,29 +6,28 @@ import (
 	"time"
 )
 
-// Right is a permission that dlo's user needs on a broker. It uses the kinds of permission that
-// RabbitMQ has.
+// Right is a permission in RabbitMQ that dlo's user needs on a broker.
 type Right struct {
-	Operation string // configure, write or read
-	Resource  string // a queue or an exchange, or dlo.epoch.* for all queues with that prefix
-	For       string // what dlo needs it for, for example "sending retries and requeues"
+	Operation string // kind of the permission: configure, write or read
+	Resource  string // name of a queue or an exchange; dlo.epoch.* stands for all queues whose names begin with dlo.epoch.
+	For       string // what dlo needs the permission for, e.g. "sending retries and requeues"
 	Severity  Severity
 	State     RightState
-	Since     time.Time // when this state began
+	Since     time.Time // time at which the present state began
 }
 
-// RightState is the state of dlo's knowledge about a right.
+// RightState says what dlo knows about a permission.
 type RightState string
 
-// These are the states of a right.
+// These are the states of dlo's knowledge about a permission.
 const (
-	RightAssumed RightState = "assumed" // not tried yet
-	RightProved  RightState = "proved"  // the broker granted it
-	RightRefused RightState = "refused" // the broker returned ACCESS_REFUSED
+	RightAssumed RightState = "assumed" // dlo has not used the permission yet
+	RightProved  RightState = "proved"  // the broker has granted the permission
+	RightRefused RightState = "refused" // the broker has returned ACCESS_REFUSED
 )
 
-// rightsProblem returns a single problem that covers all rights that the broker refuses. It returns
-// nil if the broker refuses none.
+// rightsProblem returns one problem about all permissions that the broker has refused. If it has
+// refused none, it returns nil.
 func (s *BrokerStatus) rightsProblem() *Problem {
 	p := Problem{
 		Kind: ProblemRights, Severity: SeverityNotify, Broker: s.Name, VHost: s.VHost,
@@ -54,7 +53,7 @@ func (s *BrokerStatus) rightsProblem() *Problem {
 	return &p
 }
 
-// refused reports whether a broker refuses to let dlo read a queue.
+// refused reports whether the broker has refused to let dlo read a queue.
 func (s *BrokerStatus) refused(queue string) bool {
 	for _, r := range s.Rights {
 		if r.State == RightRefused && r.Operation == "read" && r.Resource == queue {

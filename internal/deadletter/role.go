@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// Role is the set of permissions that a grant gives. Each role includes the roles before it.
+// Role is a set of rights that a grant gives. Each role includes the rights of the roles before it.
 type Role int
 
-// These are the roles, from the fewest permissions to the most. The zero value permits nothing.
+// These are the roles. The role with the fewest rights comes first. The zero value permits nothing.
 const (
-	RoleViewer   Role = iota + 1 // see what failed where, when and why, without bodies and headers
-	RoleReader                   // see bodies and headers, with masked data hidden
-	RoleOperator                 // requeue, hold, discard and restore letters; decide on groups
-	RoleEditor                   // edit and requeue, change schemas and bindings, redirect queues, take letters in
-	RoleAdmin                    // change policies on brokers, the store's identity, and who may do what
+	RoleViewer   Role = iota + 1 // see what failed, where, when and why, but no bodies and headers
+	RoleReader                   // see bodies and headers, but no masked values
+	RoleOperator                 // requeue, hold, discard and restore letters, and decide about groups
+	RoleEditor                   // edit and requeue letters, change schemas and bindings, redirect queues, drain queues and import letters
+	RoleAdmin                    // change policies on brokers, declare whether the store is a copy, and change who may do what
 )
 
 var roleNames = []string{"", "viewer", "reader", "operator", "editor", "admin"}
 
-// RoleNames lists the names of all roles, from the fewest permissions to the most.
+// RoleNames returns the names of all roles. The role with the fewest rights comes first.
 func RoleNames() []string { return slices.Clone(roleNames[1:]) }
 
-// ParseRole reads the name of a role. The error wraps ErrInvalid.
+// ParseRole parses the name of a role. The error wraps ErrInvalid.
 func ParseRole(s string) (Role, error) {
 	if i := slices.Index(roleNames, s); i > 0 {
 		return Role(i), nil
@@ -34,7 +34,7 @@ func ParseRole(s string) (Role, error) {
 
 func (r Role) valid() bool { return r >= RoleViewer && r <= RoleAdmin }
 
-// String returns the name of the role, or "none".
+// String returns the name of the role. For a value that is not a role, it returns "none".
 func (r Role) String() string {
 	if !r.valid() {
 		return "none"
@@ -42,10 +42,10 @@ func (r Role) String() string {
 	return roleNames[r]
 }
 
-// MarshalJSON writes the name of the role.
+// MarshalJSON encodes the role as its name.
 func (r Role) MarshalJSON() ([]byte, error) { return json.Marshal(r.String()) }
 
-// UnmarshalJSON reads the name of a role.
+// UnmarshalJSON decodes the name of a role.
 func (r *Role) UnmarshalJSON(text []byte) (err error) {
 	var name string
 	if err := json.Unmarshal(text, &name); err != nil {
@@ -55,18 +55,19 @@ func (r *Role) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// need describes the permission that a verb needs. It has the lowest role that includes the verb.
-// The field "words" says what the verb does, for the message to a person who may not do it.
+// need is the right that an action needs. The field least is the lowest role that includes the
+// right. The field words describes the action, for a person who may not perform it.
 type need struct {
 	least Role
 	words string
 }
 
-// verbs holds the permission that each verb needs. A verb without a row is denied to everybody.
+// verbs maps each verb to the right that its action needs. If a verb is missing, nobody may perform
+// its action.
 var verbs = map[Verb]need{
 	VerbView:   {RoleViewer, "see letters"},
 	VerbRead:   {RoleReader, "see bodies and headers"},
-	VerbReveal: {RoleReader, "see masked data"}, // also requires Reveal in the grant
+	VerbReveal: {RoleReader, "see masked data"}, // also needs Reveal in the grant
 
 	VerbOwnViews: {RoleViewer, "save views"},
 
@@ -77,7 +78,7 @@ var verbs = map[Verb]need{
 	VerbRestore:    {RoleOperator, "restore letters"},
 	VerbHold:       {RoleOperator, "hold letters"},
 	VerbRelease:    {RoleOperator, "release letters"},
-	VerbPurge:      {RoleOperator, "purge letters"}, // also requires Purge in the grant
+	VerbPurge:      {RoleOperator, "purge letters"}, // also needs Purge in the grant
 	VerbCancel:     {RoleOperator, "steer operations"},
 	VerbGuard:      {RoleOperator, "pause or resume retries"},
 	VerbTriage:     {RoleOperator, "decide on groups"},

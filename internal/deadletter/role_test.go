@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestEveryVerbHasARole finds each constant of the type Verb in the source and checks that some
-// role includes it. A verb that no role includes is denied to everybody.
+// TestEveryVerbHasARole finds all constants of the type Verb in the source. It checks that some
+// role includes each of them. If no role includes a verb, nobody may perform its action.
 func TestEveryVerbHasARole(t *testing.T) {
 	files, err := os.ReadDir(".")
 	if err != nil {
@@ -53,7 +53,7 @@ func TestEveryVerbHasARole(t *testing.T) {
 	}
 }
 
-// TestRolesIncludeTheRolesBefore checks some verbs that each role permits, and some that it does
+// TestRolesIncludeTheRolesBefore checks some actions that each role permits, and some that it does
 // not permit.
 func TestRolesIncludeTheRolesBefore(t *testing.T) {
 	for _, c := range []struct {
@@ -91,7 +91,7 @@ func TestRolesIncludeTheRolesBefore(t *testing.T) {
 	}
 }
 
-// TestReadOnly checks that nobody is allowed to change anything if dlo is read-only.
+// TestReadOnly checks that nobody may change anything if dlo is read-only.
 func TestReadOnly(t *testing.T) {
 	p := Local
 	p.Fixed = true
@@ -111,7 +111,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestRolesHaveNames writes and reads roles as JSON.
+// TestRolesHaveNames checks that roles are encoded to JSON as their names and decoded again.
 func TestRolesHaveNames(t *testing.T) {
 	for _, name := range RoleNames() {
 		r, err := ParseRole(name)

@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestEveryOutcomeOfARuleMovesALetter checks that every outcome has a word and applies to received
-// and to waiting letters. Both must end in the same state.
+// TestEveryOutcomeOfARuleMovesALetter checks that every outcome has a past form. It must be
+// possible for received and for waiting letters, and lead to the same state in both cases.
 func TestEveryOutcomeOfARuleMovesALetter(t *testing.T) {
 	t.Parallel()
 	for _, o := range deadletter.RuleOutcomes {

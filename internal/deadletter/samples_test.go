@@ -17,13 +17,13 @@ import (
 
 const samples = "testdata/rabbitmq"
 
-// delivery is a recorded delivery as testdata/rabbitmq/README.md describes it.
+// delivery is a recorded delivery in the form that testdata/rabbitmq/README.md describes.
 type delivery struct {
 	deadletter.Arrival
-	Headers json.RawMessage // as in the file
+	Headers json.RawMessage // in the form of the file
 }
 
-// deliveries reads a sample: one delivery, or an array of them.
+// deliveries reads a file of samples, which contains one delivery or an array of deliveries.
 func deliveries(t testing.TB, name string) []delivery {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(samples, name+".json"))
@@ -80,7 +80,7 @@ func deliveries(t testing.TB, name string) []delivery {
 	return out
 }
 
-// names lists the samples.
+// names returns the names of the samples.
 func names(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(samples, "*.json"))
@@ -96,7 +96,8 @@ func names(t testing.TB) []string {
 	return files
 }
 
-// written formats a death as one line: queue reason count from exchange by keys at time.
+// written formats a death as one line, in the form "queue reason count from exchange by keys at
+// time".
 func written(d deadletter.Death) string {
 	return fmt.Sprintf("%s %s %d from %q by %s at %s", d.Queue, d.Reason, d.Count, d.Exchange, strings.Join(d.RoutingKeys, ","), d.FirstAt.Format(time.TimeOnly))
 }
@@ -105,14 +106,14 @@ func from(queue, exchange, key string) deadletter.Origin {
 	return deadletter.Origin{Queue: queue, Exchange: exchange, RoutingKey: key}
 }
 
-// recorded contains the results that ReadDeaths must return for each sample, with e.cy.retry as one
-// of our own queues. It has the reason and origin of every delivery in the file, and each
-// delivery's deaths, most recent first. Counts, flags and first-death headers differ between
-// versions, but reason and origin do not.
+// recorded contains what ReadDeaths must return for each sample. It contains the reason and origin
+// of all deliveries in the file, and the deaths of each delivery, most recent first. The queue
+// e.cy.retry counts as one of dlo's own queues. Counts, flags and first-death headers differ
+// between versions of RabbitMQ, but reason and origin do not.
 var recorded = []struct {
 	sample, reason string
 	origin         deadletter.Origin
-	deaths         []string // per delivery
+	deaths         []string // deaths of each delivery
 }{
 	{"3.10.8-cc-deadlettered", "rejected", from("e.cc.1", "", "e.cc.1"), []string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:19`}},
 	{"3.10.8-cc-dlrk-deadlettered", "rejected", from("e.cc.1", "", "e.cc.1"), []string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:19`}},
@@ -242,8 +243,8 @@ func TestAQueueIsOnlyOursWhenTheCallerSaysSo(t *testing.T) {
 	}
 }
 
-// On 3.10, a letter that was republished to another queue with all its headers still names the
-// first queue in x-first-death-queue. A requeue must not go there.
+// On 3.10, if a letter is published to another queue with all its headers, x-first-death-queue
+// still names the first queue. A requeue must not send the letter there.
 func TestTheFirstDeathIsNotTheOrigin(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -302,8 +303,8 @@ func TestSamplesSurviveTypedJSON(t *testing.T) {
 	}
 }
 
-// Every sample can be requeued: the result of Sanitise is publishable and contains none of the
-// broker's headers.
+// Every sample can be requeued. The result of Sanitise can be published and contains no header of
+// the broker.
 func TestSamplesCanBeRequeued(t *testing.T) {
 	t.Parallel()
 	for _, name := range names(t) {
@@ -325,8 +326,8 @@ func TestSamplesCanBeRequeued(t *testing.T) {
 	}
 }
 
-// The tokens in the samples are placeholders that do not have our format, so the letters count as
-// foreign.
+// The tokens in the samples are placeholders in another format than dlo's tokens, so that the
+// letters count as foreign.
 func TestAPlaceholderTokenIsNoIdentity(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"3.10.8", "4.0.5", "4.3.6"} {

@@ -7,36 +7,37 @@ import (
 	"strings"
 )
 
-// These are the headers that dlo adds to every message it publishes. Their names do not begin with
-// x-, the broker's prefix, and they survive dead-lettering on every version (measured on 3.10.8,
-// 4.0.5, 4.3.6).
+// These are the headers that dlo adds to every message that it publishes. Their names do not begin
+// with x-, which is the prefix of the broker. They survive dead-lettering on every version
+// (measured on 3.10.8, 4.0.5, 4.3.6).
 const (
-	HeaderID      = "dlo-id"      // the letter's id
-	HeaderToken   = "dlo-token"   // the attempt's token
-	HeaderAttempt = "dlo-attempt" // int64, from 1
+	HeaderID      = "dlo-id"      // id of the letter
+	HeaderToken   = "dlo-token"   // token of the attempt
+	HeaderAttempt = "dlo-attempt" // number of the attempt, as an int64 counted from 1
 )
 
-// MaxProperties is the maximum size in bytes of the encoded properties of a requeued message. A
-// frame has 131,072 bytes (RabbitMQ's default frame_max). A publisher that sends a larger frame
-// loses its connection (501). The next death adds up to 2 KB. RabbitMQ sends the resulting frame
-// even if it is too large, but other clients refuse to read such a frame.
+// MaxProperties is the maximum size in bytes of the encoded properties of a message that dlo sends.
+// A frame has at most 131,072 bytes, which is RabbitMQ's default frame_max. A publisher that sends
+// a larger frame loses its connection (501). The next death adds up to 2 KB to the properties.
+// RabbitMQ sends the resulting frame even if it is too large, but other clients do not read such a
+// frame.
 const MaxProperties = 120_000
 
-// Change is something that Sanitise removed or replaced.
+// Change is a field that Sanitise removed or replaced, with its value and the reason.
 type Change struct{ Field, Was, Why string }
 
-// Notable reports whether a change belongs in the letter's history. A change to a header that the
-// broker or dlo writes again for each message does not belong there.
+// Notable reports whether a change must be recorded in the history of the letter. A change to a
+// header that the broker or dlo writes for each message is not recorded.
 func (c Change) Notable() bool {
 	name := strings.TrimPrefix(c.Field, "header ")
 	return !BrokerOwned(name) && name != HeaderID && name != HeaderToken && name != HeaderAttempt && c.Field != "delivery_mode"
 }
 
-// Sanitise returns the properties that dlo publishes for a letter with properties p, and the
-// changes that it made. It removes properties that belong to the broker, and properties that would
-// route a second copy (CC, BCC). It also removes properties that make the broker close the
-// publisher's channel (406). Everything else stays, with its type. Sanitise adds nothing, because
-// dlo's own headers come from the attempt.
+// Sanitise returns the properties with which dlo publishes a letter, and the changes that it made
+// to the properties p. It removes properties that belong to the broker, and properties that would
+// send a second copy to another queue (CC, BCC). It also removes properties because of which the
+// broker closes the publisher's channel (406). Everything else stays, with its type. Sanitise adds
+// nothing, because dlo's own headers come from the attempt.
 func Sanitise(p Properties) (Properties, []Change) {
 	var changes []Change
 	drop := func(field, was, why string) { changes = append(changes, Change{field, Visible(Cut(was, 200)), why}) }
@@ -69,7 +70,8 @@ func Sanitise(p Properties) (Properties, []Change) {
 	return p, changes
 }
 
-// strippedHeader returns the reason why a header is never republished, or "" if it may stay.
+// strippedHeader returns the reason why a header is never sent again. If the header may stay, it
+// returns "".
 func strippedHeader(key string) string {
 	switch {
 	case key == "CC" || key == "BCC":
@@ -82,14 +84,14 @@ func strippedHeader(key string) string {
 	return ""
 }
 
-// BrokerOwned reports whether RabbitMQ itself writes the header.
+// BrokerOwned reports whether RabbitMQ itself writes a header.
 func BrokerOwned(key string) bool {
 	return key == headerDeath || key == headerDeliveryCount || key == headerAcquiredCount ||
 		strings.HasPrefix(key, prefixFirstDeath) || strings.HasPrefix(key, prefixLastDeath)
 }
 
-// Publishable returns the reason why publishing p, complete with dlo's headers, would close the
-// channel or the connection. It returns nil if p can be published.
+// Publishable returns nil if the properties can be published. They must include dlo's own headers.
+// Otherwise the error says why the broker would close the channel or the connection.
 func Publishable(p Properties) error {
 	if err := plain(p.Headers, 0); err != nil {
 		return err
@@ -97,8 +99,9 @@ func Publishable(p Properties) error {
 	return p.Fits(MaxProperties)
 }
 
-// Fits returns an error if the encoded properties have more than "most" bytes. The error gives both
-// sizes and names the header that takes the most bytes.
+// Fits returns nil if the encoded properties have at most the given number of bytes. If they have
+// more, the error contains both numbers and names the header that takes the most bytes. If they
+// cannot be encoded, it returns that error.
 func (p Properties) Fits(most int) error {
 	encoded, err := p.Encode()
 	if err != nil || len(encoded) <= most {
@@ -108,7 +111,8 @@ func (p Properties) Fits(most int) error {
 	return fmt.Errorf("the properties take %d bytes, more than the %d that fit into a frame; header %q takes %d of them: shorten or remove it", len(encoded), most, Visible(name), size)
 }
 
-// largest returns the header with the largest encoding. Among equals it returns the first by name.
+// largest returns the header whose encoding is the largest. Of several equal ones, it returns the
+// one whose name comes first.
 func (p Properties) largest() (name string, size int) {
 	for k, v := range p.Headers {
 		b, err := appendField(nil, v, 0)
@@ -119,11 +123,11 @@ func (p Properties) largest() (name string, size int) {
 	return name, size
 }
 
-// maxPublishNesting is the deepest nesting of tables and arrays that the client library reads
-// (amqp091-go v1.16.0: 32). If a consumer receives deeper nesting, its connection ends with 502.
+// maxPublishNesting is the maximum nesting of tables and arrays that the client library can read
+// (amqp091-go v1.16.0: 32). A consumer that receives deeper nesting loses its connection (502).
 const maxPublishNesting = 32
 
-// plain returns an error with the reason why a value cannot be published, or nil if it can be.
+// plain returns nil if a header value can be published. Otherwise the error says why not.
 func plain(v any, depth int) error {
 	if depth > maxPublishNesting {
 		return fmt.Errorf("nested deeper than %d, which other clients cannot read: remove it", maxPublishNesting)

@@ -24,7 +24,7 @@ func TestSanitise(t *testing.T) {
 	h := func(key string, value any) p { return p{DeliveryMode: 2, Headers: deadletter.Table{key: value}} }
 	for _, c := range []struct {
 		name     string
-		in, want p // want implies DeliveryMode 2 and empty headers
+		in, want p // want also has DeliveryMode 2 and empty headers
 		changed  []string
 	}{
 		{"user_id is dropped", p{DeliveryMode: 2, UserID: "other"}, p{}, []string{"user_id"}},
@@ -121,13 +121,13 @@ func TestNotable(t *testing.T) {
 func TestPublishable(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 256)
-	sized := func(n int) deadletter.Properties { // encoded: 2 bytes flags, 4 length, then key, type, length of one string
+	sized := func(n int) deadletter.Properties { // the encoding has 2 bytes of flags, 4 bytes of length, and then the key, type and length of one string
 		return deadletter.Properties{Headers: deadletter.Table{"k": strings.Repeat("x", n-2-4-2-5)}}
 	}
 	for _, c := range []struct {
 		name string
 		p    deadletter.Properties
-		want string // "" = publishable
+		want string // expected error; "" = the properties can be published
 	}{
 		{"nothing", deadletter.Properties{}, ""},
 		{"a short string of 256 bytes", deadletter.Properties{MessageID: long}, "message_id is longer than 255 bytes"},
@@ -160,8 +160,8 @@ func without(t deadletter.Table, key string) deadletter.Table {
 	return t
 }
 
-// The result of Sanitise, with dlo's headers added, contains nothing that routes a copy or that the
-// broker rejects. It is publishable, or the error explains why not.
+// After Sanitise and with dlo's headers, the properties contain nothing that sends a copy or that
+// the broker rejects. They can be published, or the error says why not.
 func TestWhatSanitiseLeavesIsPublishable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

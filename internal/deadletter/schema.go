@@ -5,17 +5,17 @@ import "time"
 // SchemaVersion is one version of a descriptor set.
 type SchemaVersion struct {
 	Name      string
-	Version   string // SHA-256 of the content, 64 hex digits
+	Version   string // SHA-256 of the content, as 64 hex digits
 	Source    SchemaSource
-	Detail    string // the file, or the address of the server
+	Detail    string // name of the file, or address of the server
 	By        string
-	At        time.Time // when it was first received
-	CurrentAt time.Time // when it last became the newest of its set
+	At        time.Time // time at which the version was first received
+	CurrentAt time.Time // time at which the version last became the newest of its set
 	RemovedAt time.Time // zero = in use
-	Content   []byte    // a serialised google.protobuf.FileDescriptorSet
+	Content   []byte    // serialised google.protobuf.FileDescriptorSet
 }
 
-// SchemaSource says how dlo received a descriptor set.
+// SchemaSource says from where dlo got a descriptor set.
 type SchemaSource string
 
 const (
@@ -24,25 +24,25 @@ const (
 	SchemaReflection SchemaSource = "reflection"
 )
 
-// SchemaEffect is the effect of a change to a descriptor set.
+// SchemaEffect describes what a change to a descriptor set changes.
 type SchemaEffect struct {
-	Types    int // types in the set
+	Types    int // number of types in the set
 	Files    int
-	Letters  int // letters with a type that this set reads differently
-	Sampled  int // number of letters that were tested; these are the newest that no schema reads now
-	Readable int // number of the tested letters that the set would read
+	Letters  int // number of letters whose type the set decodes differently
+	Sampled  int // number of letters that were tested; they are the newest letters that no schema can read now
+	Readable int // number of tested letters that the set could read
 }
 
-// SchemaStatus is the state of loading descriptor sets.
+// SchemaStatus describes from where dlo loads descriptor sets, and what does not work.
 type SchemaStatus struct {
-	Directory string   // watched directory; "" = none
-	Problems  []string // what cannot be read, and why; each entry names its file or server
+	Directory string   // directory that dlo watches; "" = none
+	Problems  []string // what cannot be read and why; each entry names the file or the server
 	Servers   []SchemaServer
 }
 
-// SchemaServer is a gRPC server that dlo asks for types.
+// SchemaServer is a gRPC server from which dlo gets types.
 type SchemaServer struct {
 	Address string
-	At      time.Time // last request; zero = none yet
-	Problem string    // reason why it gave no answer; "" = it gave one
+	At      time.Time // time of the last request; zero = there was none yet
+	Problem string    // reason why the server gave no answer; "" = it answered
 }

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Scope describes where a request may see letters, and where it may also read them. Both are the
-// places of the grants that permit it. The zero value has no limits.
+// Scope says where a request may see letters, and where it may also read their contents. It
+// consists of the places of the grants that permit this. The zero value has no limits.
 type Scope struct {
 	limited bool
-	grants  []Grant // grants that permit seeing letters
+	grants  []Grant // grants that permit the request to see letters
 }
 
-// Sees returns the scope in which p may see and read letters.
+// Sees returns the scope in which a principal may see and read letters.
 func (p Principal) Sees() Scope {
 	s := Scope{limited: true}
 	for _, g := range p.Grants {
@@ -27,40 +27,40 @@ func (p Principal) Sees() Scope {
 	return s
 }
 
-// ScopeFor returns the scope of a receiver that may see and read letters in the given places.
+// ScopeFor returns the scope of a receiver who may see and read letters in the given places.
 func ScopeFor(p Places) Scope {
 	return Principal{Grants: []Grant{{Role: RoleReader, Places: p}}}.Sees()
 }
 
-// Everywhere reports whether letters can be seen everywhere.
+// Everywhere reports whether letters of all places can be seen.
 func (s Scope) Everywhere() bool {
 	return !s.limited || slices.ContainsFunc(s.grants, Grant.everywhere)
 }
 
-// ReadsAll reports whether all letters that can be seen can be read.
+// ReadsAll reports whether all letters that can be seen can also be read.
 func (s Scope) ReadsAll() bool {
 	return !slices.ContainsFunc(s.grants, func(g Grant) bool { return !g.includes(VerbRead) })
 }
 
-// ReadsSomewhere reports whether the letters of some queue can be read, even if no letter has died
-// in that queue.
+// ReadsSomewhere reports whether letters can be read in at least one place, even if no letter has
+// died there.
 func (s Scope) ReadsSomewhere() bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.includes(VerbRead) })
 }
 
-// Reads returns true if letters of a queue can be read.
+// Reads reports whether the letters of a queue can be read.
 func (s Scope) Reads(o Origin) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.includes(VerbRead) && g.holds(o) })
 }
 
-// Includes reports whether the scope includes a queue. Something that belongs to no queue is
-// included only if the scope has no limits for queues. The same applies to vhosts and brokers.
+// Includes reports whether the scope includes a queue. If something belongs to no queue, the scope
+// includes it only if it has no limits for queues. The same is true for vhosts and brokers.
 func (s Scope) Includes(o Origin) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.holds(o) })
 }
 
-// Touches returns true if the scope includes some queue of a vhost. An empty vhost means any vhost
-// of the broker.
+// Touches reports whether the scope may include queues of a vhost. If the vhost is "", it means any
+// vhost of the broker.
 func (s Scope) Touches(broker, vhost string) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool {
 		return holds(g.Brokers, broker) && (vhost == "" || holds(g.VHosts, vhost)) &&
@@ -68,7 +68,7 @@ func (s Scope) Touches(broker, vhost string) bool {
 	})
 }
 
-// Key returns a text that is equal for equal scopes, and "" for a scope without limits.
+// Key returns the same text for equal scopes. For a scope without limits, it returns "".
 func (s Scope) Key() string {
 	if s.Everywhere() {
 		return ""
@@ -77,20 +77,20 @@ func (s Scope) Key() string {
 	for i, g := range s.grants {
 		places[i] = g.Places
 	}
-	text, _ := json.Marshal(places) // texts always encode
+	text, _ := json.Marshal(places) // json.Marshal cannot fail, because the places are all texts
 	return string(text)
 }
 
 type scopeKey struct{}
 
-// Within stores a scope in the context of a request. The request can then read from the store only
-// what is within that scope.
+// Within returns a context that contains the scope of a request. The request can then read only
+// what is within this scope from the store.
 func Within(ctx context.Context, s Scope) context.Context {
 	return context.WithValue(ctx, scopeKey{}, s)
 }
 
-// ScopeOf returns the scope of the request that a context belongs to. Work that dlo starts on its
-// own has a scope without limits.
+// ScopeOf returns the scope that Within stored in a context. If there is none, as for work that dlo
+// starts itself, the scope has no limits.
 func ScopeOf(ctx context.Context) Scope {
 	s, _ := ctx.Value(scopeKey{}).(Scope)
 	return s

@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// SiblingKey identifies the copies of one published message, whichever queues they died in. Copies
-// have the same exchange, routing key, message id and body. SiblingKey returns "" if it is unknown
-// how the message was published, for example for a letter without x-death.
+// SiblingKey returns a text that is the same for all copies of one published message, even if they
+// died in different queues. Copies have the same exchange, routing key, message id and body. If it
+// is unknown how the message was published, for example without x-death, SiblingKey returns "".
 func (l *Letter) SiblingKey() string {
 	if l.Origin.Exchange == "" && l.Origin.RoutingKey == "" || len(l.Body) == 0 {
 		return ""
@@ -16,5 +16,5 @@ func (l *Letter) SiblingKey() string {
 	return strconv.FormatUint(binary.BigEndian.Uint64(sum[:]), 36)
 }
 
-// IndexSibling is the name under which a letter's sibling key is indexed.
+// IndexSibling is the name of the field under which the search index contains sibling keys.
 const IndexSibling = "sibling"

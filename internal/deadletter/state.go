@@ -10,21 +10,21 @@ import (
 type State string
 
 const (
-	StateReceived   State = "received"   // stored, not yet classified
-	StateScheduled  State = "scheduled"  // waits for its retry, now or later
-	StateDead       State = "dead"       // needs a person
-	StateHeld       State = "held"       // a guard or a person stopped it
-	StatePublishing State = "publishing" // being published: the only state that can be in doubt
-	StateRequeued   State = "requeued"   // confirmed by the broker, being watched
-	StateSettled    State = "settled"    // did not come back within the watch window; pages say "quiet"
-	StateDiscarded  State = "discarded"  // restorable until retention
-	StatePurged     State = "purged"     // body erased; tombstone and history are kept
+	StateReceived   State = "received"   // the letter is stored but not classified yet
+	StateScheduled  State = "scheduled"  // the letter waits for its retry, or is due now
+	StateDead       State = "dead"       // the letter needs a person
+	StateHeld       State = "held"       // a guard or a person has stopped the letter
+	StatePublishing State = "publishing" // the letter is being published; no other state can be in doubt
+	StateRequeued   State = "requeued"   // the broker has confirmed the letter, and it is being watched
+	StateSettled    State = "settled"    // the letter did not come back while it was watched; pages say "quiet"
+	StateDiscarded  State = "discarded"  // the letter can be restored until it is purged
+	StatePurged     State = "purged"     // the contents are erased, but the row and the history are kept
 )
 
-// States lists all states, in the order of a letter's life.
+// States lists all states, in the order in which a letter usually gets them.
 var States = []State{StateReceived, StateScheduled, StateDead, StateHeld, StatePublishing, StateRequeued, StateSettled, StateDiscarded, StatePurged}
 
-// Trigger is an event that moves a letter from one state to another.
+// Trigger is an event that changes the state of a letter.
 type Trigger string
 
 const (
@@ -32,31 +32,31 @@ const (
 	ClassifiedDead    Trigger = "classified: needs a person"
 	ClassifiedDiscard Trigger = "classified: discarded by a rule"
 	ClassifiedHold    Trigger = "classified: held by a guard"
-	RequeueAsked      Trigger = "requeue requested" // by a person or an operation: due now
+	RequeueAsked      Trigger = "requeue requested" // a person or an operation requeued the letter, which is due now
 	Claimed           Trigger = "claimed"
 	Confirmed         Trigger = "confirmed"
 	Nacked            Trigger = "nacked"
 	WaitBegun         Trigger = "confirmed by a waiter of the broker"
 	WaitOver          Trigger = "its time in the broker is over"
 	WaitLost          Trigger = "its time in the broker is over, and its queue is gone"
-	Stopped           Trigger = "could not be published" // returned, unpublishable, refused, or held because of a doubt
+	Stopped           Trigger = "could not be published" // the message was returned or rejected, cannot be published, or is held because it is in doubt
 	Quiet             Trigger = "watch window over"
-	LostSight         Trigger = "dlo can no longer see what becomes of it" // for example, because its queue is gone
+	LostSight         Trigger = "dlo can no longer see what becomes of it" // for example because the queue no longer exists
 	FoundRestored     Trigger = "the store was restored from a copy"
 	CameBack          Trigger = "came back"
 	Discarding        Trigger = "discarded"
 	Restoring         Trigger = "restored"
 	Holding           Trigger = "held by a person"
-	Timing            Trigger = "due at another time"                 // now, or at a chosen time
-	DecidedDead       Trigger = "rules applied again: needs a person" // the rules changed while it waited
+	Timing            Trigger = "due at another time"                 // now or at a time that a person chose
+	DecidedDead       Trigger = "rules applied again: needs a person" // the rules changed while the letter waited
 	ReleasedDead      Trigger = "released: it was dead"
-	ReleasedAgain     Trigger = "released: its rule is applied again" // a suspect, or a letter without an origin
+	ReleasedAgain     Trigger = "released: its rule is applied again" // for a suspect, or for a letter without an origin
 	ReleasedDue       Trigger = "released: due now"
 	Purging           Trigger = "purged"
 )
 
-// transitions is the state table of docs/architecture.md. A trigger does not apply to the states
-// that are missing from its row.
+// transitions is the state table in docs/architecture.md. It maps each trigger to the states in
+// which it is possible, and to the states that result.
 var transitions = map[Trigger]map[State]State{
 	ClassifiedRetry:   {StateReceived: StateScheduled},
 	ClassifiedDead:    {StateReceived: StateDead},
@@ -72,8 +72,8 @@ var transitions = map[Trigger]map[State]State{
 	Stopped:           {StatePublishing: StateHeld},
 	Quiet:             {StateRequeued: StateSettled},
 	LostSight:         {StateRequeued: StateHeld},
-	// Publishing, requeued and settled are the normal cases. In the other states, the outcome of
-	// the attempt was in doubt, and somebody has acted on the letter since.
+	// Publishing, requeued and settled are the usual states. In the other states, the outcome of the
+	// attempt was in doubt, and somebody has acted on the letter since then.
 	CameBack: {
 		StatePublishing: StateReceived, StateRequeued: StateReceived, StateSettled: StateReceived, StateHeld: StateReceived,
 		StateScheduled: StateReceived, StateDead: StateReceived, StateDiscarded: StateReceived,
@@ -94,21 +94,21 @@ var transitions = map[Trigger]map[State]State{
 	},
 }
 
-// On returns the state that t leads to from s, and whether t applies to s.
+// On returns the state that results from a trigger. If the trigger is not possible in the present
+// state, it returns false.
 func (s State) On(t Trigger) (State, bool) {
 	to, ok := transitions[t][s]
 	return to, ok
 }
 
-// Verb is an action of a principal on letters.
+// Verb is the name of an action that a principal can perform.
 type Verb string
 
 const (
 	VerbRequeue Verb = "requeue"
-	VerbEdit    Verb = "edit" // edits and requeues: sends a new revision of each letter
-	// An operation sends each letter that a person requeues. A retry that a person moves to now or
-	// to another time is still a retry of its rule. The rate and the guards of its queue still
-	// apply.
+	VerbEdit    Verb = "edit" // edits and requeues letters: a new revision of each letter is sent
+	// A requeued letter is sent by an operation. A retry that a person moves to another time remains a
+	// retry of its rule. The rate and the guards of its queue still apply to it.
 	VerbRetryNow   Verb = "retry_now"
 	VerbReschedule Verb = "reschedule"
 
@@ -117,14 +117,14 @@ const (
 	VerbHold    Verb = "hold"
 	VerbRelease Verb = "release"
 	VerbPurge   Verb = "purge"
-	VerbView    Verb = "view"   // see that a letter failed, where, when and why, and its history
-	VerbRead    Verb = "read"   // see its body, headers and properties, with masked data hidden
-	VerbReveal  Verb = "reveal" // see masked data
-	VerbTypes   Verb = "types"  // change schemas and the types that letters are read as
-	VerbCancel  Verb = "cancel" // stop, pause, resume or slow down an operation
+	VerbView    Verb = "view"   // see that a letter failed, where, when and why, and see its history
+	VerbRead    Verb = "read"   // see the body, headers and properties of a letter, but no masked values
+	VerbReveal  Verb = "reveal" // see masked values
+	VerbTypes   Verb = "types"  // change schemas, and the types as which letters are read
+	VerbCancel  Verb = "cancel" // cancel, pause or resume an operation, or change its rate
 )
 
-// acts holds the past participle and the triggers of each verb that acts on letters. Release has
+// acts maps each verb that acts on letters to its past participle and its triggers. A release has
 // one trigger for each kind of held letter.
 var acts = map[Verb]struct {
 	past     string
@@ -145,7 +145,7 @@ var acts = map[Verb]struct {
 // Actions lists the verbs that act on letters.
 var Actions = []Verb{VerbRequeue, VerbEdit, VerbRetryNow, VerbReschedule, VerbDiscard, VerbRestore, VerbHold, VerbRelease, VerbPurge}
 
-// Past returns the past participle of a verb that acts on letters: "requeued".
+// Past returns the past participle of a verb that acts on letters, such as "requeued".
 func (v Verb) Past() string { return acts[v].past }
 
 // ParseVerb parses a verb that acts on letters.
@@ -160,7 +160,7 @@ func ParseVerb(s string) (Verb, error) {
 	return "", fmt.Errorf("%w: action %q is not one of %s", ErrInvalid, Visible(Cut(s, 40)), strings.Join(names, ", "))
 }
 
-// May reports whether v can act on a letter in state s.
+// May reports whether the action is possible for a letter in the state s.
 func (v Verb) May(s State) bool {
 	for _, t := range acts[v].triggers {
 		if _, ok := s.On(t); ok {
@@ -170,31 +170,31 @@ func (v Verb) May(s State) bool {
 	return false
 }
 
-// Trigger returns the trigger that v causes for a letter. A release returns a held letter to the
-// state before the hold. The argument "homeless" is true if it is unknown in which queue the letter
-// died.
+// Trigger returns the trigger of the action for a letter. A release returns a held letter to the
+// state that it had before, which is the parameter heldFrom. The parameter homeless is true if it
+// is unknown in which queue the letter died.
 func (v Verb) Trigger(heldFrom State, homeless bool) Trigger {
 	switch {
 	case v != VerbRelease:
 		return acts[v].triggers[0]
 	case heldFrom == StateDead:
 		return ReleasedDead
-	case heldFrom == StateReceived, homeless: // a guard held it before any decision, or its destination is unknown
+	case heldFrom == StateReceived, homeless: // a guard held the letter before anything was decided, or it is unknown where to send the letter
 		return ReleasedAgain
 	}
 	return ReleasedDue
 }
 
-// Leaves reports whether a letter is sent after a person causes the trigger t. The letter is sent
-// at once, or after its rule has decided again.
+// Leaves reports whether a letter is sent after this trigger. It is sent either immediately or
+// after its rule has decided again.
 func (t Trigger) Leaves() bool {
 	return t == RequeueAsked || t == ReleasedDue || t == ReleasedAgain || t == Timing
 }
 
-// Irreversible reports whether the effect of v cannot be undone. An operation with such a verb
-// begins with a hold time, in which it can still be undone.
+// Irreversible reports whether the action cannot be undone. An operation with such an action begins
+// with a hold, during which it can still be undone.
 func (v Verb) Irreversible() bool { return v.Sends() || v == VerbPurge }
 
-// Sends reports whether v sends letters in an operation. Such an operation has a pace and a canary,
-// and is watched until its verdict is known.
+// Sends reports whether an operation with this action sends letters. Such an operation has a pace
+// and a canary, and it is watched until there is a verdict on its letters.
 func (v Verb) Sends() bool { return v == VerbRequeue || v == VerbEdit }

@@ -10,10 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stateTable is the state table of docs/architecture.md, row by row: which states accept a trigger,
-// and which state it leads to. All other triggers are rejected.
+// stateTable is the state table of docs/architecture.md. Each row contains a trigger, the states in
+// which it is possible, and the state that results. In all other states, the trigger is not
+// possible.
 var stateTable = []struct {
-	from    string // states
+	from    string // states in which the trigger is possible
 	trigger deadletter.Trigger
 	to      deadletter.State
 }{
@@ -32,7 +33,8 @@ var stateTable = []struct {
 	{"requeued", deadletter.Quiet, "settled"},
 	{"requeued", deadletter.LostSight, "held"},
 	{"scheduled publishing requeued", deadletter.FoundRestored, "held"},
-	// Any state except purged, while that attempt is open. A received letter stays received.
+	// This trigger is possible in any state except purged, while the attempt is open. A received
+	// letter stays received.
 	{"publishing requeued settled held scheduled dead discarded", deadletter.CameBack, "received"},
 	{"scheduled dead held", deadletter.Discarding, "discarded"},
 	{"discarded", deadletter.Restoring, "dead"},
@@ -82,9 +84,9 @@ func TestPurgedIsFinal(t *testing.T) {
 	}
 }
 
-// Only a letter in state publishing can be in doubt. Only a claim leads to this state. A letter
-// leaves it only by an outcome, by a return, or by the discovery that the store is a copy and an
-// earlier process was publishing the letter.
+// Only a letter in the state publishing can be in doubt, and only a claim leads to this state. A
+// letter leaves this state by an outcome, or because it came back. It also leaves it if the store
+// turns out to be a copy and an earlier process was publishing the letter.
 func TestPublishingIsGuarded(t *testing.T) {
 	t.Parallel()
 	for _, row := range stateTable {

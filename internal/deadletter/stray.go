@@ -1,18 +1,20 @@
 package deadletter
 
-// Stray holds the counts of letters whose broker and vhost are missing from the configuration. dlo
+// Stray contains the numbers of letters whose broker and vhost are not in the configuration. dlo
 // does not send these letters.
 type Stray struct {
 	Broker, VHost string
-	Called        string        // name that the broker had at the last start; "" = the same name
-	Counts        map[State]int // unfinished letters
+	Called        string        // name that the broker had at the last start, if it was another one; otherwise ""
+	Counts        map[State]int // number of unfinished letters by state
 }
 
-// Waiting returns the number of letters that wait to be sent. They are never sent.
+// Waiting returns the number of letters that wait to be sent. They are never sent, because their
+// broker is not configured.
 func (s *Stray) Waiting() int { return s.Counts[StateScheduled] + s.Counts[StatePublishing] }
 
-// Needy returns the number of letters that need people but cannot be requeued.
+// Needy returns the number of letters that need people. They cannot be requeued, because their
+// broker is not configured.
 func (s *Stray) Needy() int { return s.Counts[StateDead] + s.Counts[StateHeld] }
 
-// Watched returns the number of letters that were sent and that nobody watches.
+// Watched returns the number of letters that were sent. Nobody watches whether they come back.
 func (s *Stray) Watched() int { return s.Counts[StateRequeued] }

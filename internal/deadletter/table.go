@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// Table is an AMQP field table. Its values have exactly the following Go types, which are the AMQP
+// Table is an AMQP field table. A value always has one of the following Go types. They are the AMQP
 // 0-9-1 field types that the client library supports:
 //
 //	nil (V)  bool (t)  int8 (b)  uint8 (B)  int16 (s)  uint16 (u)  int32 (I)  uint32 (i)
 //	int64 (l)  float32 (f)  float64 (d)  Decimal (D)  string (S)  []byte (x)
 //	time.Time (T, whole seconds)  []any (A)  Table (F)
 //
-// A header of a letter may also have the type Unread (?). This is not an AMQP type, and it never
-// leaves dlo.
+// A header of a letter may also have the type Unread (?). This is not an AMQP type, and dlo never
+// sends it.
 type Table map[string]any
 
-// Decimal is the AMQP type D: Value / 10^Scale.
+// Decimal is a value of the AMQP type D, which means Value / 10^Scale.
 type Decimal struct {
 	Scale uint8
 	Value int32
 }
 
 const (
-	maxNesting = 64 // depth of tables, arrays. RabbitMQ accepts more; the client library stops at 32 (amqp091-go v1.16.0)
+	maxNesting = 64 // maximum nesting of tables and arrays; RabbitMQ accepts more, and the client library stops at 32 (amqp091-go v1.16.0)
 	maxKey     = 255
 )
 
@@ -35,10 +35,10 @@ var tooDeep = fmt.Sprintf("nested deeper than %d", maxNesting)
 
 var errField = errors.New("field cannot be encoded")
 
-// AppendTable appends the AMQP encoding of t, length first, with sorted keys. The encoding is
-// canonical: two tables have equal bytes if and only if they are equal. The values int32 1 and
-// int64 1 are not equal. The store and the fingerprint therefore use this encoding. It also serves
-// to measure the size on the wire. Errors name the field.
+// AppendTable appends the AMQP encoding of a table to b, with its length first and its keys sorted.
+// Two tables have the same bytes only if they are equal. For example, the values int32 1 and int64
+// 1 are not equal. Because of this, the store and the fingerprint use this encoding. The size on
+// the wire is also measured with it. Errors name the field.
 func AppendTable(b []byte, t Table) ([]byte, error) { return appendTable(b, t, 0) }
 
 func appendTable(b []byte, t Table, depth int) ([]byte, error) {
@@ -126,11 +126,11 @@ func appendField(b []byte, value any, depth int) ([]byte, error) {
 	return nil, fmt.Errorf("%w: type %T has no AMQP field type", errField, value)
 }
 
-// reader decodes an encoding. After the first error, all further reads return zero.
+// reader decodes an encoded table. After the first error, it returns zero values.
 type reader struct {
 	b    []byte
 	err  error
-	left *int // values that may still be read; nil for our own encodings
+	left *int // number of values that may still be read; nil = no limit, for encodings made by dlo
 }
 
 func (r *reader) fail(why string) {
@@ -149,7 +149,7 @@ func (r *reader) take(n int) []byte {
 	return v
 }
 
-// fixed is like take for a number of n bytes, but returns zeros after an error.
+// fixed does the same as take, for a number of n bytes. After an error, it returns zeros.
 func (r *reader) fixed(n int) []byte {
 	if v := r.take(n); v != nil {
 		return v
@@ -164,7 +164,7 @@ func (r *reader) u64() uint64   { return binary.BigEndian.Uint64(r.fixed(8)) }
 func (r *reader) short() string { return string(r.take(int(r.u8()))) }
 func (r *reader) long() []byte  { return r.take(int(r.u32())) }
 
-// table decodes the output of AppendTable.
+// table decodes a table that AppendTable has encoded.
 func (r *reader) table(depth int) Table {
 	in := &reader{b: r.long(), err: r.err, left: r.left}
 	if depth > maxNesting {
@@ -183,7 +183,7 @@ func (r *reader) field(depth int) any {
 	r.count()
 	kind := r.u8()
 	switch {
-	case kind == 'L' && r.left != nil: // RabbitMQ reads it too, and passes it on when a letter dies
+	case kind == 'L' && r.left != nil: // RabbitMQ also reads this type, and sends it on when a letter dies
 		kind = 'l'
 	case kind == '?' && r.left == nil:
 		why := string(r.long())

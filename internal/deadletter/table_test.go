@@ -13,10 +13,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// difference describes where two header values differ. It returns "" if they have equal types and
-// values. Floats are compared by their bits, so that NaN equals itself and 0 differs from -0. cmp
-// is not used, because its time would be exponential in the nesting of slices, and hostile headers
-// are nested.
+// difference describes where two header values differ. If they have the same types and values, it
+// returns "". It compares the bits of floats, so that NaN equals itself and 0 differs from -0. The
+// package cmp cannot be used here, because its time is exponential in the nesting of slices, and
+// hostile headers are nested.
 func difference(a, b any) string {
 	switch a := a.(type) {
 	case deadletter.Table:
@@ -77,7 +77,7 @@ func difference(a, b any) string {
 	return fmt.Sprintf("%T %v, not %T %v", a, a, b, b)
 }
 
-// differing is like difference, but for properties.
+// differing does the same as difference, for properties.
 func differing(a, b deadletter.Properties) string {
 	if d := difference(a.Headers, b.Headers); d != "" {
 		return "headers: " + d
@@ -86,8 +86,9 @@ func differing(a, b deadletter.Properties) string {
 	return cmp.Diff(a, b)
 }
 
-// shortText draws a text that fits a short string: any bytes, at most 255. Like the functions
-// below, it creates a new generator each time, because parallel tests must not share one.
+// shortText returns a generator of texts that fit into a short string: any bytes, at most 255. It
+// returns a new generator each time, as the functions below do, because parallel tests must not
+// share a generator.
 func shortText() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		if rapid.Bool().Draw(t, "odd") {
@@ -97,14 +98,15 @@ func shortText() *rapid.Generator[string] {
 	})
 }
 
-// seconds draws times that AMQP can carry: 64 bits of seconds.
+// seconds returns a generator of times that AMQP can contain, which are 64 bits of seconds.
 func seconds() *rapid.Generator[time.Time] {
 	return rapid.Custom(func(t *rapid.T) time.Time {
 		return time.Unix(rapid.Int64().Draw(t, "seconds"), 0).UTC()
 	})
 }
 
-// fields draws a value of any type that a Table may hold, nested at most depth deep.
+// fields returns a generator of values with any type that a Table may contain. The parameter depth
+// is the maximum nesting.
 func fields(depth int) *rapid.Generator[any] {
 	kinds := []*rapid.Generator[any]{
 		rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.Int8().AsAny(), rapid.Uint8().AsAny(), rapid.Int16().AsAny(), rapid.Uint16().AsAny(),
@@ -129,14 +131,14 @@ func fields(depth int) *rapid.Generator[any] {
 	return rapid.OneOf(kinds...)
 }
 
-// tables draws a table with values of any allowed types.
+// tables returns a generator of tables with values of any permitted type.
 func tables(depth int) *rapid.Generator[deadletter.Table] {
 	return rapid.Custom(func(t *rapid.T) deadletter.Table {
 		return deadletter.Table(rapid.MapOfN(shortText(), fields(depth), 0, 5).Draw(t, "table"))
 	})
 }
 
-// properties draws properties that can be encoded.
+// properties returns a generator of properties that can be encoded.
 func properties() *rapid.Generator[deadletter.Properties] {
 	return rapid.Custom(func(t *rapid.T) deadletter.Properties {
 		p := deadletter.Properties{
@@ -156,7 +158,7 @@ func properties() *rapid.Generator[deadletter.Properties] {
 	})
 }
 
-// beforeHeaders returns the bytes that precede the table in properties with headers only.
+// beforeHeaders returns the bytes before the table, in properties that contain only headers.
 func beforeHeaders(t interface{ Fatal(...any) }) []byte {
 	table := deadletter.Table{"k": nil}
 	whole, err := deadletter.Properties{Headers: table}.Encode()
@@ -206,7 +208,7 @@ func TestEveryPropertySurvives(t *testing.T) {
 	})
 }
 
-// Tables have equal encodings if and only if they are equal.
+// Two tables have the same encoding only if they are equal.
 func TestTheEncodingIsCanonical(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -278,7 +280,7 @@ func TestWhatCannotBeEncodedIsNamed(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		p    deadletter.Properties
-		want string // "" = it can be encoded
+		want string // expected error; "" = the table can be encoded
 	}{
 		{"a short string of 255 bytes", deadletter.Properties{MessageID: long[:255]}, ""},
 		{"a short string of 256 bytes", deadletter.Properties{CorrelationID: long}, "correlation_id is longer than 255 bytes"},
@@ -354,9 +356,8 @@ func TestABrokenEncodingIsAnError(t *testing.T) {
 	}
 }
 
-// FuzzDecodeTable checks that any bytes in place of the headers either decode or return an error.
-// The encoding of a decoded table must decode to an equal table, which must encode to the same
-// bytes again.
+// FuzzDecodeTable replaces the headers by any bytes. They must either be decoded or lead to an
+// error. A decoded table must be encoded to bytes that are decoded to an equal table.
 func FuzzDecodeTable(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {
@@ -396,7 +397,7 @@ func FuzzDecodeTable(f *testing.F) {
 	})
 }
 
-// FuzzDecodeProperties is like FuzzDecodeTable, but for whole properties.
+// FuzzDecodeProperties does the same as FuzzDecodeTable, for complete properties.
 func FuzzDecodeProperties(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {
@@ -422,7 +423,7 @@ func FuzzDecodeProperties(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// An empty header table equals a missing one, because the wire cannot distinguish them.
+		// An empty table of headers equals a missing table, because the wire cannot distinguish the two.
 		if len(p.Headers) == 0 {
 			p.Headers = nil
 		}

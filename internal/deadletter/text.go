@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// IsText reports whether b is UTF-8 text for people: it has no control characters except tab, line
-// ends, form feed and escape (colours of logs).
+// IsText reports whether b is UTF-8 text that people can read. It may contain no control characters
+// except tab, line ends, form feed and escape, which starts the colours in logs.
 func IsText(b []byte) bool { return NotText(b) == "" }
 
-// NotText names the first thing in b that cannot occur in text. It returns "" if b is text. It
+// NotText describes the first part of b that cannot be in text. If b is text, it returns "". It
 // allocates memory only for its result.
 func NotText(b []byte) string {
 	for i := 0; i < len(b); {

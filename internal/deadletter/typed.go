@@ -12,12 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// Typed is a header value with its AMQP type, in the form used by the API and NDJSON:
-// {"t":"int64","v":7}. Types: table, array, longstr, bytes, bool, int8, uint8, int16, uint16,
-// int32, uint32, int64, float32, float64, decimal ("<value>e-<scale>"), timestamp (RFC 3339, UTC),
-// void. A longstr that is not UTF-8 is written as {"t":"longstr","b":"<base64>"}. A float without a
-// JSON number is written as text (NaN, +Inf, -Inf), so nothing is lost. Unread is
-// {"t":"unread","v":"<why>","b":"<base64>"}.
+// Typed is a header value together with its AMQP type. In the API and in NDJSON, it has the form
+// {"t":"int64","v":7}. The types are table, array, longstr, bytes, bool, int8, uint8, int16,
+// uint16, int32, uint32, int64, float32, float64, decimal ("<value>e-<scale>"), timestamp (RFC
+// 3339, UTC) and void. A longstr that is not UTF-8 is written as {"t":"longstr","b":"<base64>"}. A
+// float that JSON cannot contain is written as text (NaN, +Inf, -Inf), so that nothing is lost.
+// Unread is {"t":"unread","v":"<why>","b":"<base64>"}.
 type Typed struct{ Value any }
 
 type typedJSON struct {
@@ -36,7 +36,7 @@ func (t Typed) MarshalJSON() ([]byte, error) {
 	case nil:
 		out.T = "void"
 	case bool, int8, uint8, int16, uint16, int32, uint32, int64:
-		out.T, out.V = fmt.Sprintf("%T", v), v // the type has its Go name
+		out.T, out.V = fmt.Sprintf("%T", v), v // the name of the type is its name in Go
 	case float32:
 		out.T, out.V = "float32", typedFloat(float64(v), 32)
 	case float64:
@@ -56,7 +56,7 @@ func (t Typed) MarshalJSON() ([]byte, error) {
 		out.T, out.V = "bytes", base64.StdEncoding.EncodeToString(v)
 	case time.Time:
 		out.T, out.V = "timestamp", v.Unix()
-		if y := v.UTC().Year(); y >= 0 && y <= 9999 { // RFC 3339 has four digits for the year
+		if y := v.UTC().Year(); y >= 0 && y <= 9999 { // a year has four digits in RFC 3339
 			out.V = v.UTC().Format(time.RFC3339)
 		}
 	case Table:

@@ -50,7 +50,8 @@ func TestTypedShowsTheTypeOfEachValue(t *testing.T) {
 	}
 }
 
-// Every value survives, except the payload of a NaN, which JSON cannot represent.
+// Every value is the same after it was encoded and decoded, except for the payload of a NaN, which
+// JSON cannot contain.
 func TestEveryValueSurvivesTypedJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -69,7 +70,8 @@ func TestEveryValueSurvivesTypedJSON(t *testing.T) {
 	})
 }
 
-// readable converts a value to what JSON can carry: UTF-8 keys and a single NaN.
+// readable converts a value to one that JSON can contain: with UTF-8 keys, and with a single kind
+// of NaN.
 func readable(v any) any {
 	switch v := v.(type) {
 	case deadletter.Table:
@@ -134,8 +136,8 @@ func TestTypedReadsATimeOfAnyZone(t *testing.T) {
 	}
 }
 
-// FuzzTyped checks that any JSON is either read or rejected. A value that is read encodes as a
-// header, unless it is longer or deeper than AMQP allows.
+// FuzzTyped checks that any JSON is either read or rejected. A value that was read can be encoded
+// as a header, unless it is longer or more nested than AMQP permits.
 func FuzzTyped(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {

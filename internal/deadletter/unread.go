@@ -2,16 +2,17 @@ package deadletter
 
 import "fmt"
 
-// Unread is a header, or the unreadable rest of a table of headers. It is stored and shown. A
-// letter with an Unread header is not sent again until somebody removes that header.
+// Unread is a header that could not be read, or the rest of a header table from the point where it
+// could not be read. It is stored and shown. A letter with such a header is not sent again until
+// somebody removes the header.
 type Unread struct {
-	Field []byte // as received in the frame, beginning with its type
+	Field []byte // bytes as they were received in the frame, beginning with the type of the field
 	Why   string
 }
 
-// HeaderUnread holds the properties from the first one whose encoding cannot be read. No RabbitMQ
-// has been seen to send such properties, because RabbitMQ parses them itself (3.10.8, 4.0.5,
-// 4.3.6).
+// HeaderUnread is the name of the header that contains the rest of properties whose encoding cannot
+// be read. No version of RabbitMQ was seen to send such properties, because RabbitMQ itself parses
+// them (3.10.8, 4.0.5, 4.3.6).
 const HeaderUnread = "dlo-unread"
 
 func (u Unread) String() string {

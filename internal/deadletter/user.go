@@ -19,20 +19,20 @@ type User struct {
 	Invited    bool      // the user has not chosen a password yet
 }
 
-// Session is a local user's session in one browser.
+// Session is the session of a local user in one browser.
 type Session struct {
 	User        string
 	Grant       Grant
 	Hash        [32]byte // hash of the cookie's value
 	CreatedAt   time.Time
-	UsedAt      time.Time // time of the last use, up to a minute late
-	ConfirmedAt time.Time // when the user last gave the password
+	UsedAt      time.Time // time of the last use, which may be up to a minute too early
+	ConfirmedAt time.Time // time at which the user last entered the password
 	Address     string
-	Agent       string // the browser's User-Agent
+	Agent       string // User-Agent of the browser
 }
 
-// Short returns the session's public name. The name need not be secret, because it is the hash of a
-// hash.
+// Short returns a name of the session that may be public. It reveals nothing, because it is the
+// hash of a hash.
 func (s Session) Short() string {
 	sum := sha256.Sum256(s.Hash[:])
 	return hex.EncodeToString(sum[:6])
@@ -54,7 +54,7 @@ func NewUser(name string, g Grant, by string) (User, error) {
 }
 
 // Unknown is the actor of a sign-in with a name that no user has. It is also the actor of a denied
-// request whose sender is unknown.
+// request if it is unknown who sent the request.
 const Unknown = "unknown"
 
 // ReservedName reports whether people could mistake a name for dlo itself, for the user "local",

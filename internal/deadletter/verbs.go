@@ -1,23 +1,23 @@
 package deadletter
 
-// These are the actions of a principal on a place, except the actions on the place's letters.
+// These are the actions on a place, other than the actions on the letters of the place.
 const (
-	VerbStore    Verb = "store"    // declare whether the store is current or a copy
-	VerbRedirect Verb = "redirect" // redirect the letters of a queue to another
+	VerbStore    Verb = "store"    // declare the store current, or declare it a copy
+	VerbRedirect Verb = "redirect" // redirect the letters of a queue to another queue
 	VerbGuard    Verb = "guard"    // pause and resume the retries of a queue or a group
 	VerbAnnotate Verb = "annotate" // report why letters were rejected
 	VerbImport   Verb = "import"   // import letters that another dlo exported
 	VerbConnect  Verb = "connect"  // try to connect to a broker immediately
-	VerbTry      Verb = "try"      // send a trial letter of dlo's own
-	VerbAdopt    Verb = "adopt"    // set policies that lead dead letters to dlo, and remove those policies
+	VerbTry      Verb = "try"      // send a trial letter
+	VerbAdopt    Verb = "adopt"    // set policies that lead dead letters to dlo, and remove them
 )
 
-// These are the actions of a principal on things other than letters and their places.
+// These are the actions on anything other than letters and places.
 const (
-	VerbTriage   Verb = "groups"    // decide on groups
+	VerbTriage   Verb = "groups"    // decide about groups
 	VerbTell     Verb = "notices"   // send the digest now
-	VerbDeploy   Verb = "deploys"   // mark deploys
-	VerbViews    Verb = "views"     // save and delete views that everybody sees
-	VerbOwnViews Verb = "own views" // save and delete one's own views
+	VerbDeploy   Verb = "deploys"   // record deploys
+	VerbViews    Verb = "views"     // save and delete queries for everybody
+	VerbOwnViews Verb = "own views" // save and delete one's own queries
 	VerbAccess   Verb = "access"    // see and change who may do what
 )

@@ -8,12 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns s and escapes everything in it that could control a terminal or reorder a page.
-// This includes control characters, ANSI, bidirectional marks, zero-width characters and invalid
-// UTF-8. Line breaks and tabs become \n and \t. The result is safe as plain text on one line.
+// Visible escapes every part of a text that could control a terminal or change the order of a page.
+// These are control characters, ANSI sequences, bidirectional marks, zero-width characters and
+// invalid UTF-8. Line breaks and tabs become \n and \t. The result is safe as plain text on one
+// line.
 func Visible(s string) string { return visible(s, false) }
 
-// VisibleLines is like Visible but keeps line breaks and tabs. It is for bodies shown as text.
+// VisibleLines does the same as Visible, but keeps line breaks and tabs. It is used for bodies that
+// are shown as text.
 func VisibleLines(s string) string { return visible(s, true) }
 
 func visible(s string, lines bool) string {
@@ -49,8 +51,8 @@ func visible(s string, lines bool) string {
 	return b.String()
 }
 
-// EscapeJSON returns JSON with the same values. Everything that Visible would escape, except line
-// breaks, becomes a JSON escape.
+// EscapeJSON returns JSON with the same values as the given JSON. The characters that Visible would
+// escape become JSON escapes, except for line breaks.
 func EscapeJSON(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x7f && hides(r) }) {
 		return text
@@ -70,15 +72,15 @@ func EscapeJSON(text string) string {
 	return b.String()
 }
 
-// hides reports whether r must be escaped. This is so if r is not printable, as in the categories
-// Cf, Zl and Zp. It is also so if r counts as printable but is invisible, as variation selectors
-// and the blank Hangul fillers are.
+// hides reports whether a character must be escaped. This is so if the character is not printable,
+// such as those of the categories Cf, Zl and Zp. It is also so if the character counts as printable
+// but is invisible, such as variation selectors and the blank Hangul fillers.
 func hides(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0
 }
 
-// Cut returns at most n bytes of s, cut at a rune boundary. If Cut leaves something out, it adds an
-// ellipsis. The ellipsis counts towards n.
+// Cut shortens a text to at most n bytes, without splitting a character. If it removes something,
+// it adds an ellipsis, whose bytes also count.
 func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s

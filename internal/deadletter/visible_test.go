@@ -53,7 +53,7 @@ func TestCut(t *testing.T) {
 		{"short", 5, "short"},
 		{"longer", 5, "lo…"},
 		{"ééééé", 10, "ééééé"},
-		{"éééééé", 10, "ééé…"}, // 7 bytes are left, which end within the 4th
+		{"éééééé", 10, "ééé…"}, // 7 bytes are left for letters, and the 4th letter does not fit
 		{"世界世界", 9, "世界…"},
 		{"abcdef", 3, "…"},
 		{"abcdef", 2, ""},
@@ -68,14 +68,14 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// hostile lists texts that must not reach people and terminals unescaped.
+// hostile contains texts that must not be shown to people or terminals without escapes.
 var hostile = []string{
 	"", "plain", "\x1b]0;title\x07", "\u202eevil\u202c", "a\u200bb", "\xff\xfe\xed\xa0\x80", "\r\nInjected: yes", "<script>alert(1)</script>", strings.Repeat("x", 1000), "\U000e0041\u3164",
 	"a\r\n\tb", "\x00", "🙂\ufe0f", "\ufffd",
 }
 
-// FuzzVisible checks that the output is valid UTF-8 without control or format characters, and that
-// text which needs no escaping is unchanged.
+// FuzzVisible checks that the result is valid UTF-8 without control or format characters. A text
+// that needs no escapes must stay the same.
 func FuzzVisible(f *testing.F) {
 	for _, s := range hostile {
 		f.Add(s)
@@ -103,8 +103,8 @@ func FuzzVisible(f *testing.F) {
 	})
 }
 
-// FuzzCut checks that the result has at most n bytes, is a prefix with an ellipsis, and splits no
-// rune.
+// FuzzCut checks that the result has at most n bytes. It must be the beginning of the text with an
+// ellipsis, and must not split a character.
 func FuzzCut(f *testing.F) {
 	for i, s := range hostile {
 		f.Add(s, i)

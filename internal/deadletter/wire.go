@@ -6,21 +6,23 @@ import (
 	"time"
 )
 
-// MaxValues is the maximum number of header values that can be read in one letter, including nested
-// values. A frame of 131,072 bytes, RabbitMQ's default, cannot hold more. The limit bounds the
-// memory for headers to about 180 bytes per value in addition to the value itself
+// MaxValues is the maximum number of header values that are read in one letter, including nested
+// values. A frame of 131,072 bytes, which is RabbitMQ's default, cannot contain more. Because of
+// this limit, each value takes at most about 180 bytes of memory in addition to its own bytes
 // (TestHeadersTakeBoundedMemory).
 const MaxValues = 131_072
 
-const hasClusterID = 1 << 2 // a property that AMQP 0-9-1 reserves and nobody stores
+const hasClusterID = 1 << 2 // property that AMQP 0-9-1 reserves and that nobody stores
 
-// ReadProperties reads the properties of an AMQP 0-9-1 content header frame as a broker sends them,
-// flags first. It never fails. A header that cannot be read becomes Unread. If the encoding itself
-// cannot be read, everything from there on becomes Unread under HeaderUnread. The result "values"
-// is the number of header values read, including nested ones.
+// ReadProperties reads the properties of an AMQP 0-9-1 content header frame in the form in which a
+// broker sends them, with the flags first. It never fails. A header that cannot be read becomes
+// Unread. If the encoding itself cannot be read, everything from there on becomes Unread with the
+// name HeaderUnread. The result values is the number of header values that were read, including
+// nested values.
 //
-// A client that reads the same bytes gets the same properties (amqp091-go v1.16.0). However, it
-// does not read nesting over 32, more than 8,192 values in one table or array, or the type L.
+// A client that reads the same bytes gets the same properties (amqp091-go v1.16.0). However, the
+// client does not read nesting over 32, more than 8,192 values in one table or array, or the type
+// L.
 func ReadProperties(b []byte) (p Properties, values int) {
 	left := MaxValues
 	r := &reader{b: b, left: &left}
@@ -60,8 +62,8 @@ func ReadProperties(b []byte) (p Properties, values int) {
 	return p, MaxValues - left
 }
 
-// headers reads the table of headers. It reads each header separately, so an unreadable header does
-// not affect the others.
+// headers reads the table of headers. It reads each header separately, so that a header that cannot
+// be read does not affect the others.
 func (r *reader) headers() Table {
 	b := r.long()
 	if r.err != nil {
@@ -79,7 +81,7 @@ func (r *reader) headers() Table {
 		v := in.field(0)
 		if b = in.b; in.err != nil {
 			size := len(field)
-			if left > 0 { // the limit still has room for the next headers; the nested values of this one do not count
+			if left > 0 { // the limit still permits more headers, so this header counts as one value
 				size, *r.left = extent(field), left-1
 			}
 			v, b = Unread{slices.Clone(field[:size]), in.err.Error()}, field[size:]
@@ -89,8 +91,8 @@ func (r *reader) headers() Table {
 	return t
 }
 
-// extent returns the number of bytes that the first field of b takes, including its type. If that
-// number is unknown, extent returns the length of b.
+// extent returns the number of bytes of the first field in b, including its type. If that number is
+// unknown, it returns the length of b.
 func extent(b []byte) int {
 	if len(b) == 0 {
 		return 0

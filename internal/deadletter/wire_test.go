@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// onTheWire encodes properties like a content header, in the order of their flags. It leaves out
-// Unread, which no table on the wire contains.
+// onTheWire encodes properties as in a content header, in the order of their flags. It leaves out
+// Unread, because a table on the wire cannot contain it.
 func onTheWire(t interface{ Fatal(...any) }, p deadletter.Properties) []byte {
 	var b []byte
 	var flags uint16
@@ -45,7 +45,7 @@ func onTheWire(t interface{ Fatal(...any) }, p deadletter.Properties) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, flags), b...)
 }
 
-// withoutUnread removes Unread from a drawn value.
+// withoutUnread removes Unread from a random value.
 func withoutUnread(v any) any {
 	switch v := v.(type) {
 	case deadletter.Unread:
@@ -77,8 +77,8 @@ func TestPropertiesAreReadFromTheWire(t *testing.T) {
 	})
 }
 
-// Every part that cannot be read is kept as bytes, with the reason. Every part that can be read is
-// kept, too.
+// Every part that cannot be read is kept as bytes, together with the reason. Every part that can be
+// read is kept too.
 func TestWhatCannotBeReadIsKept(t *testing.T) {
 	t.Parallel()
 	long := func(s string) string { return string(binary.BigEndian.AppendUint32(nil, uint32(len(s)))) + s }
@@ -123,8 +123,8 @@ func TestWhatCannotBeReadIsKept(t *testing.T) {
 	}
 }
 
-// TestHeadersTakeBoundedMemory reads the headers that use the most memory per byte. A frame of
-// 131,072 bytes, the largest that RabbitMQ accepts by default, uses at most 4 MiB.
+// TestHeadersTakeBoundedMemory reads the headers that take the most memory per byte. For a frame of
+// 131,072 bytes, the largest that RabbitMQ accepts by default, they may take at most 4 MiB.
 func TestHeadersTakeBoundedMemory(t *testing.T) {
 	long := func(s string) string { return string(binary.BigEndian.AppendUint32(nil, uint32(len(s)))) + s }
 	table := func(fields string) string { return "\x20\x00" + long(fields) }
@@ -163,8 +163,8 @@ func TestHeadersTakeBoundedMemory(t *testing.T) {
 	}
 }
 
-// FuzzReadProperties reads arbitrary bytes as properties and checks that the result can be stored
-// and read again.
+// FuzzReadProperties reads any bytes as properties. It must be possible to store the result and to
+// read it again.
 func FuzzReadProperties(f *testing.F) {
 	for _, seed := range []string{"", "\x00\x00", "\x20\x00\x00\x00\x00\x05\x01aL\x00\x00", "\xff\xfc\x01a\x01b\x00\x00\x00\x04\x01at\x01\x02\x09\x01c", "\x20\x00\x00\x00\x00\x0a\x01aA\x00\x00\x00\x03FVV"} {
 		f.Add([]byte(seed))

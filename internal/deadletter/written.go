@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Written is a person's own permission in RabbitMQ to write to resources of a vhost of a broker. As
-// in RabbitMQ, it is an expression that must match somewhere in the name of a queue. An empty
+// Written is a person's permission in RabbitMQ to write to resources in a vhost of a broker. As in
+// RabbitMQ, it is a regular expression that must match a part of the queue's name. An empty
 // expression matches no name (RabbitMQ 3.10 to 4.3: rabbit_auth_backend_internal).
 type Written struct {
 	Broker string `json:"broker"`
@@ -16,8 +16,8 @@ type Written struct {
 	Name   string `json:"name"`
 }
 
-// expressions caches compiled expressions. A nil entry is an expression that Go cannot compile,
-// which matches nothing.
+// expressions caches compiled regular expressions. If Go cannot compile an expression, its value is
+// nil, and it matches nothing.
 var expressions sync.Map
 
 func (w Written) holds(o Origin) bool {
@@ -33,12 +33,12 @@ func (w Written) holds(o Origin) bool {
 	return e != nil && e.MatchString(o.Queue)
 }
 
-// Within returns the grant limited to a person's own permissions in RabbitMQ.
+// Within returns the grant, limited to a person's permissions in RabbitMQ.
 func (g Grant) Within(list []Written) Grant {
 	g.Written, g.FromRabbitMQ = slices.Clone(list), true
 	return g
 }
 
-// PermissionsOf returns a person's own permissions to write at all brokers. A broker that does not
-// respond contributes no permissions.
+// PermissionsOf returns a person's permissions to write at all brokers. It leaves out brokers that
+// do not respond.
 type PermissionsOf = func(ctx context.Context, user string) []Written
