@@ -70,9 +70,9 @@ func (p *process) reading(t *testing.T, id deadletter.ID) {
 	}
 }
 
-// When a letter kills the classifier, a crash is added to the letter. The letter is tried once
-// more, alone and after all other letters. If it kills the classifier again, it counts as
-// undecodable. No crash is added to other letters.
+// When a letter kills the classifier, a crash is added to the letter. The letter is then read
+// again, alone and after all other letters. After MaxCrashes crashes, it counts as undecodable. No
+// crash is added to other letters.
 func TestALetterThatKillsTheClassifier(t *testing.T) {
 	t.Parallel()
 	p := start(t)

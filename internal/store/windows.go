@@ -94,7 +94,8 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 	return session, err
 }
 
-// Reached returns the brokers and vhosts, by name, on which dlo could read an inbox at least once.
+// Reached returns the brokers and vhosts, by name, for which a session has stored a marker. On
+// these, an inbox or another drained queue has existed at least once.
 func (s *Store) Reached(ctx context.Context) (map[[2]string]bool, error) {
 	rows, err := s.ask(ctx, `SELECT DISTINCT broker, vhost FROM inboxes WHERE marker <> ''`)
 	if err != nil {
