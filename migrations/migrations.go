@@ -1,6 +1,6 @@
-// Package migrations contains the schema of the store as numbered files, one for each step, and
-// applies them. Each step runs in its own transaction. A store with a newer schema than this
-// program knows is rejected and left unchanged.
+// Package migrations contains the schema of the store and applies it. There is one numbered file
+// for each step, and each step runs in its own transaction. If the schema of a store is newer than
+// this program, the store is rejected and not changed.
 package migrations
 
 import (
@@ -18,14 +18,14 @@ import (
 //go:embed sqlite/*.sql
 var files embed.FS
 
-// ErrNewer means that the file was written by a newer version of dlo.
+// ErrNewer means that a newer version of dlo wrote the file.
 var ErrNewer = errors.New("the store was written by a newer version of dlo")
 
 // Apply migrates an SQLite database to the newest schema that this program knows.
 func Apply(ctx context.Context, db *sql.DB) error { return ApplyTo(ctx, db, goose.MaxVersion) }
 
-// ApplyTo migrates an SQLite database to the given schema version. Upgrade tests use it to create a
-// store of an older version.
+// ApplyTo migrates an SQLite database to the given schema version. Tests of upgrades use it to
+// create a store of an older version.
 func ApplyTo(ctx context.Context, db *sql.DB, version int64) error {
 	steps, err := fs.Sub(files, "sqlite")
 	if err != nil {

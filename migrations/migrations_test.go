@@ -29,7 +29,7 @@ func database(t *testing.T) *sql.DB {
 	return db
 }
 
-// schema returns all tables, indexes and triggers with their definitions.
+// schema returns all tables, indexes and triggers of a database with their definitions.
 func schema(t *testing.T, db *sql.DB) string {
 	t.Helper()
 	rows, err := db.Query(`SELECT type, name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name`)
@@ -51,8 +51,9 @@ func schema(t *testing.T, db *sql.DB) string {
 	return b.String()
 }
 
-// sums are the SHA-256 sums of all migrations. A new migration adds a line. The line of a released
-// migration never changes. Otherwise stores that have run the migration would differ from new ones.
+// sums contains the SHA-256 sums of all migrations. A new migration adds a line. The line of a
+// released migration must never change, because otherwise stores in which the migration has run
+// would differ from new stores.
 var sums = map[string]string{
 	"0001_store.sql":           "49de39e58127e928a5b6c34b51f7902bc8bc9bdbe42d4df6c8777b4a939d5912",
 	"0002_operations.sql":      "7e47ff61cf2bdc486489da7aaac56eb1a9251dd6b702c9102fd151e058d130c4",
@@ -86,7 +87,7 @@ var sums = map[string]string{
 }
 
 // TestNoMigrationChanges checks the sums of the migrations. It also checks that their versions are
-// 1 to N.
+// 1 to N, without gaps.
 func TestNoMigrationChanges(t *testing.T) {
 	t.Parallel()
 	files, err := os.ReadDir("sqlite")
@@ -155,11 +156,11 @@ func TestANewerSchemaIsRefused(t *testing.T) {
 	}
 }
 
-// A step is one transaction. If it fails, nothing of it remains.
+// Each step is one transaction. If a step fails, nothing of it remains.
 func TestAStepThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	db := database(t)
-	if _, err := db.Exec(`CREATE TABLE counters (mine)`); err != nil { // conflicts with a late statement of the first step
+	if _, err := db.Exec(`CREATE TABLE counters (mine)`); err != nil { // one of the last statements of the first step fails because of this table
 		t.Fatal(err)
 	}
 	if err := migrations.Apply(context.Background(), db); err == nil {
@@ -177,7 +178,7 @@ func TestAStepThatFailsLeavesNothing(t *testing.T) {
 }
 
 // All tables are strict, except those of the search index, which SQLite creates itself. A value of
-// the wrong type is an error, not a surprise later.
+// the wrong type is therefore an error when it is written, and not a surprise later.
 func TestEveryTableIsStrict(t *testing.T) {
 	t.Parallel()
 	db := database(t)

@@ -1,6 +1,6 @@
-// Package annotation accepts consumers' reports on the messages that they reject. The reports come
-// from queues of the brokers and from the API. The package masks, stores and counts them, and
-// deletes expired ones. It makes no decision about a letter.
+// Package annotation accepts the reports of consumers on messages that they rejected. The reports
+// come from queues of the brokers and from the API. The package masks, stores and counts them, and
+// deletes those that have expired. It makes no decision about a letter.
 package annotation
 
 import (
@@ -18,10 +18,10 @@ type Store interface {
 	PruneAnnotations(ctx context.Context) (int, error)
 }
 
-// Options are the settings of an Intake.
+// Options contains the settings of an Intake.
 type Options struct {
-	Mask   func(text string) string // masks the name of a reporter
-	Joined func()                   // called when new annotations require letters to be read again
+	Mask   func(text string) string // hides masked values in the name of a reporter
+	Joined func()                   // called when letters must be read again because of new annotations
 	Log    *slog.Logger
 }
 
@@ -65,7 +65,7 @@ func (i *Intake) Refused() { i.total.WithLabelValues("refused").Inc() }
 
 const pruneEvery = time.Minute
 
-// Run deletes annotations that can no longer join a letter, until ctx ends.
+// Run deletes annotations that can no longer explain a letter. It runs until ctx ends.
 func (i *Intake) Run(ctx context.Context) error {
 	for {
 		if _, err := i.store.PruneAnnotations(ctx); err != nil && ctx.Err() == nil {

@@ -1,6 +1,6 @@
-// Package budget limits the cost of reading one letter or one descriptor set: bytes, fields,
-// nesting levels and memory. It does not measure anything. Readers take from the budget before they
-// work.
+// Package budget limits the cost of reading one letter or one descriptor set, in bytes, fields,
+// levels of nesting and memory. The package measures nothing. A reader takes from the budget before
+// it does the work.
 package budget
 
 import (
@@ -9,43 +9,45 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Defaults of NewBudget. A legitimate body of 16 MiB, the largest that RabbitMQ accepts by default,
-// fits if it is text, JSON or a message with a few large fields. 16 MB of empty sub-messages (2.4
-// GB in dynamicpb) or of packed varints (1.3 GB) do not fit.
+// These are the default limits of NewBudget. They permit a body of 16 MiB, the largest that
+// RabbitMQ accepts by default, if it is text, JSON or a message with a few large fields. They do
+// not permit 16 MB of empty sub-messages (2.4 GB of memory in dynamicpb) or of packed varints (1.3
+// GB).
 const (
 	defaultBytes  = 16 << 20
 	defaultFields = 1_000_000
-	DefaultDepth  = 100 // the default of the C++ and Java decoders
+	DefaultDepth  = 100 // default of the C++ and Java decoders
 	defaultMemory = 64 << 20
 )
 
-// Budget limits the cost of reading one letter. All attempts to read that letter share it. It is
-// not safe for concurrent use. Set the limits before the first use; the counters only grow.
+// Budget limits the cost of reading one letter. All attempts to read this letter take from the same
+// budget. The limits must be set before the first use, and the counters only grow. A Budget is not
+// safe for concurrent use.
 type Budget struct {
-	Bytes  int64 // maximum bytes of a body, and of all peeled layers together
-	Fields int64 // maximum wire fields and packed elements examined, over all scans
+	Bytes  int64 // maximum number of bytes of a body, and of all its unpacked layers together
+	Fields int64 // maximum number of wire fields and packed elements that are examined in all scans
 	Depth  int   // maximum nesting of messages
-	Memory int64 // maximum bytes that decoders may allocate, by an estimate above the measured values
+	Memory int64 // maximum number of bytes that decoders may allocate; an estimate that is higher than the measured values
 
 	used Used
 }
 
-// Used is what has been spent.
+// Used contains what was taken from a budget.
 type Used struct {
 	Bytes, Fields, Memory int64
-	Depth                 int // the deepest level seen
+	Depth                 int // deepest level of nesting so far
 }
 
-// NewBudget returns a budget with the default limits: 16 MiB, 1,000,000 fields, 100 levels, 64 MiB
-// of memory.
+// NewBudget returns a budget with the default limits: 16 MiB, 1,000,000 fields, 100 levels of
+// nesting, and 64 MiB of memory.
 func NewBudget() *Budget {
 	return &Budget{Bytes: defaultBytes, Fields: defaultFields, Depth: DefaultDepth, Memory: defaultMemory}
 }
 
-// Used returns the counters. They never exceed the limits.
+// Used returns what was taken from the budget so far. It is never more than the limits.
 func (b *Budget) Used() Used { return b.used }
 
-// TooLargeError reports which limit a body exceeds. Text: "more than 1,000,000 fields".
+// TooLargeError says which limit a body exceeds, for example "more than 1,000,000 fields".
 type TooLargeError struct{ What string }
 
 func (e *TooLargeError) Error() string { return e.What }
@@ -66,7 +68,8 @@ func (b *Budget) Enter(depth int) error {
 	return nil
 }
 
-// TakeMemory reserves n bytes. If n bytes would exceed the limit, it reserves nothing.
+// TakeMemory takes n bytes of memory from the budget. If this would exceed the limit, it takes
+// nothing and returns an error.
 func (b *Budget) TakeMemory(n int64) error {
 	if n > b.Memory-b.used.Memory {
 		return &TooLargeError{"it would take more than " + deadletter.Bytes(int(b.Memory)) + " of memory"}
@@ -75,7 +78,8 @@ func (b *Budget) TakeMemory(n int64) error {
 	return nil
 }
 
-// TakeBytes counts n bytes of peeled output. The caller reserves their memory before allocating it.
+// TakeBytes takes n bytes for an unpacked layer from the budget. The caller must also take the
+// memory for it, before the memory is allocated.
 func (b *Budget) TakeBytes(n int64) error {
 	if n > b.Bytes-b.used.Bytes {
 		return b.TooLargeUnpacked()
@@ -88,14 +92,15 @@ func (b *Budget) TooLargeUnpacked() error {
 	return &TooLargeError{"more than " + deadletter.Bytes(int(b.Bytes)) + " when unpacked"}
 }
 
-// SpareBytes returns the maximum size of one more peeled layer.
+// SpareBytes returns the maximum size of one more unpacked layer, in bytes.
 func (b *Budget) SpareBytes() int64 { return b.Bytes - b.used.Bytes }
 
-// Left returns a new budget with the fields and the memory that b has left. An edit decodes several
-// times in a row, and no decoding keeps the memory that an earlier one used.
+// Left returns a new budget with the fields and the memory that are left in this one. It is used
+// for an edit, which decodes several times in a row. The memory that one decoding used is free
+// again at the next.
 func (b *Budget) Left() *Budget {
 	return &Budget{Bytes: b.Bytes, Fields: b.Fields - b.used.Fields, Depth: b.Depth, Memory: b.Memory - b.used.Memory}
 }
 
-// Spend counts n fields. The caller has checked that they are left.
+// Spend takes n fields from the budget. The caller has checked that so many are left.
 func (b *Budget) Spend(n int64) { b.used.Fields += n }

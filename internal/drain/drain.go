@@ -1,6 +1,6 @@
-// Package drain takes letters out of queues that are not inboxes, once and on request. It starts
-// and stops drains, and knows which queues must be left alone. The caller supplies the window
-// protocol of ingest, which takes the letters.
+// Package drain takes letters out of queues that are not inboxes. It does this once, when somebody
+// requests it. It starts and stops drains, and it knows which queues must not be drained. The
+// letters are taken by the protocol of the package ingest, which the caller passes in.
 package drain
 
 import (
@@ -17,34 +17,35 @@ import (
 
 // Store is the part of the store that drains need.
 type Store interface {
-	OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error) // queues with a window that was left open
+	OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error) // queues that have a window which was left open
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
 // Queue drains one queue once.
 type Queue interface {
 	Run(ctx context.Context) error     // takes letters until the requested number is stored, the queue is empty, or ctx ends
-	Resolve(ctx context.Context) error // only closes a window that an earlier process left open
-	Taken() int                        // letters stored so far
-	Busy() bool                        // letters in the broker wait to be stored
+	Resolve(ctx context.Context) error // closes a window that an earlier process left open, and takes no other letters
+	Taken() int                        // number of letters that were stored so far
+	Busy() bool                        // whether letters in the broker wait to be stored
 }
 
 // Broker is one broker and vhost in the configuration.
 type Broker struct {
 	Name, VHost string
-	Place       string   // equal for all entries that refer to the same broker and vhost
-	Inboxes     []string // of this entry
-	Drained     []string // the inboxes of all entries with its Place
-	Annotations []string // the annotation queues of all entries with its Place
+	Place       string   // the same for all entries of the configuration that lead to the same broker and vhost
+	Inboxes     []string // inboxes of this entry
+	Drained     []string // inboxes of all entries with the same Place
+	Annotations []string // annotation queues of all entries with the same Place
 
-	Inspect func(ctx context.Context, queue string) error // why a queue cannot be drained
-	// Open returns a Queue that drains a queue of this broker: count letters, or all if count is 0.
-	// The Queue calls the function say with the reason whenever it has to wait.
+	Inspect func(ctx context.Context, queue string) error // returns an error that says why a queue cannot be drained
+	// Open returns a Queue that drains a queue of this broker. The parameter count is the number of
+	// letters to take; 0 = all letters. When the Queue has to wait, it calls the function say with the
+	// reason.
 	Open func(queue, origin string, count int, say func(text string)) Queue
 }
 
-// Drains manages the drains of this process. The running and ended drains are kept in memory. The
-// audit keeps them permanently. Drains is safe for concurrent use.
+// Drains manages the drains of this process. Running drains and some of the ended ones are kept in
+// memory. The audit keeps all of them permanently. Drains is safe for concurrent use.
 type Drains struct {
 	brokers []Broker
 	store   Store
@@ -52,39 +53,39 @@ type Drains struct {
 	log     *slog.Logger
 	now     func() time.Time
 
-	ctx     context.Context // parent of every drain's context
+	ctx     context.Context // parent of the contexts of all drains
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
 	mu      sync.Mutex
 	stopped bool
-	number  int64                // number of the newest drain
-	list    []*drain             // oldest first
-	busy    map[[2]string]*drain // by place and queue; nil while the queue is inspected or resolved
+	number  int64                // number of the newest drain, from which its id is made
+	list    []*drain             // drains, oldest first
+	busy    map[[2]string]*drain // queues that are in use, by place and name of the queue; nil while a queue is inspected, or while an open window is closed
 }
 
-// drain is one drain. The lock of Drains protects it.
+// drain is one drain. The lock of Drains protects its fields.
 type drain struct {
 	deadletter.Drain
 	queue   Queue
 	cancel  context.CancelFunc
-	stopper string // who stopped it
+	stopper string // name of the person who stopped the drain
 }
 
-// New returns the drains of the given brokers. Run must be running, so that windows that an earlier
-// process left open are closed.
+// New returns the drains of the given brokers. The method Run must be running, so that windows
+// which an earlier process left open are closed.
 func New(store Store, brokers []Broker, targets *rules.Targets, log *slog.Logger) *Drains {
 	d := &Drains{brokers: brokers, store: store, targets: targets, log: log, now: time.Now, busy: map[[2]string]*drain{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
 
-const keep = 100 // maximum number of drains in memory: running ones and the newest ended ones
+const keep = 100 // maximum number of drains in memory: the running ones and the newest ended ones
 
-// Start starts to drain a queue and returns the drain, which continues in the background. The error
-// wraps ErrForbidden, ErrInvalid, ErrUnavailable, or ErrNotFound if there is no such broker or
-// queue. It wraps ErrConflict if the queue is an inbox, if it is being drained already, or if the
-// broker may delete its letters.
+// Start starts the drain of a queue, which continues in the background. If there is no such broker
+// or queue, the error wraps ErrNotFound. If the queue is an inbox, if it is already being drained,
+// or if the broker may delete its letters, the error wraps ErrConflict. Other errors wrap
+// ErrForbidden, ErrInvalid or ErrUnavailable.
 func (d *Drains) Start(ctx context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error) {
 	i, err := d.broker(&r)
 	if err != nil {
@@ -113,7 +114,8 @@ func (d *Drains) Start(ctx context.Context, by deadletter.Principal, r deadlette
 	return d.state(one), nil
 }
 
-// broker finds the broker of a request and fills in missing fields of the request.
+// broker returns the position of the broker that a request names. It also fills in the broker and
+// the vhost if the request does not contain them.
 func (d *Drains) broker(r *deadletter.DrainRequest) (int, error) {
 	if r.Broker == "" && len(d.brokers) == 1 {
 		r.Broker = d.brokers[0].Name
@@ -154,7 +156,7 @@ func (d *Drains) valid(i int, r deadletter.DrainRequest) error {
 	return nil
 }
 
-// reserve reserves a queue, so that no one else drains it.
+// reserve reserves a queue, so that it is not drained twice at the same time.
 func (d *Drains) reserve(key [2]string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -177,9 +179,9 @@ func (d *Drains) release(key [2]string) {
 	delete(d.busy, key)
 }
 
-// Stop ends a drain and returns immediately. The drain finishes its current window, and the
-// remaining letters stay in the queue. The error wraps ErrNotFound, ErrForbidden, or ErrConflict if
-// the drain has already ended.
+// Stop ends a drain and returns immediately. The drain finishes its present window, and all other
+// letters stay in the queue. If the drain has already ended, the error wraps ErrConflict. Other
+// errors wrap ErrNotFound or ErrForbidden.
 func (d *Drains) Stop(ctx context.Context, by deadletter.Principal, id string) error {
 	one, err := d.claimStop(by, id)
 	if err != nil || one == nil {
@@ -195,7 +197,7 @@ func (d *Drains) Stop(ctx context.Context, by deadletter.Principal, id string) e
 	return nil
 }
 
-// claimStop records who stops a drain. It returns nil if someone else is stopping it already.
+// claimStop records who stops a drain. If somebody is already stopping it, it returns nil.
 func (d *Drains) claimStop(by deadletter.Principal, id string) (*drain, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -217,8 +219,8 @@ func (d *Drains) claimStop(by deadletter.Principal, id string) (*drain, error) {
 	return one, nil
 }
 
-// List returns the drains of this process, newest first: all running drains and the newest ended
-// ones.
+// List returns the drains of this process, newest first. It returns all running drains and the
+// newest ended ones.
 func (d *Drains) List() []deadletter.Drain {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -235,7 +237,7 @@ func (d *Drains) state(one *drain) deadletter.Drain {
 	return one.state()
 }
 
-// state returns the current state of a drain. The caller holds the lock.
+// state returns the present state of a drain. The caller must hold the lock of Drains.
 func (o *drain) state() deadletter.Drain {
 	now := o.Drain
 	if now.State == deadletter.DrainRunning {
@@ -244,7 +246,7 @@ func (o *drain) state() deadletter.Drain {
 	return now
 }
 
-// Busy reports whether letters in a drained queue wait to be stored.
+// Busy reports whether letters in a queue that is being drained wait to be stored.
 func (d *Drains) Busy() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Run closes windows that an earlier process left open. When ctx ends, it stops every drain and
-// waits for the current windows to finish.
+// Run closes windows that an earlier process left open. When ctx ends, it stops all drains and
+// waits until they have finished their present windows.
 func (d *Drains) Run(ctx context.Context) error {
 	if err := d.resolve(ctx); err != nil && ctx.Err() == nil {
 		d.log.Error("windows that an earlier process left open could not be closed", "err", err)
@@ -23,10 +23,10 @@ func (d *Drains) Run(ctx context.Context) error {
 	return nil
 }
 
-// resolve resolves open windows of queues that are not inboxes. Such a window belongs to a drain
-// that a crash interrupted, or to an inbox that was removed from the configuration. Without
-// resolve, letters that are already stored would stay in the queue, and others could take them a
-// second time.
+// resolve closes open windows of queues that are not inboxes. Such a window belongs to a drain that
+// a crash interrupted, or to an inbox that was removed from the configuration. If it stayed open,
+// letters that are already stored would stay in the queue, where others could take them a second
+// time.
 func (d *Drains) resolve(ctx context.Context) error {
 	open, err := d.store.OpenInboxes(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (d *Drains) resolve(ctx context.Context) error {
 			continue
 		}
 		if slices.Contains(d.brokers[i].Inboxes, name.Queue) {
-			continue // its own session starts by resolving the window
+			continue // the session of the inbox itself begins by closing the window
 		}
 		if slices.Contains(d.brokers[i].Drained, name.Queue) {
 			d.log.Warn("an inbox has moved to another entry of its broker; letters that were stored before may be stored again, and are held", "broker", name.Broker, "queue", name.Queue)
@@ -47,7 +47,7 @@ func (d *Drains) resolve(ctx context.Context) error {
 		}
 		key := [2]string{d.brokers[i].Place, name.Queue}
 		if d.reserve(key) != nil {
-			continue // a drain of this queue was faster and starts by resolving the window
+			continue // a drain of this queue has started, and it begins by closing the window
 		}
 		queue := d.brokers[i].Open(name.Queue, "", 0, func(string) {})
 		d.running.Go(func() {

@@ -10,16 +10,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// begin records the start of a drain and runs it. The reservation ends with the drain.
+// begin records the start of a drain and runs the drain. The queue stays reserved until the drain
+// ends.
 func (d *Drains) begin(ctx context.Context, i int, key [2]string, one *drain) error {
 	d.mu.Lock()
 	if d.stopped {
 		d.mu.Unlock()
 		return fmt.Errorf("%w: dlo is stopping", deadletter.ErrUnavailable)
 	}
-	d.running.Add(1) // from here on, stopping dlo waits for the drain, and the audit records its end
+	d.running.Add(1) // from now on, dlo does not stop before the drain has ended, so that the audit records the end
 	now := d.now()
-	d.number = max(d.number+1, now.UnixMilli()) // so that the audit never contains an id twice
+	d.number = max(d.number+1, now.UnixMilli()) // this number is always new, so that the audit never contains the same id twice
 	one.ID, one.StartedAt = "D-"+strconv.FormatInt(d.number, 36), now
 	d.mu.Unlock()
 	asked := "until it is empty"
@@ -88,10 +89,10 @@ func (d *Drains) run(ctx context.Context, key [2]string, one *drain) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	one.Drain = ended.Drain
-	delete(d.busy, key) // from here on, the queue can be drained again, and List shows this drain as ended
+	delete(d.busy, key) // from now on, the queue can be drained again, and List shows this drain as ended
 }
 
-// words describes a drain for the audit.
+// words returns a text about a drain for the audit.
 func (o *drain) words(text string) string {
 	return fmt.Sprintf("%s: queue %s of broker %s: %s", o.ID, deadletter.Visible(o.Queue), o.Broker, text)
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// audit is a Store that records the kinds of acts and delays the first one.
+// audit is a Store that records the kinds of acts, and calls a function when the first act is
+// recorded.
 type audit struct {
 	mu    sync.Mutex
 	kinds []string
@@ -33,7 +34,7 @@ func (a *audit) Record(_ context.Context, e deadletter.Act) error {
 	return nil
 }
 
-// endless is a queue that never runs out of letters.
+// endless is a queue whose drain ends only when it is stopped.
 type endless struct{}
 
 func (endless) Run(ctx context.Context) error     { <-ctx.Done(); return nil }
@@ -42,7 +43,7 @@ func (endless) Taken() int                        { return 0 }
 func (endless) Busy() bool                        { return false }
 
 // TestADrainThatMeetsAStopHasAnEnd stops dlo while the start of a drain is being recorded. If the
-// audit has the start of a drain, it must also have the end.
+// start is in the audit, the end must be in the audit too.
 func TestADrainThatMeetsAStopHasAnEnd(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
@@ -60,7 +61,7 @@ func TestADrainThatMeetsAStopHasAnEnd(t *testing.T) {
 	somebody := deadletter.Local
 	store.first = func() {
 		stop()
-		for { // until the stop takes effect
+		for { // repeated until the stop has an effect
 			if _, err := d.Start(t.Context(), somebody, deadletter.DrainRequest{Queue: "other"}); errors.Is(err, deadletter.ErrUnavailable) {
 				return
 			}

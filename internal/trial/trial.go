@@ -1,7 +1,7 @@
-// Package trial sends a letter made by dlo the whole way: from a queue of its own, whose consumer
-// rejects it once, through the broker into dlo, and back to that consumer on the only publishing
-// path. The package only watches the letter. The rooms that handle all letters handle this one,
-// too.
+// Package trial sends a letter that dlo made along the whole path of a letter. The letter goes into
+// a queue of dlo, whose consumer rejects it once. The broker then leads it to dlo, and dlo sends it
+// back to the same consumer like any other letter. This package only watches the letter. The
+// packages that handle all letters also handle this one.
 package trial
 
 import (
@@ -22,36 +22,36 @@ type Store interface {
 	TrialMark(messageID string) string
 	Record(ctx context.Context, a deadletter.Act) error
 	Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error)
-	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
+	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // attempts of a letter, oldest first
 }
 
 // Broker is a broker and vhost in the configuration.
 type Broker struct {
 	Name, VHost string
-	Unable      string        // why there can be no trial with this configuration; "" = there can
-	Unready     func() string // why there can be none now; "" = there can
-	// Try sends a message through the trial queue until ctx ends. It calls heard when the consumer
-	// rejects or accepts the message.
+	Unable      string        // reason why a trial is impossible with this configuration; "" = a trial is possible
+	Unready     func() string // returns the reason why a trial is impossible now; "" = a trial is possible
+	// Try sends a message through the trial queue. It runs until ctx ends. When the consumer rejects
+	// or accepts the message, Try calls the function heard.
 	Try func(ctx context.Context, m deadletter.TrialMessage, heard func(accepted bool)) error
 }
 
-// Trials runs trials, one at a time. It keeps its state in memory only.
+// Trials runs trials, one at a time. It keeps its state only in memory.
 type Trials struct {
 	store   Store
 	brokers []Broker
 	log     *slog.Logger
 	now     func() time.Time
-	begin   chan int // the broker of the started trial
+	begin   chan int // position of the broker for the trial that was just started
 
-	starting sync.Mutex // one trial is started at a time
+	starting sync.Mutex // held while a trial is started, so that only one is started at a time
 
 	mu      sync.Mutex
-	current *deadletter.Trial // the newest; nil = none
-	message string            // the newest trial's message id
+	current *deadletter.Trial // newest trial; nil = none
+	message string            // message id of the newest trial
 }
 
-// New returns the trials of the given brokers. A trial makes progress only while Run is running. If
-// now is nil, New uses time.Now.
+// New returns the trials of the given brokers. A trial makes progress only while the method Run is
+// running. If the parameter now is nil, the trials use time.Now.
 func New(store Store, brokers []Broker, now func() time.Time, log *slog.Logger) *Trials {
 	if now == nil {
 		now = time.Now
@@ -59,7 +59,7 @@ func New(store Store, brokers []Broker, now func() time.Time, log *slog.Logger) 
 	return &Trials{store: store, brokers: brokers, log: log, now: now, begin: make(chan int, 1)}
 }
 
-// Newest returns the trial that was started last since dlo started, or nil if no trial was started.
+// Newest returns the newest trial since dlo was started. If no trial was started, it returns nil.
 func (t *Trials) Newest() *deadletter.Trial {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +70,8 @@ func (t *Trials) Newest() *deadletter.Trial {
 	return &newest
 }
 
-// Unable explains why this configuration allows no trial at a broker, or returns "" if it does.
+// Unable returns the reason why a trial at a broker is impossible with this configuration. If a
+// trial is possible, it returns "".
 func (t *Trials) Unable(broker string) string {
 	b, err := t.find(broker)
 	if err != nil {
@@ -90,8 +91,9 @@ func (t *Trials) find(broker string) (int, error) {
 	return i, nil
 }
 
-// Start starts a trial, which continues in the background. The audit records who started it. The
-// error wraps ErrForbidden, ErrNotFound, or ErrConflict if no trial is possible now.
+// Start starts a trial, which continues in the background. The audit records who started it. If a
+// trial is impossible now, the error wraps ErrConflict. Other errors wrap ErrForbidden or
+// ErrNotFound.
 func (t *Trials) Start(ctx context.Context, by deadletter.Principal, broker string) (deadletter.Trial, error) {
 	i, err := t.find(broker)
 	if err != nil {
@@ -121,18 +123,19 @@ func (t *Trials) Start(ctx context.Context, by deadletter.Principal, broker stri
 	defer t.mu.Unlock()
 	t.current = &deadletter.Trial{Broker: b.Name, VHost: b.VHost, By: by.Name, State: deadletter.TrialRunning, StartedAt: t.now().UTC()}
 	t.message = "dlo-try-" + string(deadletter.NewToken())
-	t.begin <- i // never blocks, because no trial is running
+	t.begin <- i // this never blocks, because no other trial is running
 	return *t.current, nil
 }
 
-// Made reports whether dlo made a letter for a trial. The header of such a letter contains this
-// store's mark for its message id.
+// Made reports whether dlo made a letter for a trial. A header of such a letter contains the mark
+// that this store has for its message id.
 func (t *Trials) Made(l *deadletter.Letter) bool {
 	mark, ok := l.Arrived.Headers[deadletter.HeaderTrial].(string)
 	return ok && l.Arrived.MessageID != "" && mark == t.store.TrialMark(l.Arrived.MessageID)
 }
 
-// Arrived is called for a letter that dlo made for a trial, once it is stored and classified.
+// Arrived records the arrival of a letter that dlo made for a trial. The caller calls it when the
+// letter is stored and classified.
 func (t *Trials) Arrived(l *deadletter.Letter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,7 +144,7 @@ func (t *Trials) Arrived(l *deadletter.Letter) {
 	}
 }
 
-// Run runs the started trials until ctx ends.
+// Run runs the trials that are started, until ctx ends.
 func (t *Trials) Run(ctx context.Context) error {
 	for {
 		select {
@@ -154,17 +157,17 @@ func (t *Trials) Run(ctx context.Context) error {
 }
 
 const (
-	limit = 3 * time.Minute        // limit of a trial; it normally takes about ten seconds
-	look  = 200 * time.Millisecond // interval between looks at its letter
+	limit = 3 * time.Minute        // maximum duration of a trial, which normally takes about ten seconds
+	look  = 200 * time.Millisecond // time between two checks of the letter
 )
 
-// run sends one letter the whole way and watches it.
+// run sends one letter along the whole path and watches it.
 func (t *Trials) run(stopping context.Context, b *Broker) {
 	ctx, cancel := context.WithTimeout(stopping, limit)
 	through := make(chan error, 1)
 	defer func() {
 		cancel()
-		<-through // after this, its queue is deleted
+		<-through // when this returns, the trial queue has been deleted
 	}()
 	m, err := t.compose(b)
 	if err != nil {
@@ -177,7 +180,7 @@ func (t *Trials) run(stopping context.Context, b *Broker) {
 	}()
 	for {
 		select {
-		case err := <-through: // also when its time is up
+		case err := <-through: // this also happens when the time of the trial is up
 			through <- nil
 			if err == nil {
 				err = t.late()
@@ -200,7 +203,7 @@ func (t *Trials) run(stopping context.Context, b *Broker) {
 	}
 }
 
-// compose returns the message of the trial.
+// compose returns the message that a trial sends.
 func (t *Trials) compose(b *Broker) (deadletter.TrialMessage, error) {
 	t.mu.Lock()
 	at, by, id := t.current.StartedAt, t.current.By, t.message
@@ -217,8 +220,8 @@ func (t *Trials) change(change func(c *deadletter.Trial)) {
 	change(t.current)
 }
 
-// heard records whether the consumer of a trial accepted or rejected its message. It may be called
-// after the trial failed and another one started.
+// heard records that the consumer of a trial accepted or rejected the message. It may also be
+// called after this trial has failed and another trial was started.
 func (t *Trials) heard(message string, accepted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -231,8 +234,8 @@ func (t *Trials) heard(message string, accepted bool) {
 	}
 }
 
-// follow checks the progress of the letter, and reports whether the letter has gone the whole way.
-// If it cannot go the whole way, err explains why.
+// follow checks how far the letter of the trial has got. It reports whether the letter has
+// completed the whole path. If the letter cannot do this any more, the error says why.
 func (t *Trials) follow(ctx context.Context) (over bool, err error) {
 	id := t.Newest().Letter
 	if id == "" {
@@ -262,7 +265,7 @@ func (t *Trials) follow(ctx context.Context) (over bool, err error) {
 	return over, nil
 }
 
-// late returns an error for a trial whose time is up. The error says which step has not happened.
+// late returns the error for a trial whose time is up. It says which step did not happen.
 func (t *Trials) late() error {
 	c := t.Newest()
 	switch {
@@ -276,7 +279,7 @@ func (t *Trials) late() error {
 	return errors.New("dlo could not see in time what became of its letter, which was sent back")
 }
 
-// fail ends a trial that does not succeed.
+// fail ends a trial as failed and records the reason.
 func (t *Trials) fail(err error) {
 	t.log.Warn("the trial did not get all the way", "err", err)
 	t.change(func(c *deadletter.Trial) {

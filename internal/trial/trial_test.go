@@ -14,14 +14,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// shelf is a store with one letter, whose state a test changes.
+// shelf is a store with one letter, whose state the test changes.
 type shelf struct {
 	mu       sync.Mutex
 	letter   deadletter.Letter
 	attempts []deadletter.Attempt
 	fail     error
 	acts     []deadletter.Act
-	full     error // of Record
+	full     error // error that Record returns
 }
 
 func (s *shelf) Record(_ context.Context, a deadletter.Act) error {
@@ -51,16 +51,16 @@ func (s *shelf) move(change func(s *shelf)) {
 	change(s)
 }
 
-// stage is a broker played by the test.
+// stage is a broker whose part the test plays.
 type stage struct {
 	sent  chan deadletter.TrialMessage
 	hear  func(accepted bool)
 	fail  chan error
-	ended atomic.Bool // Try has returned
+	ended atomic.Bool // the function Try has returned
 }
 
-// play runs trials in a synctest bubble. script acts as the broker and receives the sent message
-// through b.
+// play runs trials in a synctest bubble. The function script plays the part of the broker, and gets
+// the sent message through the parameter b.
 func play(t *testing.T, unable, unready string, script func(trials *Trials, s *shelf, b *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,13 +89,13 @@ func play(t *testing.T, unable, unready string, script func(trials *Trials, s *s
 	})
 }
 
-// arrives returns the letter of a sent message.
+// arrives returns the letter that a message becomes when it arrives.
 func arrives(m deadletter.TrialMessage) deadletter.Letter {
 	return deadletter.Letter{ID: deadletter.NewID(7, 7), State: deadletter.StateScheduled, Rule: deadletter.TrialRule, Summary: "hello", ReceivedAt: time.Now(), Arrived: m.Properties}
 }
 
-// TestATrialGoesTheWholeWay checks that each step has its time, and that only one trial runs at a
-// time.
+// TestATrialGoesTheWholeWay checks that the time of each step is recorded, and that only one trial
+// runs at a time.
 func TestATrialGoesTheWholeWay(t *testing.T) {
 	t.Parallel()
 	play(t, "", "", func(trials *Trials, s *shelf, b *stage) {
@@ -183,8 +183,8 @@ func TestATrialGoesTheWholeWay(t *testing.T) {
 	})
 }
 
-// TestATrialHearsOfItsOwnMessage checks that a trial ignores the message of an earlier trial, which
-// may still be on its way while the consumer of that trial ends.
+// TestATrialHearsOfItsOwnMessage checks that a trial ignores the message of an earlier trial. The
+// consumer of the earlier trial may still be handling that message.
 func TestATrialHearsOfItsOwnMessage(t *testing.T) {
 	t.Parallel()
 	play(t, "", "", func(trials *Trials, _ *shelf, b *stage) {
@@ -208,7 +208,8 @@ func TestATrialHearsOfItsOwnMessage(t *testing.T) {
 	})
 }
 
-// TestATrialThatDoesNotGoTheWholeWay checks that a failed trial gives the reason and a remedy.
+// TestATrialThatDoesNotGoTheWholeWay checks that a failed trial says why it failed, and what to do
+// about it.
 func TestATrialThatDoesNotGoTheWholeWay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -265,8 +266,8 @@ func TestATrialThatDoesNotGoTheWholeWay(t *testing.T) {
 	}
 }
 
-// TestWhereNoTrialCanBe checks that nothing is started if no trial is possible, and that the reason
-// is given.
+// TestWhereNoTrialCanBe checks that nothing is started if a trial is impossible. The error must say
+// why.
 func TestWhereNoTrialCanBe(t *testing.T) {
 	t.Parallel()
 	stranger := deadletter.Principal{Name: "eve"}
@@ -296,7 +297,8 @@ func TestWhereNoTrialCanBe(t *testing.T) {
 	}
 }
 
-// TestAStopEndsATrial checks that stopping dlo ends a trial and waits until its queue is deleted.
+// TestAStopEndsATrial checks that a trial ends when dlo is stopped. dlo must wait until the trial
+// queue is deleted.
 func TestAStopEndsATrial(t *testing.T) {
 	t.Parallel()
 	var ended *stage
