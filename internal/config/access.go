@@ -15,22 +15,22 @@ import (
 	"github.com/deadletteroffice/dlo/internal/identity"
 )
 
-// TLS names the files with the server's certificate chain and key, in PEM. Either both names are
-// set or both are empty.
+// TLS contains the names of the files with the server's certificate chain and its key, both in PEM.
+// Either both names are set, or none is.
 type TLS struct{ Cert, Key string }
 
-// Auth sets how people and programs are identified. With the zero value, dlo identifies nobody.
+// Auth says how people and programs are identified. With the zero value, nobody is identified.
 // Everybody who reaches the loopback address is then the person "local", who may do everything.
 type Auth struct {
 	Proxy  identity.Proxy
-	Tokens bool // tokens of the API are accepted
+	Tokens bool // API tokens are accepted
 	Users  bool // dlo has users of its own
 
-	SessionIdle    time.Duration // a session ends if it is not used for this long
-	SessionLongest time.Duration // a session ends this long after it began, even if it is used
+	SessionIdle    time.Duration // a session ends if it was not used for this long
+	SessionLongest time.Duration // a session ends this long after it began, even if it is in use
 }
 
-// On reports whether requests without credentials are refused.
+// On reports whether requests without credentials are rejected.
 func (a Auth) On() bool { return a.Tokens || a.Users || a.Proxy.User != "" }
 
 func (d *decoder) tls(n *yaml.Node, t *TLS) {
@@ -45,7 +45,7 @@ func (d *decoder) tls(n *yaml.Node, t *TLS) {
 
 var basePath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
 
-// basePath reads the path below which people reach dlo.
+// basePath reads the path under which people reach dlo.
 func (d *decoder) basePath(n *yaml.Node, into *string) {
 	d.at["base_path"] = n
 	var v string
@@ -58,7 +58,7 @@ func (d *decoder) basePath(n *yaml.Node, into *string) {
 	*into = v
 }
 
-// Unix is the beginning of an address in listen that names a socket of the machine.
+// Unix is the beginning of an address in the key listen that is a socket of the machine.
 const Unix = "unix:"
 
 // listen reads one address, or a list of addresses.
@@ -103,8 +103,8 @@ func (d *decoder) proxy(n *yaml.Node, p *identity.Proxy) {
 	}
 }
 
-// prefixes reads the addresses and networks of a proxy. It also accepts unix, which means the
-// sockets of the machine.
+// prefixes reads the addresses and networks of a proxy. It also accepts the text unix, which stands
+// for the sockets of the machine.
 func (d *decoder) prefixes(n *yaml.Node, p *identity.Proxy) {
 	p.From, p.Unix = nil, false
 	d.list(n, func(n *yaml.Node) {
@@ -139,7 +139,7 @@ func (d *decoder) header(n *yaml.Node, into *string) {
 	*into = name
 }
 
-// optional reads the name of a header, or "" if the proxy sets none.
+// optional reads the name of a header. It accepts "" if the proxy does not set the header.
 func (d *decoder) optional(n *yaml.Node, into *string) {
 	if n.Kind == yaml.ScalarNode && n.Value == "" && n.Style != 0 {
 		*into = ""
@@ -177,8 +177,8 @@ func (d *decoder) grants(n *yaml.Node, into *[]identity.Grant) {
 	})
 }
 
-// globs reads the places where a grant holds. It rejects an empty list. Otherwise an empty list
-// would mean that the grant holds everywhere.
+// globs reads the places in which a grant is valid. It rejects an empty list, because that would
+// mean that the grant is valid everywhere.
 func (d *decoder) globs(n *yaml.Node, into *[]string) {
 	if d.texts(n, into); len(*into) == 0 {
 		d.mistake(n, "an empty list holds nowhere; leave the key out if the grant holds everywhere, or name at least one, for example orders.*")
@@ -209,7 +209,7 @@ func (d *decoder) grantees(n *yaml.Node, into *[]string) {
 	})
 }
 
-// checkAccess reports mistakes that concern several settings of access together.
+// checkAccess reports mistakes in the combination of several settings about access.
 func (d *decoder) checkAccess(c *Config) {
 	if u, err := url.Parse(c.PublicURL); err == nil && c.PublicURL != "" && c.BasePath != "" && strings.TrimSuffix(u.Path, "/") != c.BasePath {
 		d.mistake(d.at["base_path"], "public_url has to end with base_path, as in https://tools.example.com%s", c.BasePath)

@@ -7,21 +7,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// bounds limits the cost of parsing a text from an untrusted source. A nil *bounds imposes no
-// limits and is used for the operator's own file.
+// bounds limits the cost of reading a text from an untrusted source. If a *bounds is nil, there are
+// no limits. This is so for the operator's own file.
 type bounds struct {
-	mistakes int // maximum number of mistakes that are kept
-	left     int // number of mistakes that were omitted
-	steps    int // number of steps left for comparing rules
+	mistakes int // maximum number of mistakes in the result
+	left     int // number of mistakes that are not in the result
+	steps    int // number of steps that are left for comparing rules
 }
 
 const (
 	maxMistakes    = 50
-	maxMistakeText = 500         // bytes
-	maxCompared    = 300_000_000 // steps; comparing ordinary rules of 64 KiB takes less than half
+	maxMistakeText = 500         // in bytes
+	maxCompared    = 300_000_000 // number of steps; rules of 64 KiB normally take less than half of them
 )
 
-// full reports whether no more mistakes can be kept. If so, it counts one more mistake as omitted.
+// full reports whether the result contains the maximum number of mistakes. If so, it counts one
+// more mistake that is not in the result.
 func (b *bounds) full(kept int) bool {
 	if b == nil || kept < b.mistakes {
 		return false
@@ -37,8 +38,8 @@ func (b *bounds) cut(text string) string {
 	return deadletter.Cut(text, maxMistakeText)
 }
 
-// more returns a mistake that gives the number of omitted mistakes. It returns nil if none were
-// omitted.
+// more returns a mistake with the number of the mistakes that are not in the result. If all of them
+// are, it returns nil.
 func (b *bounds) more() []Mistake {
 	if b == nil || b.left == 0 {
 		return nil
@@ -54,9 +55,9 @@ func (b *bounds) weight(n *yaml.Node) int {
 	return maxWeight - lighter(n, maxWeight)
 }
 
-// compare uses up the steps that it takes to compare two rules of the given sizes. It returns false
-// if too few steps are left. The caller then skips the comparison, so it may miss an unreachable
-// rule.
+// compare takes the steps for comparing two rules of the given sizes from the steps that are left.
+// If too few are left, it returns false, and the caller does not compare the rules. In that case, a
+// rule that can never be reached is not reported.
 func (b *bounds) compare(one, other int) bool {
 	if b == nil {
 		return true
@@ -65,9 +66,9 @@ func (b *bounds) compare(one, other int) bool {
 	return b.steps > 0
 }
 
-// lighter subtracts the size of a node from left and returns the difference. Each value counts as
-// one byte plus its length, and aliases are expanded. lighter stops once the difference is
-// negative, so "left" also limits its cost.
+// lighter subtracts the size of a node from the parameter left and returns the result. The size of
+// a value is one byte plus its length, and the target of an alias counts each time. When the result
+// is negative, lighter stops, so that left also limits the cost.
 func lighter(n *yaml.Node, left int) int {
 	n = resolve(n)
 	left -= 1 + len(n.Value)

@@ -16,16 +16,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// brokerNodes holds the positions of values that can be checked only after all brokers are read. A
-// node is nil if the entry does not set its value.
+// brokerNodes contains the positions of values in the entry of a broker. They are needed when all
+// brokers are read, because some checks are made only then. If the entry does not contain a value,
+// its node is nil.
 type brokerNodes struct {
 	entry, name, exchange, accepts, annotations *yaml.Node
 	inboxes, was                                []*yaml.Node
 	origins                                     []originNodes
 }
 
-// originNodes holds an inbox and its origin queue from one line of origins, with their positions in
-// the file.
+// originNodes contains one line of the key origins: an inbox and its origin queue, with their
+// positions in the file.
 type originNodes struct {
 	inbox, queue *yaml.Node
 	Inbox, Queue string
@@ -101,9 +102,9 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 	}
 }
 
-const maxBrokerLabel = 30 // characters; labels appear in page titles and on phones
+const maxBrokerLabel = 30 // in characters; labels are in the titles of pages and are shown on phones
 
-// brokerLabel reads a broker's display name.
+// brokerLabel reads the name that people use for a broker.
 func (d *decoder) brokerLabel(n *yaml.Node, into *string) {
 	v, ok := d.scalar(n, "a text such as production")
 	switch {
@@ -125,8 +126,8 @@ func colours() []string {
 	return names
 }
 
-// origins reads the map from each inbox to the queue in which its letters failed. The inbox names
-// are checked once all brokers are read.
+// origins reads a mapping from each inbox to the queue in which its letters failed. The names of
+// the inboxes are checked when all brokers are read.
 func (d *decoder) origins(n *yaml.Node, b *Broker, at *brokerNodes) {
 	b.Origins = nil
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -158,7 +159,7 @@ func (d *decoder) origins(n *yaml.Node, b *Broker, at *brokerNodes) {
 	}
 }
 
-// rates reads the retry rates per second by queue glob, in the order of the file.
+// rates reads a mapping from globs for queues to retries per second, in the order of the file.
 func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 	*into = nil
 	d.byQueue(n, "give queues with their retries per second, for example {\"email-*\": 10}", func(queue string, value *yaml.Node) {
@@ -168,7 +169,8 @@ func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 	})
 }
 
-// intents reads, for each queue, the intended fate of the messages that the queue gives up on.
+// intents reads a mapping from globs for queues to what should happen to the messages on which the
+// queue gives up.
 func (d *decoder) intents(n *yaml.Node, into *[]topology.IntentOf) {
 	*into = nil
 	d.byQueue(n, "give queues with one of failures, all, never, for example {\"metrics.*\": never}", func(queue string, value *yaml.Node) {
@@ -178,7 +180,7 @@ func (d *decoder) intents(n *yaml.Node, into *[]topology.IntentOf) {
 	})
 }
 
-// byQueue reads a mapping whose keys are queues or globs. The argument "usage" is the error message
+// byQueue reads a mapping whose keys are names of queues or globs. The parameter usage is the error
 // for a value that is not such a mapping.
 func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, value *yaml.Node)) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -204,10 +206,10 @@ func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, va
 	}
 }
 
-// secured is the TLS configuration of a connection to a broker, as parameters of its URL.
+// secured contains the TLS settings of a connection to a broker, as parameters of its URL.
 type secured struct{ parameters url.Values }
 
-// keys adds the readers for the keys of TLS to the keys of a mapping.
+// keys adds the functions that read the keys about TLS to the parameter all.
 func (s *secured) keys(d *decoder, all keys) keys {
 	s.parameters = url.Values{}
 	for key, parameter := range map[string]string{"ca_file": "cacertfile", "cert_file": "certfile", "key_file": "keyfile", "server_name": "server_name_indication"} {
@@ -220,14 +222,15 @@ func (s *secured) keys(d *decoder, all keys) keys {
 	return all
 }
 
-// check reports a client certificate without its key, or a key without its certificate.
+// check reports a client certificate that has no key, or a key that has no certificate.
 func (s *secured) check(d *decoder, n *yaml.Node) {
 	if s.parameters.Has("certfile") != s.parameters.Has("keyfile") {
 		d.mistake(n, "a client certificate needs cert_file and key_file, both in PEM")
 	}
 }
 
-// amqp reads a broker's address in parts, which allows the password to stay in a separate file.
+// amqp reads the address of a broker as separate keys. In this form, the password can be in a
+// separate file.
 func (d *decoder) amqp(n *yaml.Node, b *Broker) {
 	host, port, tls, vhost, user, password, external := "127.0.0.1", 0, false, "/", "guest", "", false
 	var s secured
@@ -289,12 +292,13 @@ func (d *decoder) management(n *yaml.Node, b *Broker) {
 	}
 }
 
-// Place returns the broker and vhost that an entry points to, however its URL is written. Two
-// entries with equal places see the same queues. A place contains no user and no password.
+// Place returns a text that is the same for all entries that lead to the same broker and vhost,
+// even if their URLs are written differently. Such entries see the same queues. The text contains
+// no user and no password.
 func (b *Broker) Place() string {
 	u, err := url.Parse(b.URL)
 	if err != nil {
-		return b.Name // the bad URL is reported elsewhere
+		return b.Name // the wrong URL is reported elsewhere
 	}
 	host, port, vhost := strings.ToLower(u.Hostname()), u.Port(), strings.TrimPrefix(u.Path, "/")
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
@@ -309,11 +313,11 @@ func (b *Broker) Place() string {
 	return net.JoinHostPort(host, port) + " " + vhost
 }
 
-// checkBrokers compares the brokers with each other. Two entries may point to the same broker and
-// vhost with different users. They must not share an inbox, because each entry would prevent the
+// checkBrokers compares the brokers in the configuration. Two entries may lead to the same broker
+// and vhost with different users. They must not share an inbox, because each would prevent the
 // other from reading it.
 func (d *decoder) checkBrokers(brokers []Broker) {
-	named, drained, bound := map[string]bool{}, map[[2]string]int{}, map[[2]string]string{} // place and queue -> entry; place and exchange -> name
+	named, drained, bound := map[string]bool{}, map[[2]string]int{}, map[[2]string]string{} // drained: place and inbox -> position of the entry; bound: place and exchange -> name of the broker
 	for i := range brokers {
 		b := &brokers[i]
 		at := d.nodes(i)
@@ -359,7 +363,7 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 		}
 	}
 	d.checkEarlierNames(brokers)
-	reports := map[[2]string]bool{} // place and queue
+	reports := map[[2]string]bool{} // place and annotation queue
 	for i := range brokers {
 		b := &brokers[i]
 		at := d.nodes(i)
@@ -399,10 +403,10 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 	}
 }
 
-// checkEarlierNames checks that no earlier name of a broker is a name or an earlier name of another
-// broker. All letters of one name must belong to one broker.
+// checkEarlierNames checks that an earlier name of a broker is neither the name nor an earlier name
+// of another broker. All letters with one name must belong to one broker.
 func (d *decoder) checkEarlierNames(brokers []Broker) {
-	taken := map[string]string{} // earlier name -> the broker that had it
+	taken := map[string]string{} // earlier name -> present name of the broker
 	for i := range brokers {
 		b := &brokers[i]
 		for k, name := range b.Was {
@@ -427,7 +431,7 @@ func (d *decoder) checkEarlierNames(brokers []Broker) {
 	}
 }
 
-// earlierNames maps each broker's current name to its earlier names.
+// earlierNames returns a mapping from the present name of each broker to its earlier names.
 func earlierNames(brokers []Broker) map[string][]string {
 	var was map[string][]string
 	for i := range brokers {
@@ -441,8 +445,8 @@ func earlierNames(brokers []Broker) map[string][]string {
 	return was
 }
 
-// nodes returns the positions of the i-th broker's values in the file. They are empty if there is
-// no file or the file lists no brokers.
+// nodes returns the positions of the values in the entry of the i-th broker. If there is no file,
+// or if the file contains no brokers, they are empty.
 func (d *decoder) nodes(i int) brokerNodes {
 	if i < len(d.entries) {
 		return d.entries[i]

@@ -9,8 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 )
 
-// TestSeveralBrokers checks that mistakes in a list of several brokers are reported at their
-// position.
+// TestSeveralBrokers checks that a mistake in one of several brokers is reported at its position.
 func TestSeveralBrokers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

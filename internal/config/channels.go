@@ -24,37 +24,37 @@ type Channel struct {
 	Alertmanager *Alertmanager
 	SMTP         *SMTP
 	Webhook      *Webhook
-	Places       deadletter.Places // the queues about which the channel is notified
-	AllowPrivate bool              // private and loopback addresses are allowed, and so is plain http
+	Places       deadletter.Places // places about whose letters the channel is notified
+	AllowPrivate bool              // the channel may send to private and loopback addresses, and by plain http
 }
 
-// Slack is an incoming webhook. Its URL is secret.
+// Slack is a channel that uses an incoming webhook. The URL of the webhook is a secret.
 type Slack struct{ URL string }
 
-// PagerDuty is a service with an integration key for the Events API v2. URL is for tests and
-// proxies; if it is empty, PagerDuty's own URL is used.
+// PagerDuty is a channel that uses an integration key of the Events API v2. The field URL is for
+// tests and proxies. If it is empty, the URL of PagerDuty is used.
 type PagerDuty struct{ Key, URL string }
 
 // Alertmanager is a channel that sends notices to an Alertmanager.
 type Alertmanager struct{ URL string }
 
-// SMTP is a channel that sends mail to recipients through a mail server.
+// SMTP is a channel that sends mails through a mail server.
 type SMTP struct {
 	Host     string
 	Port     int
-	User     string // "" = without sign-in
+	User     string // "" = dlo does not sign in at the mail server
 	Password string
 	From     string
 	To       []string
 }
 
-// Webhook is a channel that sends JSON to a receiver. Requests are signed according to the Standard
-// Webhooks scheme.
+// Webhook is a channel that sends JSON to a receiver. Its requests are signed as in Standard
+// Webhooks.
 type Webhook struct{ URL, Secret string }
 
 var channelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,49}$`)
 
-// channels reads the mapping of channels, in the order of the file.
+// channels reads the channels, in the order of the file.
 func (d *decoder) channels(n *yaml.Node, into *[]Channel) {
 	known := keys{}
 	if n.Kind == yaml.MappingNode {
@@ -78,7 +78,7 @@ func (d *decoder) channel(n *yaml.Node, name string) Channel {
 		return func(n *yaml.Node) { kinds++; read(n) }
 	}
 	private := false
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // read allow_private first, because it may follow the keys to which it applies
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // allow_private is read first, because it may be below the keys to which it applies
 		private = private || n.Content[i].Value == "allow_private" && n.Content[i+1].Value == "true"
 	}
 	d.mapping(n, "channels."+name, keys{
@@ -162,7 +162,7 @@ func (d *decoder) smtp(n *yaml.Node) *SMTP {
 	return s
 }
 
-// needs reports a mistake for each given key that is missing from a mapping.
+// needs reports a mistake that lists those of the given keys that are missing from a mapping.
 func (d *decoder) needs(n *yaml.Node, names ...string) {
 	if n.Kind != yaml.MappingNode {
 		if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -176,8 +176,8 @@ func (d *decoder) needs(n *yaml.Node, names ...string) {
 	}
 }
 
-// receiver reads the URL of a receiver. The URL must use https. http is also accepted if private
-// addresses are allowed.
+// receiver reads the URL of a receiver, which must begin with https. If private addresses are
+// permitted, it may also begin with http.
 func (d *decoder) receiver(n *yaml.Node, private bool, into *string) {
 	v, ok := d.scalar(n, "a URL")
 	if !ok {
@@ -196,7 +196,7 @@ func (d *decoder) receiver(n *yaml.Node, private bool, into *string) {
 	}
 }
 
-// filled reads a secret and reports a mistake if it is empty.
+// filled reads a secret from a file. It reports a mistake if the secret is empty.
 func (d *decoder) filled(n *yaml.Node, into *string) {
 	before := len(d.mistakes)
 	if d.secret(n, into); *into == "" && len(d.mistakes) == before {
@@ -204,7 +204,7 @@ func (d *decoder) filled(n *yaml.Node, into *string) {
 	}
 }
 
-// secretLink reads a URL that is a secret. Its error messages never repeat the URL.
+// secretLink reads a URL that is a secret from a file. Its mistakes never contain the URL.
 func (d *decoder) secretLink(n *yaml.Node, into *string) {
 	before := len(d.mistakes)
 	d.filled(n, into)
@@ -214,7 +214,7 @@ func (d *decoder) secretLink(n *yaml.Node, into *string) {
 	}
 }
 
-// secret reads a value from the file that a *_file key names.
+// secret reads a value from the file that a key *_file names.
 func (d *decoder) secret(n *yaml.Node, into *string) {
 	path, ok := d.scalar(n, "the path of a file")
 	if !ok {
@@ -232,14 +232,13 @@ func (d *decoder) secret(n *yaml.Node, into *string) {
 	*into = strings.TrimRight(string(text), "\r\n")
 }
 
-// mention is a channel name and its position in the file.
+// mention is the name of a channel at a position in the file.
 type mention struct {
 	node *yaml.Node
 	name string
 }
 
-// notified reads a list of channel names. The names are checked at the end of the file, when all
-// channels are known.
+// notified reads a list of names of channels. The names are checked when all channels are read.
 func (d *decoder) notified(n *yaml.Node, into *[]string) {
 	*into = nil
 	seen := map[string]bool{}
@@ -257,7 +256,8 @@ func (d *decoder) notified(n *yaml.Node, into *[]string) {
 	})
 }
 
-// channelNames returns the names of the channels in order, or nil if there are none.
+// channelNames returns the names of the channels, in order. If there are no channels, it returns
+// nil.
 func channelNames(list []Channel) []string {
 	var names []string
 	for i := range list {
@@ -266,7 +266,7 @@ func channelNames(list []Channel) []string {
 	return names
 }
 
-// checkChannels reports the names of channels that do not exist.
+// checkChannels reports names of channels in the file that do not exist.
 func (d *decoder) checkChannels(names []string) {
 	known := map[string]bool{}
 	for _, name := range names {

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 )
 
-// file writes a secret to a file.
+// file writes a secret to a new file and returns the path of the file.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
@@ -58,7 +58,7 @@ digest: {notify: [team]}
 	}
 }
 
-// kinds returns the fields of Channel that are kinds of channels.
+// kinds returns the fields of Channel that stand for kinds of channels.
 func kinds() []reflect.StructField {
 	var list []reflect.StructField
 	for field := range reflect.TypeFor[config.Channel]().Fields() {
@@ -69,8 +69,8 @@ func kinds() []reflect.StructField {
 	return list
 }
 
-// TestEveryKindOfChannelHasAKey checks that each kind can be configured by its key. The error for a
-// channel without a kind must list this key.
+// TestEveryKindOfChannelHasAKey checks that each kind of channel can be configured with a key. The
+// mistake for a channel that has no kind must list this key.
 func TestEveryKindOfChannelHasAKey(t *testing.T) {
 	t.Parallel()
 	_, none := load(t, "channels: {a: {}}")
@@ -150,7 +150,7 @@ func TestMistakesInChannels(t *testing.T) {
 	}
 }
 
-// TestWhoIsToldOfProblems checks that problems can be sent only to channels that exist.
+// TestWhoIsToldOfProblems checks that only existing channels can be notified of problems.
 func TestWhoIsToldOfProblems(t *testing.T) {
 	t.Parallel()
 	const channels = "channels: {oncall: {alertmanager: {url: \"http://127.0.0.1:9093\"}, allow_private: true}}\n"

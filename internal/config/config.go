@@ -1,6 +1,6 @@
-// Package config reads dlo's single YAML file. It reports all mistakes together, each with its line
-// and column. It accepts a key only if this version has the feature that uses it. Keys reserved for
-// later versions are rejected with an explanation.
+// Package config reads the YAML file of dlo. It reports all mistakes in the file together, each
+// with its line and column. It accepts a key only if this version has the feature to which the key
+// belongs. A key that is reserved for a later version is rejected with an explanation.
 package config
 
 import (
@@ -22,21 +22,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Config is the whole configuration with defaults filled in.
+// Config is the complete configuration. Keys that are not in the file have their default values.
 type Config struct {
-	Listen    string   // host:port, or unix: and the path of a socket
-	Listens   []string // other addresses in the same form
+	Listen    string   // address in the form host:port, or unix: and the path of a socket
+	Listens   []string // more addresses in the same form
 	PublicURL string
 	Hosts     []string
 	TLS       TLS
-	OpsListen string // address of the metrics and probes, without sign-in; "" = none
-	OpsOpen   bool   // OpsListen may be reached by other machines
+	OpsListen string // address for metrics and probes, which need no sign-in; "" = none
+	OpsOpen   bool   // other machines may reach OpsListen
 	Auth      Auth
 	Grants    []identity.Grant
-	BasePath  string  // path below which people reach dlo, such as /dlo; "" = at the root
-	Requests  float64 // requests of one principal per second; 0 = no limit
-	ReadOnly  bool    // people and programs may look at everything but may not change anything
-	AuditFile string  // copy of the audit log, one line of JSON for each act; "" = none
+	BasePath  string  // path under which people reach dlo, e.g. /dlo; "" = the root
+	Requests  float64 // maximum number of requests per second of one principal; 0 = no limit
+	ReadOnly  bool    // people and programs may see everything, but may change nothing
+	AuditFile string  // file to which each act is also written, as one line of JSON; "" = none
 	Store     string
 	Disk      Disk
 	Brokers   []Broker
@@ -47,55 +47,54 @@ type Config struct {
 	Masking   Masking
 	Links     []Link // links to other tools, in the order of the file
 	Search    Search
-	Channels  []Channel // in the order of the file
+	Channels  []Channel // channels in the order of the file
 	Quiet     QuietHours
 	Digest    Digest
 	Problems  Problems
 	Retention Retention
 }
 
-// Search holds the settings for finding letters.
+// Search contains the settings about searches for letters.
 type Search struct {
-	Text   bool     // whether letters can be found by words in their bodies
-	Fields []string // body paths that queries can use, as body.PATH
+	Text   bool     // letters can be found by the words in their bodies
+	Fields []string // paths of body fields that queries can contain, as body.PATH
 }
 
-// Retention sets the time for which letters in each state are kept before they are purged. 0 means
-// forever.
+// Retention says how long letters in each state are kept before they are purged; 0 = forever.
 type Retention struct{ Settled, Discarded, Dead time.Duration }
 
-// Disk holds the limits at which dlo stops accepting letters.
+// Disk contains the limits below which dlo accepts no letters.
 type Disk struct {
-	StopBelow        int64 // bytes free
+	StopBelow        int64 // minimum free space in bytes
 	StopBelowPercent int
-	Reserve          int64 // bytes of a file that is deleted when the disk is full, so that transactions can still commit
+	Reserve          int64 // size in bytes of a file that is deleted when the disk is full, so that transactions can still be committed
 }
 
-// Broker is one broker and vhost.
+// Broker is one broker and vhost in the configuration.
 type Broker struct {
 	Name          string
-	Was           []string // earlier names; their letters belong to this broker
-	URL           string   // with user and password
-	Label         string   // display name, for example production; "" = none
+	Was           []string // earlier names of the broker; letters stored under them belong to this broker
+	URL           string   // URL that contains the user and the password
+	Label         string   // name that people use for the broker, e.g. production; "" = none
 	Colour        deadletter.Colour
-	Setting       string // the setting that supplies the URL, such as DLO_AMQP_URL
-	PasswordFile  string // file with the password of URL; "" = none
-	Management    string // with user and password; "" = none
-	APIPassword   string // file with the password of Management; "" = none
+	Setting       string // name of the setting that contains the URL, e.g. DLO_AMQP_URL
+	PasswordFile  string // file that contains the password in URL; "" = none
+	Management    string // URL of the management API that contains the user and the password; "" = none
+	APIPassword   string // file that contains the password in Management; "" = none
 	Exchange      string
 	Inboxes       []string
 	Origins       map[string]string // inbox -> queue in which its letters failed
 	RequeueTo     []string
-	Rates         []rules.Rate // rates of automatic retries; the first entry that matches a queue applies, otherwise requeue.rate
+	Rates         []rules.Rate // rates of the automatic retries; the first entry that matches a queue is used, otherwise requeue.rate
 	AcceptLimited []string
-	Intents       []topology.IntentOf // the first glob that matches a queue applies
-	IdleAfter     time.Duration       // how long a queue may have no consumer before this is a finding
-	ReadOnly      bool                // people and programs may look at its letters but may not change anything
-	Observe       []string            // queues whose letters are only observed, as globs; "*" alone = all
-	Annotations   string              // queue in which consumers report why they rejected messages; "" = none
+	Intents       []topology.IntentOf // the first entry that matches a queue is used
+	IdleAfter     time.Duration       // if a queue has no consumer for longer than this, a check of the broker reports it
+	ReadOnly      bool                // people and programs may see the letters of the broker, but may change nothing
+	Observe       []string            // globs for the queues whose letters are only observed; a single "*" = all queues
+	Annotations   string              // queue into which consumers write why they rejected messages; "" = none
 }
 
-// Ingest limits the size of the windows in which letters are read.
+// Ingest contains the settings about reading letters, including the size of a window.
 type Ingest struct {
 	Letters     int
 	Bytes       int64
@@ -105,7 +104,7 @@ type Ingest struct {
 	HorizonRows int
 }
 
-// Requeue holds the settings for sending letters back.
+// Requeue contains the settings about sending letters back.
 type Requeue struct {
 	InFlight       int
 	Rate           float64
@@ -118,34 +117,34 @@ type Requeue struct {
 }
 
 // Nack is the back-off for letters that their queue rejects. People are notified after NoticeAfter
-// rejections, or once rejections have lasted for NoticeAge.
+// rejections, or when the rejections have lasted for NoticeAge.
 type Nack struct {
 	First, Max  time.Duration
 	NoticeAfter int
 	NoticeAge   time.Duration
 }
 
-// Breaker pauses a group's retries in a queue when too many of its letters come back. Later, it
-// probes the queue with a few letters.
+// Breaker contains the settings of the breakers. If too many letters of a group come back, a
+// breaker stops the retries of that group in the queue. Later, it sends a few letters as a probe.
 type Breaker struct {
-	CameBack float64 // per cent, 1 to 100; 0 = off
-	Of       int     // minimum number of letters from which the breaker judges a group
+	CameBack float64 // percentage of letters that come back, from 1 to 100; 0 = no breakers
+	Of       int     // minimum number of letters of a group from which the percentage is computed
 	Window   time.Duration
-	Probe    int           // retries sent as a probe
-	GiveUp   time.Duration // if a letter is still held back this long after its last retry would have ended, it dies; 0 = never
+	Probe    int           // number of retries that are sent as a probe
+	GiveUp   time.Duration // a letter dies if it is still held back this long after its last retry should have ended; 0 = never
 }
 
-// Schemas holds the settings for the sources of types.
+// Schemas contains the settings about the types of letters.
 type Schemas struct {
 	Directory  string
-	Reflection []string // gRPC servers, host:port
+	Reflection []string // gRPC servers, each as host:port
 	Bindings   []Binding
 }
 
-// Binding assigns a type to the letters of matching queues.
+// Binding says that letters of some queues have a type.
 type Binding struct{ Queue, Key, Type string }
 
-// Defaults returns the configuration of an empty file.
+// Defaults returns the configuration for an empty file.
 func Defaults() Config {
 	return Config{
 		Listen:    "127.0.0.1:8672",
@@ -172,16 +171,16 @@ func Defaults() Config {
 	}
 }
 
-// amqpSetting is the environment variable for the URL of the broker named main.
+// amqpSetting is the environment variable that contains the URL of the broker named main.
 const amqpSetting = "DLO_AMQP_URL"
 
 func defaultBroker() Broker {
 	return Broker{Name: "main", URL: "amqp://guest:guest@127.0.0.1:5672/", Setting: amqpSetting, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Annotations: "dlo.annotations", IdleAfter: 15 * time.Minute}
 }
 
-// Mistake is one error in the file.
+// Mistake is one mistake in the configuration.
 type Mistake struct {
-	Line, Column int // 0 if the mistake has no position in the file
+	Line, Column int // 0 if the mistake is not at a position in the file
 	Text         string
 }
 
@@ -191,8 +190,8 @@ type Error struct {
 	Mistakes []Mistake
 }
 
-// failed returns the mistakes found so far as an *Error, in the order of the file. It returns nil
-// if there are none.
+// failed returns all mistakes so far as an *Error, in the order of the file. If there are none, it
+// returns nil.
 func (d *decoder) failed(path string) error {
 	if len(d.mistakes) == 0 {
 		return nil
@@ -213,9 +212,9 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Load reads the file at path, or uses the defaults if path is "". The environment can override
-// four values: DLO_LISTEN, DLO_STORE, DLO_AMQP_URL and DLO_MANAGEMENT_URL. The error is an *Error
-// with every mistake.
+// Load reads the configuration file at a path. If the path is "", it returns the defaults. Four
+// environment variables override the file: DLO_LISTEN, DLO_STORE, DLO_AMQP_URL and
+// DLO_MANAGEMENT_URL. The error is an *Error that contains every mistake.
 func Load(path string, getenv func(string) string) (Config, error) {
 	c := Defaults()
 	c.Rules.File, c.Rules.Loaded = path, time.Now()
@@ -260,7 +259,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 	return c, d.failed(path)
 }
 
-// check reports mistakes that concern several values together.
+// check reports mistakes in the combination of several values.
 func (d *decoder) check(c *Config) {
 	if c.Requeue.Nack.First > c.Requeue.Nack.Max {
 		d.mistake(d.at["requeue.nack"], "requeue.nack.first %s is above its max %s", c.Requeue.Nack.First, c.Requeue.Nack.Max)
@@ -272,15 +271,15 @@ func (d *decoder) check(c *Config) {
 	d.checkChannels(channelNames(c.Channels))
 }
 
-// decoder walks the nodes of the file and collects mistakes.
+// decoder reads the nodes of the file and collects the mistakes.
 type decoder struct {
 	from     string // path of the configuration file
 	mistakes []Mistake
-	lines    []string // lines of the file, including line endings
+	lines    []string // lines of the file with their line endings
 	at       map[string]*yaml.Node
-	entries  []brokerNodes // positions of each broker's values; empty without a file
+	entries  []brokerNodes // positions of the values of each broker; empty if there is no file
 	mirrors  []mirror
-	mentions []mention // of channels
+	mentions []mention // names of channels in the file
 	bounds   *bounds   // limits for a text from an untrusted source; nil = no limits
 }
 
@@ -301,8 +300,8 @@ var (
 )
 
 // noYAML returns the mistake for a file that is not valid YAML, with the reason and the position.
-// It does not repeat any text of the file. A name that YAML takes for an anchor may be a password
-// that begins with an asterisk.
+// The mistake contains no text from the file, because a text that YAML takes for an anchor may be a
+// password that begins with an asterisk.
 func (d *decoder) noYAML(err error) Mistake {
 	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
 		m := Mistake{Column: 1, Text: parts[2]}
@@ -323,7 +322,7 @@ func (d *decoder) noYAML(err error) Mistake {
 	return m
 }
 
-// document returns the root node of a YAML text, or nil if the text is empty or invalid.
+// document returns the root node of a YAML text. If the text is empty or not valid, it returns nil.
 func (d *decoder) document(text string) *yaml.Node {
 	d.at, d.lines = map[string]*yaml.Node{}, splitLines(text)
 	var doc, more yaml.Node
@@ -350,7 +349,7 @@ func (d *decoder) file(text string, c *Config) {
 	}
 }
 
-// settings returns the readers for the keys at the top level of the file.
+// settings returns the functions that read the keys at the top level of the file.
 func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 	return keys{
 		"listen":     func(n *yaml.Node) { d.listen(n, c) },
@@ -478,8 +477,8 @@ func (d *decoder) breaker(n *yaml.Node, b *Breaker) {
 	})
 }
 
-// lineAfter returns the line of the key that follows the given key, or the line after the end of
-// the file.
+// lineAfter returns the line of the key after the given key. If the given key is the last one, it
+// returns the line after the end of the file.
 func (d *decoder) lineAfter(n *yaml.Node, key string) int {
 	for i := 0; i+2 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {

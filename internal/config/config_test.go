@@ -29,7 +29,7 @@ func env(values map[string]string) func(string) string {
 	return func(name string) string { return values[name] }
 }
 
-// load parses a text as a configuration file.
+// load reads a text as a configuration file.
 func load(t testing.TB, text string) (config.Config, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -39,10 +39,10 @@ func load(t testing.TB, text string) (config.Config, error) {
 	return config.Load(path, noEnv)
 }
 
-// patterns compares regular expressions by their source text.
+// patterns compares regular expressions by their texts.
 var patterns = cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() == b.String() })
 
-// origin ignores the fields that say where and when settings were read.
+// origin ignores the fields that say from where and when settings were read.
 var origin = cmp.Options{cmpopts.IgnoreFields(rules.Set{}, "File", "Loaded"), cmpopts.IgnoreFields(config.Broker{}, "Setting")}
 
 func TestTheExampleHasEveryDefault(t *testing.T) {
@@ -64,8 +64,8 @@ func TestTheExampleHasEveryDefault(t *testing.T) {
 	}
 }
 
-// TestTheExampleNamesEveryKey checks that every key that the program knows appears in the example,
-// if only in a comment.
+// TestTheExampleNamesEveryKey checks that the example file contains every key that the program
+// knows, at least in a comment.
 func TestTheExampleNamesEveryKey(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/examples/dlo.yaml")
@@ -190,13 +190,13 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 	}
 }
 
-// place is the position of a mistake and a part of its text.
+// place is the position of a mistake, and a part of its text.
 type place struct {
 	line, column int
 	text         string
 }
 
-// mistakes compares the mistakes in err with the wanted ones.
+// mistakes compares the mistakes in an error with the expected ones.
 func mistakes(t *testing.T, err error, want []place) {
 	t.Helper()
 	var bad *config.Error
@@ -359,8 +359,8 @@ func TestMistakesOfAllKinds(t *testing.T) {
 	}
 }
 
-// FuzzLoad checks that every file yields either a configuration or a list of mistakes, each with a
-// position in the file.
+// FuzzLoad checks that every file results either in a configuration or in mistakes. Each mistake
+// must have a position in the file.
 func FuzzLoad(f *testing.F) {
 	example, err := os.ReadFile("../../docs/examples/dlo.yaml")
 	if err != nil {
@@ -386,7 +386,7 @@ func FuzzLoad(f *testing.F) {
 		case err != nil && (!errors.As(err, &bad) || len(bad.Mistakes) == 0 || bad.Error() == ""):
 			t.Fatalf("%v", err)
 		}
-		if err == nil && !bytes.ContainsAny(text, "&*%") { // an alias has no meaning without the rest of the file
+		if err == nil && !bytes.ContainsAny(text, "&*%") { // an alias needs the rest of the file
 			for _, r := range c.Rules.Rules {
 				again := "rules:\n" + r.YAML + "\n"
 				if r.YAML[0] == '{' {

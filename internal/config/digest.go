@@ -8,19 +8,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TimeOfDay is a local time in minutes after midnight.
+// TimeOfDay is a local time of day, in minutes after midnight.
 type TimeOfDay int
 
-// QuietHours are the hours in which notices of severity notify are held back. If Days is empty,
-// there are no quiet hours.
+// QuietHours contains the hours in which notices of severity notify wait. If Days is empty, there
+// are no quiet hours.
 type QuietHours struct {
 	From, To TimeOfDay
-	Zone     string         // time zone, such as Europe/Berlin
+	Zone     string         // time zone, e.g. Europe/Berlin
 	Days     []time.Weekday // days on which quiet hours begin
 }
 
-// Digest sets the time at which the morning digest is sent, and the channels that it is sent to.
-// Without channels, the digest appears only on the page.
+// Digest says when the digest is sent, and to which channels. Without channels, only the page shows
+// the digest.
 type Digest struct {
 	At     TimeOfDay
 	Days   []time.Weekday
@@ -28,8 +28,8 @@ type Digest struct {
 	Notify []string
 }
 
-// Problems sets which channels are notified of problems of dlo. If it names no channels, dlo
-// notifies every channel that is named by a rule with severity page.
+// Problems says which channels are notified of problems of dlo itself. If it is empty, these are
+// the channels of all rules with severity page.
 type Problems struct {
 	Notify []string
 }
@@ -55,7 +55,7 @@ func (d *decoder) digest(n *yaml.Node, g *Digest) {
 	})
 }
 
-// String returns the time as written in the file, such as 08:30.
+// String returns the time in the form of the file, e.g. 08:30.
 func (t TimeOfDay) String() string {
 	return time.Date(0, 1, 1, int(t)/60, int(t)%60, 0, 0, time.UTC).Format("15:04")
 }

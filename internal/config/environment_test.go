@@ -36,8 +36,8 @@ func TestEnvironment(t *testing.T) {
 	mistakes(t, err, []place{{0, 0, "DLO_AMQP_URL is for the broker named main, and there is none"}, {0, 0, "DLO_MANAGEMENT_URL is for the broker named main"}})
 }
 
-// TestPasswordsAreNotRepeated checks that no error contains a password, wherever the password was
-// written and however invalid the rest is.
+// TestPasswordsAreNotRepeated checks that no error contains a password. This must be true for every
+// place in which a password can be written, and for every other mistake in the same value.
 func TestPasswordsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2"
@@ -79,8 +79,8 @@ func TestPasswordFiles(t *testing.T) {
 	}
 }
 
-// TestWhichSettingHasTheURL checks which setting is recorded as the source of a broker's URL: a
-// variable, or a key of the file.
+// TestWhichSettingHasTheURL checks which setting is recorded for the URL of a broker. This is
+// either an environment variable or a key of the file.
 func TestWhichSettingHasTheURL(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")

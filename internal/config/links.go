@@ -10,28 +10,29 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Link is a link from a letter to another tool: a URL with placeholders.
+// Link is a link from a letter to another tool. Its URL contains placeholders.
 type Link struct {
 	Name  string
 	Parts []LinkPart // parts of the URL, in order
 }
 
-// LinkPart is a part of a Link's URL: literal text, or a placeholder for a value of the letter.
+// LinkPart is a part of a link's URL. It is either literal text, or a placeholder that stands for a
+// value of the letter.
 type LinkPart struct {
-	Text  string // as it is written; "" for a placeholder
-	Value string // the placeholder, such as trace_id or header.x-tenant
+	Text  string // literal text; "" for a placeholder
+	Value string // name of the placeholder, e.g. trace_id or header.x-tenant
 }
 
 const (
 	maxLinks    = 8
-	maxLinkName = 40   // bytes
-	maxLinkURL  = 2000 // bytes, including placeholders
+	maxLinkName = 40   // in bytes
+	maxLinkURL  = 2000 // in bytes, including the placeholders
 )
 
-// LinkHeader is the prefix of placeholders for headers.
+// LinkHeader is the beginning of the name of a placeholder for a header.
 const LinkHeader = "header."
 
-// LinkValues are the placeholders other than headers.
+// LinkValues contains the names of all placeholders, except those for headers.
 var LinkValues = []string{"trace_id", "b3_trace_id", "queue", "vhost", "broker", "group", "message_id", "correlation_id", "from", "to", "from_ms", "to_ms"}
 
 func (d *decoder) links(n *yaml.Node, into *[]Link) {
@@ -60,8 +61,8 @@ func (d *decoder) links(n *yaml.Node, into *[]Link) {
 	})
 }
 
-// linkURL reads a link's URL. Placeholders must come after the host, so that no letter can decide
-// to which host the link leads.
+// linkURL reads the URL of a link. Placeholders are permitted only after the host, so that no
+// letter can determine the host to which the link leads.
 func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
 	text, ok := d.scalar(n, "a URL with placeholders")
 	if !ok {
@@ -103,7 +104,7 @@ func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
 	return parts
 }
 
-// hostBehind reports whether the text contains the complete host. The text is the start of a URL.
+// hostBehind reports whether the beginning of a URL contains the complete host.
 func hostBehind(text string) bool {
 	_, rest, ok := strings.Cut(text, "://")
 	return ok && strings.IndexAny(rest, "/?#") > 0

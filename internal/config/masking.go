@@ -8,13 +8,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Masking lists the values that must not be shown. Fields with the option debug_redact are masked
-// in addition.
+// Masking contains the values that must not be shown. Fields with the option debug_redact are
+// masked too.
 type Masking struct {
-	Headers  []string // header names, in lower case
+	Headers  []string // names of headers in lower case
 	Patterns []*regexp.Regexp
 	Fields   []deadletter.MaskedField
-	JSON     []deadletter.FieldPath // paths in JSON bodies, starting at the outermost value
+	JSON     []deadletter.FieldPath // paths in JSON bodies, from the outermost value on
 }
 
 var typeGlob = regexp.MustCompile(`^[A-Za-z0-9_.*?]+$`)
@@ -78,7 +78,7 @@ func (d *decoder) pattern(n *yaml.Node, m *Masking) {
 	m.Patterns = append(m.Patterns, pattern)
 }
 
-// path parses a body path. It returns nil if the path is invalid.
+// path parses a path to a field of a body. If the path is not valid, it returns nil.
 func (d *decoder) path(n *yaml.Node) deadletter.FieldPath {
 	v, ok := d.scalar(n, "a path such as customer.email")
 	if !ok {
@@ -92,7 +92,7 @@ func (d *decoder) path(n *yaml.Node) deadletter.FieldPath {
 	return path
 }
 
-// checkSearch rejects indexed paths that are masked.
+// checkSearch reports search fields that are masked.
 func (d *decoder) checkSearch(c *Config) {
 	if d.at["search.fields"] == nil {
 		return

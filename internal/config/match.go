@@ -10,7 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// match reads the clauses of a rule. It records the position of each clause in the map "at".
+// match reads the clauses of a rule. It records the position of each clause in the map "at", by the
+// key of the clause.
 func (d *decoder) match(n *yaml.Node, m *rules.Match, at map[string]*yaml.Node) {
 	globs := func(into *rules.Patterns) func(n *yaml.Node) {
 		return func(n *yaml.Node) { *into = d.patterns(n) }
@@ -39,14 +40,14 @@ func (d *decoder) match(n *yaml.Node, m *rules.Match, at map[string]*yaml.Node) 
 	d.mapping(n, "rules.match", known)
 }
 
-// patterns reads a glob, or a list of globs of which at least one must match.
+// patterns reads one glob, or a list of globs of which at least one must match.
 func (d *decoder) patterns(n *yaml.Node) rules.Patterns {
 	var list rules.Patterns
 	d.oneOrMore(n, "a text, in which * stands for any text,", func(n *yaml.Node, v string) { list = append(list, v) })
 	return list
 }
 
-// named reads a mapping from names to the patterns that their values must match.
+// named reads a mapping from names to patterns that must match the values of these names.
 func (d *decoder) named(n *yaml.Node, what, example string) []rules.Named {
 	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
 		d.mistake(n, "give %s and the value that it must have, for example %s", what, example)
@@ -69,7 +70,7 @@ func (d *decoder) named(n *yaml.Node, what, example string) []rules.Named {
 	return list
 }
 
-// comparisons reads a comparison, or a list of comparisons of which at least one must hold.
+// comparisons reads one comparison, or a list of comparisons of which at least one must be true.
 func (d *decoder) comparisons(n *yaml.Node, value func(text string) (int64, error)) rules.Comparisons {
 	var list rules.Comparisons
 	d.oneOrMore(n, "a comparison", func(n *yaml.Node, v string) {
@@ -99,7 +100,7 @@ func nanoseconds(text string) (int64, error) {
 	return int64(age), nil
 }
 
-// oneOrMore reads a text, or a list that contains at least one text.
+// oneOrMore reads one text, or a list of at least one text.
 func (d *decoder) oneOrMore(n *yaml.Node, want string, item func(n *yaml.Node, v string)) {
 	one := func(n *yaml.Node) {
 		if v, ok := d.scalar(n, want); ok {

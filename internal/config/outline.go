@@ -10,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Outline returns the settings of a configuration file by the paths of their keys, such as
-// grants[0].role. The audit uses them to record changes. If a value can contain a secret or data of
-// letters, Outline replaces it with 16 bits of its hash. These bits show that a value has changed,
-// but are too few to guess the value.
+// Outline returns the values in a configuration file by the paths of their keys, such as
+// grants[0].role. The audit uses them to record changes. If a value may contain a secret or data of
+// letters, Outline returns 16 bits of its hash instead. These bits show that the value has changed,
+// but they are too few to find the value.
 func Outline(path string) (map[string]string, error) {
 	outline := map[string]string{}
 	if path == "" {
@@ -33,14 +33,14 @@ func Outline(path string) (map[string]string, error) {
 	return outline, nil
 }
 
-// plainKeys are the keys whose values the audit shows. It also shows the values of all keys below
-// them.
+// plainKeys contains the keys whose values the audit shows. The values of the keys below them are
+// shown too.
 var plainKeys = []string{
 	"listen", "hosts", "base_path", "requests", "read_only", "ops_listen", "ops_open", "tls", "grants", "retention", "disk", "requeue", "ingest", "audit", "store",
 	"auth.users", "auth.tokens", "auth.proxy.from", "auth.proxy.user", "auth.proxy.email", "auth.proxy.groups",
 }
 
-// plainOfBroker are the keys of a broker whose values the audit shows.
+// plainOfBroker contains the keys of a broker whose values the audit shows.
 var plainOfBroker = []string{"name", "was", "label", "exchange", "inboxes", "requeue_to", "read_only", "observe", "idle_after", "accept_limited", "rates"}
 
 func plain(path string) bool {
@@ -62,7 +62,7 @@ func plain(path string) bool {
 const (
 	outlineDeep = 20
 	outlineKeys = 5000
-	outlineLong = 200 // bytes of a value
+	outlineLong = 200 // maximum length of a value in bytes
 )
 
 func outlined(path string, n *yaml.Node, into map[string]string, deep int) {

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 )
 
-// TestAnOutlineHasNoSecret checks that the outline has every key. It must not have the value of any
-// key that can contain a secret.
+// TestAnOutlineHasNoSecret checks that the outline contains every key. If a key can contain a
+// secret, the outline must not contain its value.
 func TestAnOutlineHasNoSecret(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")

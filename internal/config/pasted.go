@@ -5,26 +5,28 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxPasted is the maximum length, in bytes, of rules given as text. It allows some 500 rules. The
-// cost of comparing rules with each other grows with the square of the length.
+// MaxPasted is the maximum length in bytes of a text with rules, which is enough for about 500
+// rules. The rules are compared with each other, so that the cost grows with the square of the
+// length.
 const MaxPasted = 64 << 10
 
-const maxWeight = 2 * MaxPasted // bytes, with aliases expanded
+const maxWeight = 2 * MaxPasted // in bytes; the target of an alias counts each time
 
-// Pasted contains rules that a person wrote in order to see their effect.
+// Pasted contains rules that a person wrote in order to see what they would do.
 type Pasted struct {
 	Rules rules.Set
-	Kept  []string // the parts that the text omits, "rules" or "default"; they stay as they are in use
+	Kept  []string // the parts that the text does not contain, "rules" or "default"; those in use are kept
 	Other []string // other settings in the text, which were ignored
 }
 
-// ReadRules reads rules from a text. The text may be a list of rules, or one rule. It may also be
-// the rules and default of a configuration file, or a whole configuration file. Mistakes are
-// returned in an *Error, as for a file.
+// ReadRules reads rules from a text. The text may be a list of rules, or one rule. It may also
+// contain the rules and the default of a configuration file, or a whole configuration file. The
+// error is an *Error with all mistakes, as for a file.
 //
 // The text may come from an untrusted source. ReadRules therefore reads only the rules and the
-// default, opens no files and limits its own cost. Everything that the text omits is taken from the
-// rules in use, or from dlo's defaults if the text is a whole file.
+// default, opens no files, and limits its own cost. If the text does not contain the rules or the
+// default, those in use are kept. However, for a whole configuration file the defaults of dlo are
+// used instead.
 func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	d := &decoder{bounds: &bounds{mistakes: maxMistakes, steps: maxCompared}}
 	var p Pasted
@@ -33,7 +35,7 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 		return p, d.failed(pastedName)
 	}
 	root := d.document(text)
-	d.lines = nil // nobody needs each rule's text, and finding it in a list in brackets is slow
+	d.lines = nil // the text of each rule is not needed, and it is slow to find in a list in brackets
 	switch {
 	case len(d.mistakes) > 0:
 	case root == nil || root.Tag == "!!null":
@@ -46,9 +48,10 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	return p, d.failed(pastedName)
 }
 
-const pastedName = "rules" // replaces the file name in the positions of mistakes
+const pastedName = "rules" // stands for the name of the file in the positions of mistakes
 
-// pasted reads rules from a text that is small enough.
+// pasted reads rules from the root node of a text. The caller has checked that the text is small
+// enough.
 func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
 	c := Defaults()
 	c.Rules.Seed, c.Rules.Was, c.Rules.Channels = use.Seed, use.Was, use.Channels
@@ -59,7 +62,7 @@ func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
 		d.rules(root, 0, &c)
 	case root.Kind != yaml.MappingNode:
 		d.mistake(root, "give rules: a list of them, or rules: and default: as in a configuration file")
-	case d.has(root, "name"): // only a rule has the key name, so the text is a single rule
+	case d.has(root, "name"): // only a rule has the key name, so that this is a single rule
 		ruled = true
 		d.rules(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{root}}, 0, &c)
 	default:

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// inUse returns rules that differ from dlo's defaults.
+// inUse returns rules that differ from the defaults of dlo.
 func inUse() *rules.Set {
 	return &rules.Set{
 		Seed: 7, Was: map[string][]string{"main": {"old"}}, Channels: []string{"oncall"},
@@ -25,8 +25,8 @@ func inUse() *rules.Set {
 	}
 }
 
-// TestRulesThatAreWritten covers a list, one rule, part of a file and a whole file. It checks which
-// parts are taken from the rules in use.
+// TestRulesThatAreWritten checks a list of rules, one rule, a part of a file and a whole file. It
+// checks which parts are taken from the rules in use.
 func TestRulesThatAreWritten(t *testing.T) {
 	t.Parallel()
 	const rule = "name: a\nmatch: {queue: sms}\ndead: {notify: [oncall]}\n"
@@ -35,7 +35,7 @@ func TestRulesThatAreWritten(t *testing.T) {
 	for _, c := range []struct {
 		name, text  string
 		names       []string
-		own         bool // it contains a default
+		own         bool // the text contains a default
 		kept, other []string
 	}{
 		{"a list", listed, []string{"a"}, false, []string{"default"}, nil},
@@ -71,8 +71,8 @@ func TestRulesThatAreWritten(t *testing.T) {
 	}
 }
 
-// TestWrittenRulesAreAsThoseOfAFile checks that pasted rules, and mistakes in them, are read
-// exactly as from a file.
+// TestWrittenRulesAreAsThoseOfAFile checks that rules in a text are read exactly like those in a
+// file. The same mistakes must be reported.
 func TestWrittenRulesAreAsThoseOfAFile(t *testing.T) {
 	t.Parallel()
 	example, err := os.ReadFile("../../docs/examples/dlo.yaml")
@@ -125,8 +125,8 @@ func TestTextsThatAreNoRules(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsReadOfAText checks that ReadRules opens no file named in the text, reads no
-// other settings, and repeats no apparent anchor in a mistake.
+// TestNothingElseIsReadOfAText checks that ReadRules opens no file that the text names, and reads
+// no other settings. If a text looks like an anchor, a mistake must not contain it.
 func TestNothingElseIsReadOfAText(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -158,8 +158,9 @@ rules: [{name: a, match: {queue: a}, dead: {notify: [gone]}}]
 	}
 }
 
-// TestHostileTextsCostLittle checks that texts with exploding aliases are rejected. Of many
-// mistakes only the first are listed, and the rest are counted. The test takes a few seconds.
+// TestHostileTextsCostLittle checks that a text with exploding aliases is rejected. If there are
+// many mistakes, only the first ones are listed, and the others are counted. The test takes a few
+// seconds.
 func TestHostileTextsCostLittle(t *testing.T) {
 	t.Parallel()
 	fill := func(one func(i int) string) string {

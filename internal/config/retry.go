@@ -14,15 +14,15 @@ const (
 	maxAttempts   = 10_000
 	maxFactor     = 1000
 	defaultFactor = 2
-	maxWaitQueues = 20 // per back-off
+	maxWaitQueues = 20 // maximum number of wait queues for one back-off
 )
 
-// backOff is a back-off as written in the file.
+// backOff is a back-off as it is written in the file.
 type backOff struct {
-	at     map[string]*yaml.Node // positions of the keys that are set
-	delays []delayAt             // all explicit delays
-	grown  rules.Retry           // computed from first, attempts, factor and max
-	wrong  bool                  // the back-off is invalid, so its growth cannot be checked
+	at     map[string]*yaml.Node // positions of the keys that are in the file
+	delays []delayAt             // all delays that are in the file
+	grown  rules.Retry           // back-off that results from first, attempts, factor and max
+	wrong  bool                  // the back-off contains a mistake, so that its delays cannot be checked
 }
 
 type delayAt struct {
@@ -30,8 +30,8 @@ type delayAt struct {
 	delay time.Duration
 }
 
-// retry reads a back-off into r. It reports whether the file sets one, either as delays or as a
-// growing first delay.
+// retry reads a back-off into r. It reports whether the file contains the delays of the back-off.
+// These are either explicit delays, or a first delay that grows.
 func (d *decoder) retry(n *yaml.Node, path string, r *rules.Retry) bool {
 	b := backOff{at: map[string]*yaml.Node{}, grown: rules.Retry{Factor: defaultFactor}}
 	before := len(d.mistakes)
@@ -63,15 +63,15 @@ func (d *decoder) retry(n *yaml.Node, path string, r *rules.Retry) bool {
 	})
 	own := d.delays(n, &b, r)
 	b.wrong = len(d.mistakes) > before
-	if r.Waiter.Broker() { // checked after all keys, because waiter may follow the delays
+	if r.Waiter.Broker() { // checked after all keys are read, because waiter may be below the delays
 		d.checkWaits(&b, r)
 	}
 	return own
 }
 
-// delays fills in the times of the retries. It reports whether the file sets them.
+// delays adds the delays to the back-off. It reports whether the file contains them.
 func (d *decoder) delays(n *yaml.Node, b *backOff, r *rules.Retry) bool {
-	var growing []string // the set keys that describe growing delays
+	var growing []string // keys in the file that describe growing delays
 	for _, key := range []string{"attempts", "first", "factor", "max"} {
 		if b.at[key] != nil {
 			growing = append(growing, key)
@@ -109,8 +109,7 @@ func (d *decoder) waiter(n *yaml.Node, into *rules.Waiter) {
 	}
 }
 
-// checkWaits reports a mistake for each delay or jitter that a waiter in the broker does not
-// support.
+// checkWaits reports delays and jitter that are impossible for a waiter in the broker.
 func (d *decoder) checkWaits(b *backOff, r *rules.Retry) {
 	for _, one := range b.delays {
 		if one.delay > rules.MaxWait {
@@ -130,7 +129,7 @@ func (d *decoder) checkWaits(b *backOff, r *rules.Retry) {
 	}
 }
 
-// checkGrowth finds the first retry whose delay exceeds the broker's maximum.
+// checkGrowth reports the first retry whose delay is longer than the broker permits.
 func (d *decoder) checkGrowth(b *backOff, r *rules.Retry) {
 	for n := range b.grown.Count() {
 		if delay := b.grown.Delay(n); delay > rules.MaxWait {
@@ -140,7 +139,7 @@ func (d *decoder) checkGrowth(b *backOff, r *rules.Retry) {
 	}
 }
 
-// checkWaitQueues checks the number of wait queues that a back-off needs.
+// checkWaitQueues reports a back-off that needs too many wait queues.
 func (d *decoder) checkWaitQueues(b *backOff, r *rules.Retry) {
 	delays := slices.Clone(r.Delays)
 	for n := range b.grown.Count() {
@@ -152,14 +151,14 @@ func (d *decoder) checkWaitQueues(b *backOff, r *rules.Retry) {
 	}
 }
 
-// mirror is a rule that sets mirror_x_death, and the position of that key.
+// mirror is a rule with the key mirror_x_death, and the position of that key.
 type mirror struct {
 	node *yaml.Node
 	rule *rules.Rule
 }
 
-// checkMirrors finds rules whose mirrored x-death would not reach the worker. A letter that waits
-// in the broker dies there, and since RabbitMQ 4.0 this death replaces the whole x-death header.
+// checkMirrors reports rules whose mirrored x-death would not reach the worker. A letter that waits
+// in the broker dies there. From RabbitMQ 4.0 on, this death replaces the whole x-death header.
 func (d *decoder) checkMirrors(rest *rules.Rule) {
 	for _, m := range d.mirrors {
 		if w := cmp.Or(m.rule.Retry, rest.Retry).Waiter; m.rule.MirrorXDeath && w.Broker() {

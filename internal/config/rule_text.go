@@ -8,12 +8,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ruleText returns the i-th rule of a list exactly as written in the file. In a block list, a rule
-// consists of whole lines, starting with the line of its dash. In a list in brackets, it is the
-// text between the commas. Comments inside the rule belong to it; comments above it do not. The
-// argument "end" is the number of the line after the list.
+// ruleText returns the i-th rule of a list exactly as it is written in the file. In a block list, a
+// rule consists of whole lines and begins with the line of its dash. In a list in brackets, it is
+// the text between the commas. Comments inside the rule belong to it, and comments above it do not.
+// The parameter end is the number of the line after the list.
 func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
-	if d.lines == nil { // no caller needs the text
+	if d.lines == nil { // the text is not needed
 		return ""
 	}
 	if list.Style&yaml.FlowStyle != 0 {
@@ -36,7 +36,8 @@ func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
 	return trimBreak(strings.Join(lines, ""))
 }
 
-// dash returns the line with the i-th item's dash. This is the line of the item or an earlier one.
+// dash returns the number of the line with the dash of the i-th item. This is the line of the item
+// or a line above it.
 func (d *decoder) dash(list *yaml.Node, i int) int {
 	above := list.Line
 	if i > 0 {
@@ -51,8 +52,8 @@ func (d *decoder) dash(list *yaml.Node, i int) int {
 	return list.Content[i].Line
 }
 
-// outside reports whether a line after a rule does not belong to the rule. This applies to an empty
-// line, and to a comment that is not indented deeper than the dash.
+// outside reports whether a line after a rule does not belong to the rule. This is so for an empty
+// line, and for a comment that is not indented more than the dash.
 func outside(line string, dash int) bool {
 	text := strings.TrimSpace(line)
 	return text == "" || text[0] == '#' && indentation(line) <= dash
@@ -65,7 +66,7 @@ func endsDocument(line string) bool {
 	return text == "..." || text == "---"
 }
 
-// splitLines splits a text into lines by YAML's rules and keeps the line endings.
+// splitLines splits a text into lines as YAML does. The lines keep their line endings.
 func splitLines(text string) []string {
 	var lines []string
 	for len(text) > 0 {
@@ -105,11 +106,12 @@ func (d *decoder) flowText(n *yaml.Node) string {
 	return strings.TrimSpace(text[:flowEnd(text)])
 }
 
-// flowEnd returns the end of the value at the start of text. The value is an item in a list in
-// brackets. It ends after its own closing bracket, or before the next comma or bracket.
+// flowEnd returns the position at which the value at the beginning of a text ends. The value is an
+// item of a list in brackets. It ends after its own closing bracket, or before the next comma or
+// bracket.
 func flowEnd(text string) int {
 	depth := 0
-	fresh, quoted := true, false // fresh: a quote could start here; quoted: a quote has just ended
+	fresh, quoted := true, false // fresh: a quoted text could begin here; quoted: a quoted text has just ended
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch {
@@ -141,7 +143,7 @@ func flowEnd(text string) int {
 				continue
 			}
 			return len(text)
-		case (c == '&' || c == '!') && fresh: // an anchor or a tag; the value follows
+		case (c == '&' || c == '!') && fresh: // an anchor or a tag, after which the value follows
 			for i+1 < len(text) && strings.IndexByte(" \t\r\n,{}[]", text[i+1]) < 0 {
 				i++
 			}
@@ -155,7 +157,8 @@ func flowEnd(text string) int {
 	return len(text)
 }
 
-// closing returns the end of the quote that begins at i.
+// closing returns the position of the closing quote. The parameter i is the position of the opening
+// quote.
 func closing(text string, i int) int {
 	quote := text[i]
 	for i++; i < len(text); i++ {

@@ -10,16 +10,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ruleNodes holds the positions of one rule's values. They are needed again after all rules are
+// ruleNodes contains the positions of the values of a rule. They are needed when all rules are
 // read.
 type ruleNodes struct {
 	entry, name *yaml.Node
-	clauses     map[string]*yaml.Node // positions of the match clauses by key
-	wrong       bool                  // the rule is invalid, so its matches cannot be compared
-	weight      int                   // size of entry, if the text has bounds
+	clauses     map[string]*yaml.Node // positions of the clauses under match, by their keys
+	wrong       bool                  // the rule contains a mistake, so that its clauses cannot be compared
+	weight      int                   // size of the entry; 0 if the text has no bounds
 }
 
-// rules reads the list of rules. The argument "end" is the number of the line after the list.
+// rules reads the list of rules. The parameter end is the number of the line after the list.
 func (d *decoder) rules(n *yaml.Node, end int, c *Config) {
 	i := 0
 	var nodes []ruleNodes
@@ -63,7 +63,7 @@ func (d *decoder) rule(n *yaml.Node, r *rules.Rule, at *ruleNodes) {
 	if at.name == nil {
 		d.mistake(n, "a rule needs a name")
 	}
-	at.wrong = at.wrong || !matched && len(d.mistakes) > before // the unknown key may be a misspelt match
+	at.wrong = at.wrong || !matched && len(d.mistakes) > before // if match is missing and there are mistakes, one of them may be a misspelt match
 }
 
 func (d *decoder) ruleName(n *yaml.Node, into *string) {
@@ -81,10 +81,10 @@ func (d *decoder) ruleName(n *yaml.Node, into *string) {
 	}
 }
 
-const maxLabel = 100 // bytes; lists and histories show rule names, and group titles begin with their group's name
+const maxLabel = 100 // in bytes; lists and histories show the names of rules, and the title of a group begins with the name that a rule gives it
 
-// label reads the name of a rule or group. The argument "want" describes the expected value. The
-// argument "empty" is the error message for an empty name.
+// label reads the name of a rule or of a group. The parameter want describes the expected value,
+// and empty is the text of the mistake for an empty name.
 func (d *decoder) label(n *yaml.Node, want, of, empty string) (string, bool) {
 	v, ok := d.scalar(n, want)
 	switch {
@@ -101,7 +101,8 @@ func (d *decoder) label(n *yaml.Node, want, of, empty string) (string, bool) {
 	return "", false
 }
 
-// checkRules compares the rules with each other.
+// checkRules compares the rules with each other. It reports names that occur twice, and rules that
+// can never be reached.
 func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 	named := map[string]*yaml.Node{}
 	for i := range list {
@@ -129,8 +130,8 @@ func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 	}
 }
 
-// treatment returns the readers for the keys that rules and the default have in common, except
-// retry.
+// treatment returns the functions that read the keys which rules and the default have in common.
+// The key retry is not among them.
 func (d *decoder) treatment(path string, r *rules.Rule) keys {
 	return keys{
 		"dead":     func(n *yaml.Node) { d.dead(n, path+".dead", r) },
@@ -156,7 +157,7 @@ func (d *decoder) dead(n *yaml.Node, path string, r *rules.Rule) {
 		},
 		"notify": func(n *yaml.Node) { d.notified(n, &r.Notify) },
 	}
-	if path == "rules.dead" { // in the default, this would put all deaths of a queue into one group
+	if path == "rules.dead" { // in the default, all deaths of a queue would be in one group
 		known["group"] = func(n *yaml.Node) {
 			if v, ok := d.label(n, "the group", "group", "a group needs a name; without a group, letters are grouped by the cause of their failure"); ok {
 				r.Group = v

@@ -83,7 +83,8 @@ default: {retry: {attempts: 3, first: 1m, factor: 1}}
 	}
 }
 
-// TestAWaiterOfTheDefault checks that the default can have another waiter and keep its delays.
+// TestAWaiterOfTheDefault checks that the default rule can have another waiter without losing its
+// delays.
 func TestAWaiterOfTheDefault(t *testing.T) {
 	t.Parallel()
 	got, err := load(t, "default: {retry: {waiter: wait-queue}}")
@@ -93,7 +94,7 @@ func TestAWaiterOfTheDefault(t *testing.T) {
 	}
 }
 
-// TestTheTextOfARule checks that a rule's own text is exactly the text in the file, including the
+// TestTheTextOfARule checks that the text of a rule is exactly its text in the file, including
 // comments inside the rule.
 func TestTheTextOfARule(t *testing.T) {
 	t.Parallel()
@@ -218,11 +219,11 @@ func TestMistakesInRules(t *testing.T) {
 	mistakes(t, err, []place{{1, 38, "max cannot be used together with delays"}, {1, 59, `no channel "a"`}, {1, 62, `no channel "b"`}})
 }
 
-// TestMistakesBehindAWaiter covers two limits: letters can wait in the broker for at most 49 days,
-// and a wait queue has a single delay.
+// TestMistakesBehindAWaiter checks two limits. A letter can wait in the broker for at most 49 days,
+// and all letters in a wait queue have the same delay.
 func TestMistakesBehindAWaiter(t *testing.T) {
 	t.Parallel()
-	queues := "1s" // the most delays that one back-off may have
+	queues := "1s" // as many delays as one back-off may have
 	for n := 2; n <= 20; n++ {
 		queues += fmt.Sprintf(", %ds", n)
 	}
@@ -265,8 +266,8 @@ func TestMistakesBehindAWaiter(t *testing.T) {
 	}
 }
 
-// TestTheManualOfRulesHolds checks that the manual matches the program. Every YAML example in it
-// must be valid, and every mistake must be reported as documented.
+// TestTheManualOfRulesHolds checks that the manual agrees with the program. Every YAML example in
+// the manual must be valid, and every mistake must be reported as the manual says.
 func TestTheManualOfRulesHolds(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/rules.md")
@@ -302,8 +303,8 @@ func TestTheManualOfRulesHolds(t *testing.T) {
 		_, err := load(t, "rules: ["+rule+"]")
 		_, names, _ := strings.Cut(err.Error(), "the keys are ")
 		for key := range strings.SplitSeq(names, ", ") {
-			// Every key has a row in a table, and so has every key of dead. Name, match and retry
-			// have a section each.
+			// Every key must have a row in a table, and so must every key under dead. The keys name, match
+			// and retry have sections instead.
 			if !slices.Contains([]string{"name", "match", "retry"}, key) && !regexp.MustCompile(`(?m)^\| `+key+`(\.\w+)? \|`).Match(text) {
 				t.Errorf("%s is in no table of the manual", key)
 			}
@@ -311,8 +312,8 @@ func TestTheManualOfRulesHolds(t *testing.T) {
 	}
 }
 
-// TestTheManualsNameEveryWaiter checks the table of keys, the list below it, and the table that
-// describes each waiter in the broker.
+// TestTheManualsNameEveryWaiter checks that each waiter is in the table of keys and in the list
+// below it in rules.md. Each waiter must also have a row in a table of retries.md.
 func TestTheManualsNameEveryWaiter(t *testing.T) {
 	t.Parallel()
 	for manual, lines := range map[string][]string{"rules.md": {"| waiter | .*%s", "- `%s`: "}, "retries.md": {"| `%s` | "}} {
@@ -331,8 +332,8 @@ func TestTheManualsNameEveryWaiter(t *testing.T) {
 	}
 }
 
-// TestEveryOutcomeCanBeWritten checks that a rule in the file can request each outcome, and that a
-// matching letter gets this outcome.
+// TestEveryOutcomeCanBeWritten checks that a rule in the file can have each outcome. A letter that
+// matches the rule must get this outcome.
 func TestEveryOutcomeCanBeWritten(t *testing.T) {
 	t.Parallel()
 	texts := map[deadletter.RuleOutcome]string{
@@ -351,7 +352,8 @@ func TestEveryOutcomeCanBeWritten(t *testing.T) {
 	}
 }
 
-// TestTheRulesOfTheExample checks that the rules and channels in the example's comments are valid.
+// TestTheRulesOfTheExample checks that the rules and channels in the comments of the example file
+// are valid.
 func TestTheRulesOfTheExample(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/examples/dlo.yaml")
@@ -374,8 +376,8 @@ func TestTheRulesOfTheExample(t *testing.T) {
 	}
 }
 
-// TestTheRuleOfAPlanIsValid checks that the rule that a plan proposes can be pasted into the
-// configuration, whatever the names of the queues are.
+// TestTheRuleOfAPlanIsValid checks the rule that a plan proposes. It must be possible to paste the
+// rule into the configuration, for queues with any names.
 func TestTheRuleOfAPlanIsValid(t *testing.T) {
 	t.Parallel()
 	p := topology.Plan{Broker: "main", VHost: "/", Drops: []topology.Drop{{Queue: `a"b: {c}, #d`}, {Queue: "metrics"}}}

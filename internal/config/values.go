@@ -17,11 +17,11 @@ import (
 
 const day = 24 * time.Hour
 
-// keys maps the keys of a mapping to their readers.
+// keys maps each key of a mapping to the function that reads its value.
 type keys map[string]func(n *yaml.Node)
 
-// later lists the keys that are reserved for features of later versions. The reserved keys are
-// grouped by the path of the mapping that contains them.
+// later contains keys that are reserved for features of later versions. It maps the path of a
+// mapping to the keys in that mapping.
 var later = map[string][]string{
 	"auth":         {"oidc"},
 	"search":       {"substring"},
@@ -29,12 +29,12 @@ var later = map[string][]string{
 	"default.dead": {"group"},
 }
 
-// earlier lists keys that had a meaning in earlier versions. They have no effect now.
+// earlier contains keys that earlier versions used and that have no effect now.
 var earlier = map[string][]string{
-	"requeue": {"lease"}, // a claim belongs to its process, so it has no end
+	"requeue": {"lease"}, // a claim now belongs to a process and never expires
 }
 
-// mapping reads the keys of a mapping. Unknown and repeated keys are mistakes.
+// mapping reads the keys of a mapping. It reports unknown keys, and keys that occur twice.
 func (d *decoder) mapping(n *yaml.Node, path string, known keys) {
 	n = resolve(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -134,7 +134,7 @@ func (d *decoder) texts(n *yaml.Node, into *[]string) {
 	})
 }
 
-// servers reads a list of addresses in the form host:port.
+// servers reads a list of addresses, each as host:port.
 func (d *decoder) servers(n *yaml.Node, into *[]string) {
 	*into = nil
 	d.list(n, func(n *yaml.Node) {
@@ -247,9 +247,9 @@ func (d *decoder) webURL(n *yaml.Node, into *string) {
 	*into = strings.TrimSuffix(v, "/")
 }
 
-// brokerURL parses a broker's URL. Its error describes the expected form and repeats no part of the
-// URL. It rejects a URL with an @ after the host. In such a URL, the password contains a /, and the
-// text before the @ is the rest of that password.
+// brokerURL parses the URL of a broker. Its error describes the expected form and contains no part
+// of the URL. It rejects a URL with an @ after the host. In such a URL, the password contains a /,
+// and the text before the @ is the rest of the password.
 func brokerURL(text string, schemes []string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) || strings.Contains(u.EscapedPath(), "@") {
@@ -259,7 +259,7 @@ func brokerURL(text string, schemes []string) (*url.URL, error) {
 }
 
 // secretURL reads a URL that may contain a password. The only password that it accepts is the
-// broker's default password, because that is not secret.
+// default password of a broker, because that is not a secret.
 func (d *decoder) secretURL(n *yaml.Node, into *string, instead string, schemes ...string) {
 	v, ok := d.scalar(n, "a URL")
 	if !ok {
