@@ -182,8 +182,9 @@ func (g *GroupLife) Close() *Notice {
 	return n
 }
 
-// Quiet does the same as Close, for a group in which no letter has died for a while. Letters of the
-// group may still wait for people.
+// Quiet records that no letter has died in the group for a while, so that the group needs nobody
+// for now. Letters of the group may still wait for people. Quiet returns a notice for the people
+// who know of the group and a notice for machines. If nobody knows of the group, it returns nil.
 func (g *GroupLife) Quiet() []*Notice {
 	n := g.Close()
 	if n == nil {
@@ -193,8 +194,9 @@ func (g *GroupLife) Quiet() []*Notice {
 	return []*Notice{n, g.event(EventGroupQuiet, n.Severity)}
 }
 
-// CloseSettled does the same as Close, for a group that needs nobody any more. It also returns a
-// notice for machines.
+// CloseSettled records that the group needs nobody any more. The first notice is for the people who
+// know of the group, and is nil if nobody does. If machines know of the group, a second notice is
+// for them.
 func (g *GroupLife) CloseSettled() []*Notice {
 	severity, n := g.ToldAs, g.Close()
 	if !g.Heard {

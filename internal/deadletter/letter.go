@@ -87,9 +87,9 @@ type InboxSession struct {
 type SessionFacts struct {
 	Marker             MarkerState
 	Late               string // reason why acknowledged letters may come back although the marker still exists; "" = there is no such sign
-	RedeliveredLeaks   bool   // see Window.RedeliveredLeaks
-	EveryReturnCounted bool   // see Window.EveryReturnCounted
-	FirstReturnCounted bool   // see Window.FirstReturnCounted
+	RedeliveredLeaks   bool   // the inbox may also set the redelivered flag on first deliveries
+	EveryReturnCounted bool   // the inbox counts every return of a letter in x-delivery-count
+	FirstReturnCounted bool   // the inbox counts the first return of a letter that has no x-delivery-count
 	DeliveryLimit      int    // number of lost deliveries after which the next one deletes a letter; 0 = no limit
 }
 

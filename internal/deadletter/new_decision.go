@@ -19,7 +19,7 @@ type NewDecision struct {
 	Severity Severity
 	Why      string
 	DueAt    time.Time // due time of the retry
-	ToldBy   time.Time // for a retry: see Classified.ToldBy
+	ToldBy   time.Time // for a retry: time by which all retries should be over; people are notified if the letter still waits then
 	Channels []string  // channels on which people are notified if the letter is now dead
 
 	WasRule   string    // rule that decided about the letter before

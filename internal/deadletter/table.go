@@ -149,7 +149,7 @@ func (r *reader) take(n int) []byte {
 	return v
 }
 
-// fixed does the same as take, for a number of n bytes. After an error, it returns zeros.
+// fixed reads the n bytes of a number. After an error, it returns zeros.
 func (r *reader) fixed(n int) []byte {
 	if v := r.take(n); v != nil {
 		return v

@@ -77,7 +77,8 @@ func difference(a, b any) string {
 	return fmt.Sprintf("%T %v, not %T %v", a, a, b, b)
 }
 
-// differing does the same as difference, for properties.
+// differing describes where the properties of two messages differ. If they are equal, it returns
+// "".
 func differing(a, b deadletter.Properties) string {
 	if d := difference(a.Headers, b.Headers); d != "" {
 		return "headers: " + d
@@ -87,8 +88,7 @@ func differing(a, b deadletter.Properties) string {
 }
 
 // shortText returns a generator of texts that fit into a short string: any bytes, at most 255. It
-// returns a new generator each time, as the functions below do, because parallel tests must not
-// share a generator.
+// returns a new generator each time, because parallel tests must not share a generator.
 func shortText() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		if rapid.Bool().Draw(t, "odd") {
@@ -397,7 +397,9 @@ func FuzzDecodeTable(f *testing.F) {
 	})
 }
 
-// FuzzDecodeProperties does the same as FuzzDecodeTable, for complete properties.
+// FuzzDecodeProperties replaces encoded properties by any bytes. They must either be decoded or
+// lead to an error. Decoded properties must be encoded to bytes that are decoded to equal
+// properties.
 func FuzzDecodeProperties(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {

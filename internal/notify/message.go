@@ -50,7 +50,7 @@ type Fact struct{ Name, Value string }
 type Line struct {
 	Title, Text, URL string
 	Group            string // id of the group; "" = the line is not about a group
-	Count            *int   // see Message.Count
+	Count            *int   // number of letters of the group; nil = the line is not about letters
 	Last             time.Time
 }
 
@@ -96,7 +96,7 @@ func line(s string, n int) string {
 	return deadletter.Cut(deadletter.Visible(deadletter.Cut(s, n)), n)
 }
 
-// lines does the same as line, but keeps line breaks.
+// lines returns visible text with at most n bytes. It keeps line breaks and tabs.
 func lines(s string, n int) string {
 	return deadletter.Cut(deadletter.VisibleLines(deadletter.Cut(s, n)), n)
 }

@@ -54,7 +54,8 @@ func Help() []FieldHelp {
 	return help(Fields, about)
 }
 
-// ActHelp returns the same as Help, for the fields of the audit.
+// ActHelp returns one entry for each field in ActFields, in the same order. These are the fields by
+// which the audit can be searched.
 func ActHelp() []FieldHelp {
 	durations := []string{"1h", "24h", "7d", "30d", "today", "yesterday"}
 	return help(ActFields, map[Field]FieldHelp{

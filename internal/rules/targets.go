@@ -90,9 +90,10 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 	return fmt.Errorf("queue %s is not in requeue_to of broker %s", queue, o.Broker)
 }
 
-// AllowLetter does the same as Allow, for a letter about which the given rule decided. A letter
-// that dlo made for a trial may be sent only to the trial queue. No other letter may be sent to the
-// trial queue.
+// AllowLetter returns nil if a letter may be sent to a queue. Otherwise it returns an error that
+// says why not. The parameter o names the queue, and rule is the rule that decided about the
+// letter. A letter that dlo made for a trial may be sent only to the trial queue. No other letter
+// may be sent to the trial queue.
 func (t *Targets) AllowLetter(o deadletter.Origin, rule string) error {
 	switch {
 	case rule != deadletter.TrialRule:

@@ -15,8 +15,8 @@ var trial = Rule{
 	Watch: 6 * time.Second, // longer than the time for which the numbers of the management API can be out of date
 }
 
-// DecideTrial does the same as Decide, for a letter that dlo made for a trial or a probe. The
-// letter of a probe is discarded, because its arrival is the proof and nothing consumes its queue.
+// DecideTrial returns the decision about a letter that dlo made for a trial or a probe. The letter
+// of a probe is discarded, because its arrival is the proof and nothing consumes its queue.
 func (s *Set) DecideTrial(f Facts) Decision {
 	d := s.decide(&trial, f)
 	if deadletter.IsProbe(f.Queue) {

@@ -278,7 +278,7 @@ func (t *tx) unexplain(letter int64) error {
 	return err
 }
 
-// forget does the same as unexplain for a letter that is erased. It also deletes the annotation,
+// forget separates a letter that is erased from its annotation. It also deletes the annotation,
 // unless another letter uses it.
 func (t *tx) forget(letter int64) error {
 	var annotation int64

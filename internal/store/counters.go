@@ -220,7 +220,8 @@ func (t *tx) records(query string, args ...any) ([]*record, error) {
 	return t.sized(nil, query, args...)
 }
 
-// sized does the same as records, for a query whose last column is the size of the body.
+// sized reads letters with a query that selects recordColumns. If sizes is not nil, the last column
+// of the query is the size of the body, and sized appends it to sizes.
 func (t *tx) sized(sizes *[]int, query string, args ...any) ([]*record, error) {
 	rows, err := t.query(query, args...)
 	if err != nil {

@@ -84,8 +84,8 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 			if a.Shares != nil {
 				shares = a.Shares(o)
 			}
-			// parted does the same as lane, for a queue in which some groups have shares of their own. The
-			// other groups get what is left.
+			// parted takes letters of a queue in which some groups have shares of their own. The other
+			// groups get what is left.
 			parted := func(limit int, probe bool, only string, args ...any) error {
 				rest, apart := only, args
 				for i := range shares {

@@ -56,8 +56,8 @@ func (t *tx) beat(g *grouped) error {
 // count too.
 func (s *Store) failing() string { return failingAt(s.millis()) }
 
-// failingAt does the same as failing, for a given time. The parameter now is an SQL expression in
-// milliseconds.
+// failingAt returns the SQL condition that a group g is failing at a given time. The parameter now
+// is an SQL expression for this time in milliseconds.
 func failingAt(now string) string {
 	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, family, dying("f", now), family)
 }

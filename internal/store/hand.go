@@ -69,7 +69,9 @@ func (s *Store) Reading(id deadletter.ID) error {
 	return s.hand.writeNote(classifier, serial)
 }
 
-// Rereading does the same as Reading, for a letter that is being read again.
+// Rereading records that a letter is now being read again. An id of "" means that no letter is
+// being read again. If the process dies before the next call, the next start adds a crash to the
+// letter.
 func (s *Store) Rereading(id deadletter.ID) error {
 	serial, _, _ := id.Split()
 	return s.hand.writeNote(rereader, serial)

@@ -62,9 +62,11 @@ func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) e
 	return do, newest, dueAt, err
 }
 
-// Revised does the same as Advance, for an edit. It acts on the letters in the list that have a new
-// revision. It skips the other letters and records the reason. A letter that has changed since it
-// was read stays pending.
+// Revised acts on the letters in a list, which are pending letters of an operation that edits
+// letters. If a letter has a new revision, Revised stores it and performs the operation's action on
+// the letter. If it has none, or if the action is not possible, Revised skips the letter and
+// records the reason. A letter that has changed since it was read stays pending. Revised returns
+// the number of letters that it took.
 func (s *Store) Revised(ctx context.Context, op deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
@@ -161,7 +163,7 @@ func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, co
 	if err := t.result(op, letter, deadletter.ResultCameBack, reason); err != nil {
 		return err
 	}
-	uncounted := 1 // a letter without a confirm is not yet in the base's number of sent letters
+	uncounted := 1 // base_sent does not yet contain a letter that has no confirm
 	if confirmed {
 		uncounted = 0
 	}

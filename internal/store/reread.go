@@ -16,7 +16,8 @@ func (s *Store) Reread(ctx context.Context, r deadletter.Reread) error {
 	return s.tx(ctx, bulk, func(t *tx) error { return t.reread(r) })
 }
 
-// reread does the same as Reread, in the transaction of the change that makes it necessary.
+// reread requests that letters be read again. It does so in the transaction of the change that
+// makes this necessary.
 func (t *tx) reread(r deadletter.Reread) error {
 	// json.Marshal cannot fail here, because the values are only texts and numbers.
 	var types, origins any

@@ -34,8 +34,9 @@ func (s *Store) Restored(ctx context.Context, seen deadletter.Progress) error {
 	return s.hold(ctx, seen, max(0, seen.Received-s.opened.Received), deadletter.Service.Name)
 }
 
-// HoldCopy does the same as Restored, because a person declared the file an older copy. In this
-// case, nobody knows how much was lost.
+// HoldCopy records that a person declared the file an older copy of the store. Letters that may
+// have been sent since the copy was made are not sent again. Nobody knows in this case how many
+// letters are missing.
 func (s *Store) HoldCopy(ctx context.Context, by string) error {
 	return s.hold(ctx, s.Progress(), deadletter.MissingUnknown, by)
 }

@@ -145,7 +145,8 @@ func (s *Store) Index(ctx context.Context, list []deadletter.Indexed) error {
 	return nil
 }
 
-// index does the same as Index, for letters that fit into a single transaction.
+// index records the texts and fields by which a search finds letters, in a single transaction. It
+// skips letters that have changed in the meantime.
 func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		for i := range list {

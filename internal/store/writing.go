@@ -230,8 +230,8 @@ func (s *Store) ask(ctx context.Context, query string, args ...any) (*sql.Rows, 
 	return stmt.QueryContext(ctx, args...)
 }
 
-// askRow does the same as ask, but reads a single row into dest. It returns sql.ErrNoRows if there
-// is no row.
+// askRow runs a query on a read connection and reads a single row into dest. It returns
+// sql.ErrNoRows if there is no row.
 func (s *Store) askRow(ctx context.Context, query string, args []any, dest ...any) error {
 	if !deadletter.ScopeOf(ctx).Everywhere() {
 		return s.read.QueryRowContext(ctx, query, args...).Scan(dest...)
