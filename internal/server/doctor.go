@@ -156,7 +156,7 @@ func ofRoom(ctx context.Context, file, name string, link *rabbitmq.Link) checkup
 	one := checkup{Part: "room at " + name}
 	room, err := link.DiskRoom(ctx)
 	if err != nil {
-		one.Text = "how long letters have room in the broker while dlo is down is not known: " + err.Error() + ". It takes the tag monitoring to read it"
+		one.Text = "how long letters have room in the broker while dlo is down is not known: " + err.Error() + ". The user needs the tag monitoring to read it"
 		return one
 	}
 	now := time.Now()

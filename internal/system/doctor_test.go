@@ -64,12 +64,13 @@ func TestTheDoctor(t *testing.T) {
 	}
 
 	user, powerless := node.User(t, vhost, "management")
+	limited := fmt.Sprintf("brokers: [{amqp: %s, management: {url: %q, user: %q, password_file: %s/secret}}]\nstore: %s\n", amqpOf(t, powerless), strings.Replace(node.ManagementURLOf("x"), "x@", "", 1), user, dir, p.store)
 	a := adoptable(t, node, vhost, address)
 	for what, c := range map[string]struct{ text, want string }{
 		"paths":      {text, "2 of 2 findings lose dead letters or can lose them"},
 		"broker":     {"brokers: [{url: 'amqp://guest:guest@127.0.0.1:1/'}]\nstore: " + p.store + "\n", "Until dlo has connected once"},
 		"management": {strings.Replace(text, node.ManagementURLOf("guest:guest"), "http://guest:guest@127.0.0.1:1", 1), "the management API does not answer"},
-		"rights":     {fmt.Sprintf("brokers: [{amqp: %s, management: {url: %q, user: %q, password_file: %s/secret}}]\nstore: %s\n", amqpOf(t, powerless), strings.Replace(node.ManagementURLOf("x"), "x@", "", 1), user, dir, p.store), "set_permissions"},
+		"rights":     {limited, "set_permissions"},
 		"store":      {strings.Replace(text, p.store, dir+"/types", 1), "is not a file"},
 		"folder":     {strings.Replace(text, p.store, dir+"/none/dlo.db", 1), "none does not exist"},
 		"disk":       {text + "disk: {stop_below_percent: 99}\n", "disk"},
@@ -85,6 +86,21 @@ func TestTheDoctor(t *testing.T) {
 				t.Errorf("%d problems, %d cures:\n%s", problems, cures, out)
 			}
 		})
+	}
+	// The user has all rights, and only the tag management. The doctor then knows all but the room of
+	// the broker. Without any tag, it names the tag that is missing.
+	node.Grant(t, vhost, user, ".*", ".*", ".*")
+	out = doctor(t, 1, limited)
+	for _, want := range []string{"ok       broker main", "problem  paths of main", "ok       room at main", "The user needs the tag monitoring", "ok       clock"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("with the tag management, %q is missing in:\n%s", want, out)
+		}
+	}
+	if err := node.API(http.MethodPut, "/api/users/"+user, map[string]string{"password": "secret", "tags": ""}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if out = doctor(t, 1, limited); !strings.Contains(out, "rabbitmqctl set_user_tags") {
+		t.Errorf("without a tag, the doctor names none:\n%s", out)
 	}
 	a.api(http.MethodPut, "policies", "short", map[string]any{"pattern": "^dlo.letters$", "definition": map[string]any{"message-ttl": 60000}, "priority": 9, "apply-to": "queues"})
 	eventually(t, "the doctor sees that the broker deletes letters", func() bool {
