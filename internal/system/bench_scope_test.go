@@ -1,6 +1,7 @@
 package system
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -41,7 +42,7 @@ func TestBenchScope(t *testing.T) {
 	}
 	p.Start("")
 	eventually(t, "all letters indexed", func() bool { return p.count("unindexed", "") == 0 })
-	ask := func(path, secret string) time.Duration {
+	ask := func(path, secret string, status int) (time.Duration, []byte) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+path, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -53,10 +54,11 @@ func TestBenchScope(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer answer.Body.Close()
-		if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+		body, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != status {
 			t.Fatal(path, answer.StatusCode, err)
 		}
-		return time.Since(began)
+		return time.Since(began), body
 	}
 	for _, path := range []string{
 		"/api/v1/letters", "/api/v1/letters?q=timeout", "/api/v1/letters/count?q=state:dead", "/api/v1/letters/count?q=timeout", "/api/v1/letters/facets", "/api/v1/letters/histogram", "/api/v1/groups", "/api/v1/operations", "/api/v1/audit",
@@ -64,10 +66,31 @@ func TestBenchScope(t *testing.T) {
 		took := make([][]time.Duration, len(secrets))
 		for range 20 {
 			for i, secret := range secrets {
-				took[i] = append(took[i], ask(path, secret))
+				d, _ := ask(path, secret, http.StatusOK)
+				took[i] = append(took[i], d)
 			}
 		}
 		whole, all, ten := ms(percentile(took[0], 50)), ms(percentile(took[1], 50)), ms(percentile(took[2], 50))
 		t.Logf("%-40s p50: all queues %5.1f ms; by a glob %5.1f ms, %.2f times as long; 10 of 38 queues %5.1f ms, %.2f times as long", path, whole, all, all/whole, ten, ten/whole)
+	}
+
+	// A letter that the grant hides is not found, like a letter that does not exist.
+	_, body := ask("/api/v1/letters?q=queue:queue-20&limit=50", secrets[0], http.StatusOK)
+	var page struct{ Letters []struct{ ID string } }
+	if err := json.Unmarshal(body, &page); err != nil || len(page.Letters) != 50 {
+		t.Fatal(len(page.Letters), err)
+	}
+	var hidden, missing []time.Duration
+	for range 10 {
+		random := deadletter.RandomBits(len(page.Letters))
+		for i, l := range page.Letters {
+			there, _ := ask("/api/v1/letters/"+l.ID, secrets[2], http.StatusNotFound)
+			gone, _ := ask("/api/v1/letters/"+string(deadletter.NewID(deadletter.SerialAt(time.Now()), uint64(random[i]))), secrets[2], http.StatusNotFound)
+			hidden, missing = append(hidden, there), append(missing, gone)
+		}
+	}
+	for _, at := range []int{50, 90} {
+		h, m := ms(percentile(hidden, at)), ms(percentile(missing, at))
+		t.Logf("p%d: a hidden letter %.2f ms, a letter that does not exist %.2f ms, ratio %.2f", at, h, m, h/m)
 	}
 }
