@@ -9,7 +9,7 @@ type Applied struct {
 	Policies []Proof
 }
 
-// Proof is one applied policy, and whether a message proved it.
+// Proof is one applied policy. It says whether a test message has proved that the policy works.
 type Proof struct {
 	Policy string
 	Queues []string

@@ -6,9 +6,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// GlobsFor returns, for each snapshot, the names and globs to choose from in it. If a name or glob
-// selects queues of some snapshots, it is left out for the others. If it selects nothing anywhere,
-// it is kept for all, so that each plan refuses it.
+// GlobsFor divides names and globs among snapshots, and returns one list for each snapshot. A name
+// or glob that selects queues in some of the snapshots is omitted from the lists of the others. One
+// that selects nothing in any snapshot is in all lists, so that each plan refuses it.
 func GlobsFor(all []*Snapshot, globs []string) [][]string {
 	list := make([][]string, len(all))
 	for _, g := range globs {
@@ -39,8 +39,8 @@ func (s *Snapshot) selects(glob string) bool {
 	return slices.ContainsFunc(s.Queues, func(q Queue) bool { return q.Name == glob })
 }
 
-// Chosen returns the queues of a list that names or globs select. If the list has a queue with the
-// name of a glob, only that queue is meant.
+// Chosen returns those queues of a list that the given names or globs select. If a queue of the
+// list has exactly the name of a glob, that glob selects only this queue.
 func Chosen(queues, globs []string) []string {
 	return slices.DeleteFunc(slices.Clone(queues), func(q string) bool {
 		return !slices.ContainsFunc(globs, func(g string) bool {

@@ -11,13 +11,13 @@ func (p *Policy) Same(other *Policy) bool {
 	return p.Name == other.Name && p.Pattern == other.Pattern && p.ApplyTo == other.ApplyTo && p.Priority == other.Priority && string(p.Definition.JSON()) == string(other.Definition.JSON())
 }
 
-// Words describes a policy on one line, for people who compare two policies.
+// Words returns the policy as one line of text, so that people can compare two policies.
 func (p *Policy) Words() string {
 	return fmt.Sprintf("pattern %s, apply-to %s, priority %d, definition %s", named(p.Pattern), named(p.ApplyTo), p.Priority, p.Definition.JSON())
 }
 
-// Differences describes how the parameter now, a freshly made plan, differs from p. It returns one
-// sentence for each difference. If there are none, the plan can be applied as it was shown.
+// Differences compares the plan p with a plan that was made just now, in the parameter now. It
+// returns one sentence for each difference. If it returns none, p can be applied as it was shown.
 func (p *Plan) Differences(now *Plan) []string {
 	var list []string
 	for i := range p.Policies {
@@ -43,7 +43,7 @@ func (p *Plan) Differences(now *Plan) []string {
 	return list
 }
 
-// why returns the first reason why the plan leaves one of the queues alone.
+// why returns the first reason for which the plan refuses one of the given queues.
 func (p *Plan) why(queues []string) string {
 	for _, r := range p.Refused {
 		if slices.Contains(queues, r.Queue) {

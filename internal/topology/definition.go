@@ -6,8 +6,8 @@ import (
 	"maps"
 )
 
-// Definition holds the keys of a policy, or the arguments of a queue or an exchange. Numbers are
-// json.Number, so that a plan repeats them unchanged.
+// Definition holds the keys of a policy, or the arguments of a queue or an exchange. Numbers are of
+// the type json.Number, so that a plan repeats them unchanged.
 type Definition map[string]any
 
 // UnmarshalJSON also accepts an empty list, because Erlang may encode an empty object that way.
@@ -26,13 +26,13 @@ func (d *Definition) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Text returns the value of a key if it is a text.
+// Text returns the value of a key. The result is false if the value is not a text.
 func (d Definition) Text(key string) (string, bool) {
 	s, ok := d[key].(string)
 	return s, ok
 }
 
-// Number returns the value of a key if it is a whole number.
+// Number returns the value of a key. The result is false if the value is not a whole number.
 func (d Definition) Number(key string) (int64, bool) {
 	n, ok := d[key].(json.Number)
 	if !ok {
@@ -42,7 +42,8 @@ func (d Definition) Number(key string) (int64, bool) {
 	return i, err == nil
 }
 
-// With returns a copy in which the keys of other replace those of d.
+// With returns a copy of d to which the keys of the parameter other are added. A key that both have
+// gets the value of other.
 func (d Definition) With(other Definition) Definition {
 	c := maps.Clone(d)
 	if c == nil {

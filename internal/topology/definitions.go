@@ -17,8 +17,8 @@ type located[T any] struct {
 	of    T
 }
 
-// UnmarshalJSON reads the vhost and the object. A file that was exported for one vhost names no
-// vhost.
+// UnmarshalJSON reads the vhost and the object. The vhost stays empty for a file that was exported
+// for one vhost, because such a file does not name it.
 func (l *located[T]) UnmarshalJSON(text []byte) error {
 	var where struct {
 		VHost string `json:"vhost"`
@@ -32,8 +32,8 @@ func (l *located[T]) UnmarshalJSON(text []byte) error {
 
 // ReadDefinitions reads a definitions file that `rabbitmqctl export_definitions` or the management
 // pages have written (measured on 3.10.8, 4.0.5 and 4.3.6). It returns one snapshot for each vhost,
-// in the order of their names. A file exported for one vhost may not name the vhost. Its snapshot
-// then has the vhost "".
+// sorted by the names of the vhosts. A file that was exported for one vhost may not name the vhost.
+// Its snapshot then has the vhost "".
 func ReadDefinitions(text []byte) ([]Snapshot, error) {
 	var file struct {
 		Version    string                  `json:"rabbitmq_version"`
@@ -91,8 +91,9 @@ func ReadDefinitions(text []byte) ([]Snapshot, error) {
 	return list, nil
 }
 
-// join completes the snapshot of a file with one vhost. In such a file, 3.10 names the vhost of
-// policies and parameters, but not the vhost of queues, exchanges and bindings.
+// join completes the snapshot of a file that was exported for one vhost. RabbitMQ 3.10 writes the
+// vhost of policies and parameters into such a file, but not the vhost of queues, exchanges and
+// bindings.
 func join(byVHost map[string]*Snapshot) {
 	unnamed := byVHost[""]
 	if unnamed == nil || len(byVHost) != 2 {
@@ -167,9 +168,10 @@ func (u *uris) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// place reports whether one end of a shovel can be in a vhost of this broker. If the addresses name
-// a host, the end may also be on another broker, and host is that host. An address without a host
-// is the broker itself, and one without a vhost means the vhost /.
+// place reports whether one end of a shovel can be in the given vhost of this broker. If an address
+// names a host, the end may also be on another broker, and the result host is the name of that
+// host. An address without a host means this broker. An address without a vhost means the vhost
+// "/".
 func (u uris) place(vhost string) (here bool, host string) {
 	for _, raw := range u {
 		at, err := url.Parse(raw)
@@ -189,7 +191,7 @@ func (u uris) place(vhost string) (here bool, host string) {
 	return here || host != "" || len(u) == 0, host
 }
 
-// badDefinitions describes where a file is not valid.
+// badDefinitions returns an error that says where a definitions file is not valid.
 func badDefinitions(text []byte, err error) error {
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
@@ -202,7 +204,7 @@ func badDefinitions(text []byte, err error) error {
 	return err
 }
 
-// jsonType names the type that JSON must have for a Go kind.
+// jsonType returns the name of the JSON type that is decoded into a Go kind.
 func jsonType(k reflect.Kind) string {
 	switch k {
 	case reflect.Slice:
@@ -218,7 +220,7 @@ func jsonType(k reflect.Kind) string {
 	}
 }
 
-// line returns the number of the line that contains a byte.
+// line returns the number of the line that contains the byte at an offset.
 func line(text []byte, offset int64) int {
 	n := 1
 	for _, b := range text[:min(offset, int64(len(text)))] {

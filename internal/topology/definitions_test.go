@@ -40,7 +40,8 @@ func TestDefinitionsOfSeveralVHosts(t *testing.T) {
 	}
 }
 
-// TestBadDefinitions checks that an error says where a file is wrong, or which file is expected.
+// TestBadDefinitions checks that the error for a file that is not valid says where the fault is, or
+// which file is expected.
 func TestBadDefinitions(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                          "line 1",
@@ -59,8 +60,8 @@ func TestBadDefinitions(t *testing.T) {
 	}
 }
 
-// TestTheLineOfAQueue checks the lines of queues whose names JSON escapes, and of queues that share
-// their name with a policy or with a queue of another vhost.
+// TestTheLineOfAQueue checks the line numbers of queues whose names JSON escapes. It also covers
+// queues that have the same name as a policy, or as a queue of another vhost.
 func TestTheLineOfAQueue(t *testing.T) {
 	lines := topology.QueueLines([]byte(`{
 "policies": [{"name": "orders", "vhost": "/"}],
@@ -79,6 +80,6 @@ func TestTheLineOfAQueue(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "[]", "{", `{"queues":[{"name":7}]}`, `{"queues":[{"name":"a"`, `{"queues":{"a":[1,`} {
-		_ = topology.QueueLines([]byte(text)) // it must not hang or panic
+		_ = topology.QueueLines([]byte(text)) // QueueLines must not hang or panic
 	}
 }

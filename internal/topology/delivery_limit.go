@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// defaultDeliveryLimit is the limit of a quorum queue on 4.0 and later if nothing sets one.
+// defaultDeliveryLimit is the delivery limit of a quorum queue on RabbitMQ 4.0 and later if neither
+// an argument nor a policy sets a limit.
 const defaultDeliveryLimit = 20
 
-// DeliveryLimitOf returns the delivery limit of a quorum queue that results from its argument, its
-// policy and its operator policy; nil = not set. limited is false if there is no limit. On 4.0 and
-// later, a negative limit means no limit, and a limit that is not negative overrides it. On 3.x and
-// unknown versions, the smallest limit applies, and a negative one acts as 0 (measured on 3.10.8,
-// 4.0.5, 4.3.6).
+// DeliveryLimitOf returns the delivery limit that applies to a quorum queue. The parameter set
+// holds the limits of its argument, its policy and its operator policy; nil = not set. The result
+// limited is false if there is no limit. On 4.0 and later, a negative limit means no limit, and a
+// limit that is not negative overrides it. On 3.x and unknown versions, the smallest limit applies,
+// and a negative one acts as 0 (measured on 3.10.8, 4.0.5, 4.3.6).
 func DeliveryLimitOf(version string, set ...*int64) (limit int64, limited bool) {
 	current, any := sinceVersion4(version), false
 	for _, n := range set {
@@ -40,8 +41,8 @@ func sinceVersion4(version string) bool {
 	return err == nil && n >= 4
 }
 
-// deliveryLimit returns the delivery limit of a quorum queue, and what sets it. From is empty for
-// the default limit. limited is false if there is no limit.
+// deliveryLimit returns the delivery limit of a quorum queue, and what sets it. The field From is
+// empty for the default limit. The result limited is false if there is no limit.
 func (e *Effect) deliveryLimit(version string) (s Setting, limited bool) {
 	all := e.numbers("delivery-limit")
 	set := make([]*int64, len(all))

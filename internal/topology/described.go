@@ -8,18 +8,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Described is one queue in the form in which people see it.
+// Described is one queue as the pages and the command line show it.
 type Described struct {
 	Name      string
-	Kind      string // its type
-	Own       bool   // it is a queue of dlo
+	Kind      string // the type of the queue
+	Own       bool   // the queue belongs to dlo
 	Inbox     bool   // dlo drains it
 	Ready     Figure
 	Unacked   Figure
 	Consumers Figure
 	Published float64 // messages per second; -1 = unknown
-	Acked     float64 // messages per second that consumers took for good
-	Policy    string  // the policy that applies; "" = none
+	Acked     float64 // messages per second that consumers acknowledged, or that needed no acknowledgement
+	Policy    string  // the name of the policy that applies; "" = none
 	Route     Route
 }
 
@@ -29,19 +29,19 @@ type Route struct {
 	Judged    bool // false for queues that are exclusive, deleted automatically, or streams
 	Set       bool // the queue has a dead-letter exchange
 	Exchange  string
-	From      string   // what sets the exchange: "policy limits"
-	Key       string   // the routing key that replaces the message's own
+	From      string   // what sets the exchange, such as "policy limits"
+	Key       string   // the routing key that replaces the one of the message
 	Fixed     bool     // Key is set
 	Queues    []string // queues that the dead letters reach, at most maxRoute
-	More      int      // how many further queues they reach
-	Lost      string   // why some or all dead letters are lost; "" = none are lost, as far as dlo knows
+	More      int      // the number of further queues that the dead letters reach
+	Lost      string   // why some or all dead letters are lost; "" = dlo knows of no loss
 	Guarantee string   // at-least-once or at-most-once; "" for queues of other types than quorum
 }
 
-// maxRoute is the number of queues that a route names.
+// maxRoute is the maximum number of queues that a Route lists.
 const maxRoute = 5
 
-// describe returns the queues of the vhost, by name.
+// describe returns the queues of the vhost, sorted by name.
 func (in *inspector) describe() []Described {
 	list := make([]Described, 0, len(in.s.Queues))
 	for i := range in.s.Queues {
@@ -89,9 +89,9 @@ func (in *inspector) lost(v *view) string {
 	case deadletter.OwnQueue(v.Name) && !in.isInbox(v.Name):
 		return "" // dlo handles the messages in its own queues
 	case !v.Set && intentFor(in.o.Intents, v.Name) == IntentNever:
-		return "" // nobody wants them
+		return "" // the intent says that nobody wants these messages
 	case !v.Set && (in.isInbox(v.Name) || in.isDeadLetterQueue(v)):
-		return "" // letters end there
+		return "" // letters are meant to stay in this queue
 	case !v.Set:
 		return "no dead-letter exchange"
 	case !v.Exists:

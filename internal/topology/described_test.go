@@ -8,11 +8,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestTheWayOfDeadLetters describes the queues of vhosts that are each wrong in one way.
+// TestTheWayOfDeadLetters checks the Route of queues. Each case changes a correct vhost in one way.
 func TestTheWayOfDeadLetters(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(s *topology.Snapshot)
-		want   string // of orders
+		want   string // the expected Route of the queue orders
 	}{
 		"healthy":  {want: "dlo.dlx by policy dlo -> dlo.letters"},
 		"none":     {func(s *topology.Snapshot) { s.Policies = nil }, "lost: no dead-letter exchange"},

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Effect is what applies to one queue: its arguments, and the policies that match it.
+// Effect is one queue together with the policies that match it. Its arguments and these policies
+// decide how the queue behaves.
 type Effect struct {
 	Queue    *Queue
 	policy   rule
@@ -20,23 +21,24 @@ func (s *Snapshot) effect(q *Queue) Effect {
 // Policy returns the policy that applies; nil = none.
 func (e *Effect) Policy() *Policy { return e.policy.winner }
 
-// Sources of a value.
+// These are the values of the field From of a Setting.
 const (
 	FromArgument = "an argument of the queue"
 	FromOperator = "operator policy"
 	FromPolicy   = "policy"
 )
 
-// Setting is a value that applies to a queue, and where it comes from.
+// Setting is the value of one setting of a queue, together with what sets it.
 type Setting struct {
 	Text   string
 	N      int64
-	From   string // one of the sources
+	From   string // one of the constants above; "" = the default of the broker
 	Policy string // the name of the policy that sets it
 }
 
-// Text returns a setting that is a text, such as dead-letter-exchange. An argument takes precedence
-// over a policy (measured on 3.10.8, 4.0.5, 4.3.6). ok is false if nothing sets it.
+// Text returns the value of a setting that is a text, such as dead-letter-exchange. An argument
+// takes precedence over a policy (measured on 3.10.8, 4.0.5, 4.3.6). The result ok is false if
+// nothing sets the value.
 func (e *Effect) Text(key string) (v Setting, ok bool) {
 	if s, ok := e.Queue.Arguments.Text("x-" + key); ok {
 		return Setting{Text: s, From: FromArgument}, true
@@ -54,9 +56,9 @@ func (e *Effect) Text(key string) (v Setting, ok bool) {
 	return Setting{}, false
 }
 
-// Least returns a setting that is a number, such as max-length. Of the argument, the policy and the
-// operator policy, the smallest value applies (measured on 3.10.8, 4.0.5, 4.3.6). ok is false if
-// nothing sets it.
+// Least returns the value of a setting that is a number, such as max-length. The argument, the
+// policy and the operator policy can each set it, and the smallest value applies (measured on
+// 3.10.8, 4.0.5, 4.3.6). The result ok is false if nothing sets it.
 func (e *Effect) Least(key string) (least Setting, ok bool) {
 	for _, s := range e.numbers(key) {
 		if !ok || s.N < least.N {
@@ -66,7 +68,8 @@ func (e *Effect) Least(key string) (least Setting, ok bool) {
 	return least, ok
 }
 
-// numbers returns what the argument, the policy and the operator policy set for a key.
+// numbers returns the values that the argument, the policy and the operator policy of a queue set
+// for a key.
 func (e *Effect) numbers(key string) []Setting {
 	var list []Setting
 	if n, ok := e.Queue.Arguments.Number("x-" + key); ok {
@@ -85,8 +88,9 @@ func (e *Effect) numbers(key string) []Setting {
 	return list
 }
 
-// drops lists the limits by which the broker automatically takes messages out of a queue: time, and
-// length unless the full queue refuses new messages.
+// drops returns the limits that make the broker remove messages from a queue automatically. These
+// are the time-to-live and the length limits. Length limits do not count if the full queue refuses
+// new messages.
 func (e *Effect) drops() []Limit {
 	var list []Limit
 	if v, ok := e.Least("message-ttl"); ok {
@@ -98,7 +102,7 @@ func (e *Effect) drops() []Limit {
 	return list
 }
 
-// lengths lists the length limits of a queue.
+// lengths returns the length limits of a queue.
 func (e *Effect) lengths() []Limit {
 	var list []Limit
 	for _, key := range []string{"max-length", "max-length-bytes"} {
@@ -109,33 +113,34 @@ func (e *Effect) lengths() []Limit {
 	return list
 }
 
-// Limit is a setting with its name.
+// Limit is a setting together with its name.
 type Limit struct {
 	Key string
 	Setting
 }
 
-// overflows reports whether a full queue pushes messages out, rather than refusing new ones.
+// overflows reports whether a full queue removes old messages for new ones. If not, it refuses new
+// messages.
 func (e *Effect) overflows() bool {
 	how, _ := e.Text("overflow")
 	return how.Text != "reject-publish"
 }
 
-// atLeastOnce reports whether the queue should keep a dead letter until its target has confirmed
-// it, and whether this works. Only quorum queues do so, and only with overflow reject-publish
-// (measured on 3.10.8, 4.0.5, 4.3.6).
+// atLeastOnce reports whether the queue is set to keep a dead letter until the target has confirmed
+// it (asked), and whether this setting works (works). Only quorum queues do so, and only with
+// overflow reject-publish (measured on 3.10.8, 4.0.5, 4.3.6).
 func (e *Effect) atLeastOnce() (asked, works bool) {
 	strategy, _ := e.Text("dead-letter-strategy")
 	asked = e.Queue.Kind() == Quorum && strategy.Text == "at-least-once"
 	return asked, asked && !e.overflows()
 }
 
-// atLeastOnceKeys are the keys with which a policy makes a quorum queue dead-letter at least once.
+// atLeastOnceKeys are the keys of a policy that make a quorum queue dead-letter at least once.
 var atLeastOnceKeys = Definition{"dead-letter-strategy": "at-least-once", "overflow": "reject-publish"}
 
-// hinders returns the setting that keeps every policy from making a queue dead-letter at least
-// once. Such a setting is an argument or an operator policy that sets one of the keys to something
-// else.
+// hinders returns a setting of a queue that no policy can override and that prevents dead-lettering
+// at least once. It is an argument or an operator policy that gives one of the atLeastOnceKeys
+// another value.
 func (e *Effect) hinders() (key string, s Setting, found bool) {
 	for _, key := range slices.Sorted(maps.Keys(atLeastOnceKeys)) {
 		if s, ok := e.Text(key); ok && s.From != FromPolicy && s.Text != atLeastOnceKeys[key] {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// stormRate is the number of redeliveries per second from which on a storm is reported.
+// stormRate is the lowest rate, in redeliveries per second, that is reported as a storm.
 const stormRate = 5
 
-// consumers checks that somebody reads a queue, and that the reader makes progress.
+// consumers checks that a queue has a consumer, and that the consumer makes progress.
 func (in *inspector) consumers(v *view) {
 	in.storm(v)
 	if _, waits := v.Least("message-ttl"); !waits || len(v.Queues) == 0 { // a queue that delays messages needs no consumer
@@ -16,7 +16,8 @@ func (in *inspector) consumers(v *view) {
 	}
 }
 
-// idle reports a queue with messages that has had no consumer for a while.
+// idle reports a queue that holds messages and has had no consumer for longer than
+// Options.IdleAfter.
 func (in *inspector) idle(v *view) {
 	since, idle := in.o.Idle[v.Name]
 	if !idle || !v.Consumers.Known || v.Consumers.N > 0 || in.s.ReadAt.Sub(since) < in.o.IdleAfter || !v.Ready.Known || v.Ready.N == 0 {
@@ -55,8 +56,8 @@ func (in *inspector) idle(v *view) {
 	in.add(f)
 }
 
-// storm reports consumers that requeue messages which they cannot handle. The messages go back to
-// the head of the queue, so the same few messages are delivered over and over.
+// storm reports consumers that requeue messages that they cannot handle. The messages go back to
+// the head of the queue, so the broker delivers the same few messages again and again.
 func (in *inspector) storm(v *view) {
 	again, done := v.Rates.Redeliver.PerSecond, v.Rates.Done()
 	if again < stormRate || again <= done {

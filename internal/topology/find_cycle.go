@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// cycles reports circles of queues in which every step is automatic: a message expires or overflows
-// from one queue into the next. The broker drops a message that comes to a queue for the second
-// time without having been rejected on the way (measured on 3.10.8, 4.0.5, 4.3.6).
+// cycles reports circles of queues that messages follow without a consumer, because they expire or
+// overflow from each queue into the next. The broker drops a message that comes to the same queue a
+// second time if no consumer rejected it on the way (measured on 3.10.8, 4.0.5, 4.3.6).
 func (in *inspector) cycles() {
 	done := map[string]bool{}
 	for i := range in.s.Queues {
@@ -33,9 +33,9 @@ func (in *inspector) cycles() {
 	}
 }
 
-// automatic reports whether a queue dead-letters messages without a consumer: when they expire, or
-// when there are too many of them. Letters that wait in a queue of dlo have the name of their
-// origin queue as routing key, which the queue does not show.
+// automatic reports whether a queue dead-letters messages without a consumer, because they expire
+// or because there are too many of them. It returns false for dlo's own queues. Letters that wait
+// there have the name of their origin queue as routing key, and the queue does not show this name.
 func (v *view) automatic() bool {
 	if deadletter.OwnQueue(v.Name) || v.federation() {
 		return false
@@ -43,15 +43,16 @@ func (v *view) automatic() bool {
 	return len(v.drops()) > 0
 }
 
-// certainQueues returns the queues that dead letters reach with keys that dlo knows.
+// certainQueues returns the queues that dead letters certainly reach. Queues that only messages
+// with a guessed routing key reach are not among them.
 func (v *view) certainQueues() []string {
 	return slices.DeleteFunc(slices.Clone(v.Queues), func(q string) bool { return slices.Contains(v.Guessed, q) })
 }
 
-// roundTrip returns the shortest way of dead letters from a queue back to itself. The way begins
-// and ends with the name of the queue. It follows only queues for which the function step returns
-// true. From each of them, it goes on to the queues that the function leads returns. If there is no
-// such way, roundTrip returns nil.
+// roundTrip returns the shortest path on which dead letters of a queue come back to that queue. The
+// path is a list of queue names, and its first and last name are the name of that queue. The result
+// is nil if there is no such path. The path contains only queues for which the parameter step
+// returns true. The parameter leads returns the queues that come after a queue.
 func (in *inspector) roundTrip(from *view, step func(*view) bool, leads func(*view) []string) []string {
 	if !step(from) {
 		return nil
@@ -79,8 +80,8 @@ func (in *inspector) roundTrip(from *view, step func(*view) bool, leads func(*vi
 	return nil
 }
 
-// recipe reports a retry by time-to-live: rejected messages wait in other queues until they expire,
-// and then return to the queue.
+// recipe reports queues that together form a retry by time-to-live. Messages that a consumer
+// rejected wait in other queues until they expire, and then return to the first queue.
 func (in *inspector) recipe(v *view) {
 	if v.automatic() || len(v.Queues) == 0 {
 		return
@@ -109,7 +110,7 @@ func (in *inspector) recipe(v *view) {
 	})
 }
 
-// chain writes queues in the order in which messages pass them.
+// chain returns the names of queues as one text, with an arrow between each two.
 func chain(list []string) string {
 	shown := make([]string, len(list))
 	for i, n := range list {

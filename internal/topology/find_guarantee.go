@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// whileAway says what at-least-once and reject-publish do to publishers.
+// whileAway is the part of a finding's text that says what at-least-once and reject-publish do to
+// publishers.
 const whileAway = "While the dead-letter queue is away, dead letters then stay in this queue. If it also has a length limit, publishers are refused once it is full."
 
-// guarantee checks how safely a quorum queue passes its dead letters on.
+// guarantee checks whether a quorum queue can lose dead letters on the way to the next queue.
 func (in *inspector) guarantee(v *view) {
 	if !v.Set || !v.Exists || v.Kind() != Quorum {
 		return

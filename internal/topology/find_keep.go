@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// keepsLetters checks that a queue in which dead letters end keeps them. A queue that passes on the
-// messages that it removes is only a step on the path, and loses nothing. An inbox must keep
-// everything.
+// keepsLetters checks that a queue does not delete the dead letters that end in it. A queue that
+// dead-letters the messages that it removes is only a step on the path, and loses nothing. An inbox
+// is checked in any case, because it must keep everything.
 func (in *inspector) keepsLetters(v *view, inbox bool) {
 	if v.Kind() == Stream {
 		return
@@ -21,8 +21,9 @@ func (in *inspector) keepsLetters(v *view, inbox bool) {
 	in.deliveryLimit(v, inbox)
 }
 
-// lettersDeleted reports the limits by which a dead-letter queue deletes letters. It pages nobody
-// about a queue that dlo does not drain, because the owners of that queue may want the limits.
+// lettersDeleted reports the limits that make a dead-letter queue delete letters. For a queue that
+// dlo does not drain, it uses a severity that pages nobody, because the owners of that queue may
+// want the limits.
 func (in *inspector) lettersDeleted(v *view, inbox bool) {
 	var ways []string
 	for _, d := range v.drops() {
@@ -54,8 +55,8 @@ func (in *inspector) lettersDeleted(v *view, inbox bool) {
 	in.add(f)
 }
 
-// lettersRefused reports a dead-letter queue that refuses letters once it is full. The broker drops
-// them, except those of queues that dead-letter at least once.
+// lettersRefused reports a dead-letter queue that refuses new letters while it is full. The broker
+// drops these letters, unless they come from a queue that dead-letters at least once.
 func (in *inspector) lettersRefused(v *view) {
 	limits := v.lengths()
 	var losing []string
@@ -76,8 +77,8 @@ func (in *inspector) lettersRefused(v *view) {
 	})
 }
 
-// deliveryLimit reports a dead-letter queue that deletes a letter after too many deliveries. Each
-// lost connection of a reader counts as a delivery.
+// deliveryLimit reports a dead-letter queue that deletes a letter after too many deliveries. A
+// delivery also counts if the connection of the reader is lost.
 func (in *inspector) deliveryLimit(v *view, inbox bool) {
 	if v.Kind() != Quorum || in.s.Version == "" {
 		return

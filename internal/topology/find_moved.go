@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// Shovel is a dynamic shovel, which moves messages between queues or exchanges, possibly of other
+// Shovel is a dynamic shovel. It moves messages between queues or exchanges, which may be on other
 // brokers.
 type Shovel struct {
 	Name string
-	From string // the queue that the shovel takes messages out of; "" = none of this vhost
-	To   string // the queue that the shovel puts messages into; "" = none of this vhost
+	From string // the queue from which the shovel takes messages; "" = no queue of this vhost
+	To   string // the queue into which the shovel puts messages; "" = no queue of this vhost
 
-	// FromAt and ToAt are hosts in the addresses of the two ends, which may belong to this broker or
-	// to another one; "" = this broker.
+	// FromAt and ToAt are the hosts in the addresses of the two ends; "" = this broker. Such a host
+	// may be this broker or another one.
 	FromAt, ToAt string
 }
 
-// federated lists the keys of a policy that link a queue with queues of other brokers.
+// federated lists the keys of a policy that link a queue or an exchange with other brokers.
 var federated = []string{"federation-upstream", "federation-upstream-set"}
 
-// moved reports shovels and links that move messages of a queue without its consumers. It reports
-// but does not judge them, because the snapshot does not show where the messages go.
+// moved reports shovels and federation links that move messages of a queue without its consumers.
+// It does not say whether messages are lost, because the snapshot does not show where they go.
 func (in *inspector) moved(v *view) {
 	for _, s := range in.s.Shovels {
 		if s.From != v.Name && s.To != v.Name {
@@ -59,12 +59,13 @@ func (in *inspector) moved(v *view) {
 	}
 }
 
-// federates reports whether a policy links what it applies to with other brokers; p may be nil.
+// federates reports whether a policy links queues or exchanges with other brokers. The policy may
+// be nil.
 func (p *Policy) federates() bool {
 	return p != nil && slices.ContainsFunc(federated, func(key string) bool { return p.Definition[key] != nil })
 }
 
-// exchangesFederated reports exchanges that get messages of other brokers and have bindings.
+// exchangesFederated reports exchanges that have bindings and that get messages from other brokers.
 func (in *inspector) exchangesFederated() {
 	for _, name := range slices.Sorted(maps.Keys(in.net.from)) {
 		x := in.net.exchanges[name]
@@ -83,8 +84,8 @@ func (in *inspector) exchangesFederated() {
 	}
 }
 
-// federation reports whether a queue belongs to a federation link. The link declares and deletes
-// it.
+// federation reports whether a queue belongs to a federation link, which declares and deletes the
+// queue.
 func (q *Queue) federation() bool {
 	_, internal := q.Arguments.Text("x-internal-purpose")
 	return internal || strings.HasPrefix(q.Name, "federation: ")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// leads checks that dead letters of a queue reach another queue.
+// leads checks that the dead letters of a queue reach another queue.
 func (in *inspector) leads(v *view) {
 	if !v.Set {
 		in.noExchange(v)
@@ -54,7 +54,7 @@ func (in *inspector) leads(v *view) {
 		in.keysLost(v)
 	case v.Again:
 		in.lostAgain(v)
-	case v.OnlyName && len(v.drops()) == 0: // messages that only wait here may have names of queues as keys
+	case v.OnlyName && len(v.drops()) == 0: // messages that only wait in this queue may have the names of queues as routing keys
 		in.add(Finding{
 			Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v), Sure: Likely, Severity: severities[NoExchange],
 			Title: fmt.Sprintf("%s dead-letters to exchange %s, which probably routes only requeued letters", named(v.Name), exchange),
@@ -66,15 +66,16 @@ func (in *inspector) leads(v *view) {
 	in.targetsFull(v)
 }
 
-// unknownTarget reports whether dead letters seem to reach no queue, but may reach one that the
-// snapshot lacks. A broker has no binding to a missing queue, so the queue was declared while dlo
-// read the vhost.
+// unknownTarget reports whether dead letters seem to reach no queue, but may reach a queue that the
+// snapshot lacks. A broker never has a binding to a missing queue. If the snapshot of a broker
+// shows such a binding, the queue was declared while dlo read the vhost.
 func (in *inspector) unknownTarget(v *view) bool {
 	return v.Bound && len(v.Queues) == 0 && (in.s.lacksQueues() || v.Dangles && !in.s.ReadAt.IsZero())
 }
 
-// replaceable reports whether another policy may lead the dead letters of a queue to dlo: no
-// argument is in the way, and no queue of other people loses the dead letters that it gets now.
+// replaceable reports whether a new policy may lead the dead letters of a queue to dlo. It may if
+// the exchange comes from a policy and not from an argument, and if all queues that the dead
+// letters reach now are inboxes of dlo.
 func (in *inspector) replaceable(v *view) bool {
 	return v.Exchange.From == FromPolicy && !slices.ContainsFunc(v.Queues, func(name string) bool { return !in.isInbox(name) })
 }
@@ -94,7 +95,8 @@ func (in *inspector) keysLost(v *view) {
 	in.add(f)
 }
 
-// lostAgain reports a queue whose first deaths are routed and whose requeued letters are not.
+// lostAgain reports a queue whose letters are lost when they were requeued and die again. Their
+// first death is routed to a queue.
 func (in *inspector) lostAgain(v *view) {
 	f := Finding{
 		Kind: SecondDeathLost, Queue: v.Name, Plannable: in.replaceable(v),
@@ -109,15 +111,15 @@ func (in *inspector) lostAgain(v *view) {
 	in.add(f)
 }
 
-// noExchange reports a queue without a dead-letter exchange, and the policy that should have set
-// one, if there is such a policy.
+// noExchange reports a queue without a dead-letter exchange. If a policy was meant to set an
+// exchange for the queue, it also reports that policy.
 func (in *inspector) noExchange(v *view) {
 	withExchange := func(p *Policy) bool { _, ok := p.Definition.Text("dead-letter-exchange"); return ok }
 	if slices.ContainsFunc(append(v.policy.unsure, v.operator.unsure...), withExchange) {
-		return // one of them may set it: PatternUnknown
+		return // one of these policies may set the exchange, which the finding PatternUnknown reports
 	}
 	if slices.ContainsFunc(v.policy.tied, withExchange) {
-		return // PolicyTied
+		return // the finding PolicyTied reports this
 	}
 	loses := "every message that a consumer rejects"
 	if drops := v.drops(); len(drops) > 0 {
@@ -146,8 +148,9 @@ func (in *inspector) noExchange(v *view) {
 	})
 }
 
-// targetsFull reports the queues on the path that are at a length limit. A queue that dead-letters
-// at least once keeps the letters that a full queue refuses, which Stuck reports.
+// targetsFull reports queues on the path that have reached a length limit. If the first queue
+// dead-letters at least once, it keeps the letters that a full queue refuses. The finding Stuck
+// reports this case.
 func (in *inspector) targetsFull(v *view) {
 	_, waits := v.atLeastOnce()
 	for _, name := range v.Queues {
@@ -172,7 +175,8 @@ func (in *inspector) targetsFull(v *view) {
 	}
 }
 
-// full returns the length limit that a queue has reached, and what the queue holds.
+// full returns the length limit that a queue has reached, and how much the queue holds. The result
+// full is false if the queue has reached no limit.
 func (v *view) full() (limit Limit, holds string, full bool) {
 	for _, limit := range v.lengths() {
 		has, unit := v.Ready, "messages"
@@ -186,7 +190,7 @@ func (v *view) full() (limit Limit, holds string, full bool) {
 	return Limit{}, "", false
 }
 
-// source describes where a setting comes from, as the start of a sentence.
+// source says what sets a setting, in words that begin a sentence.
 func (s Setting) source() string {
 	if s.Policy == "" {
 		return "An argument of the queue"
@@ -194,7 +198,7 @@ func (s Setting) source() string {
 	return fmt.Sprintf("The %s %s", s.From, named(s.Policy))
 }
 
-// sets describes where a setting comes from, as the middle of a sentence before its value.
+// sets says what sets a setting, in words that come before its value in a sentence.
 func (s Setting) sets(key string) string {
 	if s.Policy == "" {
 		return "it was declared with the argument x-" + key

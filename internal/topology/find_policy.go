@@ -9,7 +9,7 @@ import (
 // deadLetterKeys are the keys of a policy that decide where dead letters go.
 var deadLetterKeys = []string{"dead-letter-exchange", "dead-letter-routing-key"}
 
-// policies checks that policies have the effect on a queue that they seem to have.
+// policies reports policies that do not have the effect on a queue that they seem to have.
 func (in *inspector) policies(v *view) {
 	in.argumentWins(v)
 	in.policyTied(v)
@@ -25,7 +25,8 @@ func (in *inspector) policies(v *view) {
 	in.operatorCaps(v)
 }
 
-// argumentWins reports an argument that overrides the exchange of the policy.
+// argumentWins reports that an argument of a queue overrides the dead-letter exchange of its
+// policy.
 func (in *inspector) argumentWins(v *view) {
 	if v.Exchange.From != FromArgument || !v.Set {
 		return
@@ -49,7 +50,8 @@ func (in *inspector) argumentWins(v *view) {
 	}
 }
 
-// policyTied reports policies of equal priority that lead dead letters to different places.
+// policyTied reports policies that have the same priority and lead dead letters to different
+// places.
 func (in *inspector) policyTied(v *view) {
 	for _, other := range v.policy.tied {
 		winner := v.policy.winner
@@ -70,7 +72,7 @@ func (in *inspector) policyTied(v *view) {
 	}
 }
 
-// tieLoses describes what is lost between two policies of equal priority.
+// tieLoses says what is lost if two policies have the same priority.
 func tieLoses(a, b *Policy) string {
 	to, has := a.Definition.Text(deadLetterKeys[0])
 	other, otherHas := b.Definition.Text(deadLetterKeys[0])
@@ -84,7 +86,7 @@ func tieLoses(a, b *Policy) string {
 	}
 }
 
-// operatorCaps reports limits that an operator policy lowers.
+// operatorCaps reports limits of a queue that an operator policy lowers.
 func (in *inspector) operatorCaps(v *view) {
 	p := v.operator.winner
 	if p == nil {
@@ -114,7 +116,8 @@ func (in *inspector) operatorCaps(v *view) {
 	}
 }
 
-// policiesTwice reports policies that have the same name, which is possible only in a file.
+// policiesTwice reports two policies that have the same name. Only a definitions file can contain
+// them.
 func (in *inspector) policiesTwice() {
 	seen := map[string]bool{}
 	for i := range in.s.Policies {

@@ -10,66 +10,67 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Kind names what is wrong. The words are stable: scripts and alerts rely on them.
+// Kind is the kind of a finding, as one word. The words never change, because scripts and alerts
+// rely on them.
 type Kind string
 
-// Kinds of findings. docs/topology.md describes each of them.
+// These are the kinds of findings. docs/topology.md describes each of them.
 const (
 	NoExchange      Kind = "no_exchange"       // the queue has no dead-letter exchange
-	ExchangeMissing Kind = "exchange_missing"  // its dead-letter exchange does not exist
-	NoBinding       Kind = "no_binding"        // its dead-letter exchange routes some or all keys to no queue
-	QueueMissing    Kind = "queue_missing"     // the queue that its dead letters are routed to does not exist
-	QueueFull       Kind = "queue_full"        // the queue that its dead letters are routed to is full
+	ExchangeMissing Kind = "exchange_missing"  // the dead-letter exchange of the queue does not exist
+	NoBinding       Kind = "no_binding"        // the dead-letter exchange of the queue routes some or all keys to no queue
+	QueueMissing    Kind = "queue_missing"     // dead letters are routed to a queue that does not exist
+	QueueFull       Kind = "queue_full"        // dead letters are routed to a queue that is full
 	SecondDeathLost Kind = "second_death_lost" // a requeued letter is lost when it dies again
 	ArgumentWins    Kind = "argument_wins"     // a queue argument overrides the exchange of a policy
-	PolicyShadowed  Kind = "policy_shadowed"   // a policy of higher priority hides the one that sets the exchange
+	PolicyShadowed  Kind = "policy_shadowed"   // a policy of higher priority hides the policy that sets the exchange
 	PolicyTied      Kind = "policy_tied"       // two policies of equal priority differ in the exchange or the key
-	PolicyTwice     Kind = "policy_twice"      // a file has two policies of one name; the last one wins
+	PolicyTwice     Kind = "policy_twice"      // a file has two policies with the same name, and the last one wins
 	PatternUnknown  Kind = "pattern_unknown"   // dlo cannot evaluate the pattern of a policy
 	OperatorCaps    Kind = "operator_caps"     // an operator policy lowers a limit
 	Cycle           Kind = "cycle"             // expired messages go in a circle, and the broker drops them
 	AtMostOnce      Kind = "at_most_once"      // a quorum queue can lose dead letters when a node fails
-	OverflowDrops   Kind = "overflow_drops"    // at-least-once without reject-publish works as at-most-once
+	OverflowDrops   Kind = "overflow_drops"    // the queue is set to dead-letter at least once, but dead-letters at most once because reject-publish is missing
 	Stuck           Kind = "stuck"             // at-least-once dead-lettering holds messages back
 	LettersDeleted  Kind = "letters_deleted"   // a dead-letter queue deletes letters
-	DeliveryLimit   Kind = "delivery_limit"    // a dead-letter queue deletes letters after lost connections
-	NoConsumers     Kind = "no_consumers"      // messages arrive, and nothing reads them
-	LeftBehind      Kind = "left_behind"       // messages wait, nothing arrives, and nothing reads them
-	RedeliveryStorm Kind = "redelivery_storm"  // consumers requeue messages to the head
+	DeliveryLimit   Kind = "delivery_limit"    // a dead-letter queue deletes letters after lost connections, because it has a delivery limit
+	NoConsumers     Kind = "no_consumers"      // messages arrive, and no consumer reads them
+	LeftBehind      Kind = "left_behind"       // messages wait, no messages arrive, and no consumer reads them
+	RedeliveryStorm Kind = "redelivery_storm"  // consumers requeue the same messages to the head of the queue again and again
 	RetryRecipe     Kind = "retry_recipe"      // a chain of queues retries messages by time-to-live
 	Moved           Kind = "moved"             // a shovel or a federation link moves messages of the queue
 	PolicyChanged   Kind = "policy_changed"    // a policy that dlo has set was changed or deleted since
 )
 
-// Sureness is how certain a finding is.
+// Sureness says how certain a finding is.
 type Sureness string
 
-// Degrees of sureness.
+// These are the degrees of sureness.
 const (
 	Certain Sureness = "certain"
-	Likely  Sureness = "likely" // it depends on routing keys, headers or rates that dlo does not know
+	Likely  Sureness = "likely" // the finding depends on routing keys, headers or rates that dlo does not know
 )
 
 // Finding is one fault of a vhost that loses dead letters or that can lose them.
 type Finding struct {
 	Kind      Kind
 	Severity  deadletter.Severity
-	Broker    string // "" for a file
+	Broker    string // the name of the broker; "" for a file
 	VHost     string
 	Queue     string   // "" if the finding is not about one queue
-	Others    []string // further queues that the texts name
-	Title     string   // one line, a full sentence without a full stop
-	Loses     string   // what is lost
-	Why       string   // how it is lost
+	Others    []string // further queues that the texts of the finding name
+	Title     string   // one line of text, a sentence without a full stop
+	Loses     string   // which messages are lost
+	Why       string   // why they are lost
 	Sure      Sureness
 	Since     time.Time // zero = unknown
 	Cure      string    // what to do
-	Plannable bool      // a policy cures it, so a plan may contain the queue
+	Plannable bool      // a policy cures the finding, so a plan may contain the queue
 }
 
-// severities gives each kind its usual severity. Page is for letters that are lost although
-// somebody set a dead-letter exchange, notify is for faults that a person has to decide about, and
-// digest is for facts that are good to know.
+// severities holds the usual severity of each kind. Page means that letters are lost although
+// somebody has set a dead-letter exchange. Notify means that a person has to decide what to do.
+// Digest means that the fact is worth knowing.
 var severities = map[Kind]deadletter.Severity{
 	NoExchange:      deadletter.SeverityNotify,
 	ExchangeMissing: deadletter.SeverityPage,
@@ -100,10 +101,11 @@ var severities = map[Kind]deadletter.Severity{
 // Kinds returns all kinds of findings, in alphabetical order.
 func Kinds() []Kind { return slices.Sorted(maps.Keys(severities)) }
 
-// SeverityOf returns the usual severity of a kind. "" means that there is no such kind.
+// SeverityOf returns the usual severity of a kind; "" = there is no such kind.
 func SeverityOf(k Kind) deadletter.Severity { return severities[k] }
 
-// Alike reports whether two findings differ only in the queue, so that one explanation is enough.
+// Alike reports whether two findings differ only in the queue. One explanation is then enough for
+// both.
 func (f Finding) Alike(other Finding) bool {
 	f.Queue, f.Title, f.Since = other.Queue, other.Title, other.Since
 	return f.Same(other)
@@ -112,7 +114,8 @@ func (f Finding) Alike(other Finding) bool {
 // Same reports whether two findings are equal.
 func (f Finding) Same(other Finding) bool { return reflect.DeepEqual(f, other) }
 
-// Apart returns the finding with texts that name no queue but its own.
+// Apart returns the finding with texts that name only its own queue. It is for people who may not
+// see the other queues.
 func (f Finding) Apart() Finding {
 	f.Others = nil
 	f.Title = fmt.Sprintf("%s has a fault of the kind %s, which concerns other queues as well", named(f.Queue), f.Kind)
@@ -122,5 +125,5 @@ func (f Finding) Apart() Finding {
 	return f
 }
 
-// Weak reports whether at-least-once dead-lettering cures the finding.
+// Weak reports whether at-least-once dead-lettering alone cures the finding.
 func (f *Finding) Weak() bool { return f.Kind == AtMostOnce || f.Kind == OverflowDrops }

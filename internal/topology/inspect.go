@@ -9,16 +9,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Options holds facts that a snapshot does not show.
+// Options holds facts that a snapshot does not contain.
 type Options struct {
 	Inboxes []string // the dead-letter queues that dlo drains
-	// Idle maps a queue to the time since when it has had no consumer.
+	// Idle holds, for each queue without a consumer, the time since when it has had none.
 	Idle map[string]time.Time
-	// IdleAfter is how long a queue without consumers is tolerated before dlo reports a finding. 0
-	// means 15 minutes, which is longer than a rolling deployment takes to bring the consumers
-	// back.
+	// IdleAfter is how long a queue may be without a consumer before dlo reports a finding. 0 means 15
+	// minutes, which is longer than a rolling deployment takes to bring the consumers back.
 	IdleAfter time.Duration
-	Applied   []Policy // policies that dlo has set and that have not been undone
+	Applied   []Policy // policies that dlo has set and nobody has undone
 	Intents   []IntentOf
 }
 
@@ -30,19 +29,19 @@ type inspector struct {
 	o       Options
 	net     *network
 	views   map[string]*view
-	sources map[string][]*view // the queues whose dead letters reach a queue, except the queue itself
+	sources map[string][]*view // for each queue, the other queues whose dead letters reach it
 	found   []Finding
 }
 
-// view is a queue with what applies to it.
+// view is a queue together with its settings and the path of its dead letters.
 type view struct {
 	*Queue
 	Effect
 	Path
 }
 
-// Inspect returns everything in a vhost that loses dead letters or can lose them, the most urgent
-// first. It omits findings that depend on a part of the snapshot that could not be read.
+// Inspect returns all faults of a vhost that lose dead letters or can lose them, the most urgent
+// first. It omits findings that depend on a part of the vhost that could not be read.
 func Inspect(s *Snapshot, o Options) []Finding { return inspect(s, o).found }
 
 func inspect(s *Snapshot, o Options) *inspector {
@@ -64,7 +63,7 @@ func inspect(s *Snapshot, o Options) *inspector {
 	return in
 }
 
-// look computes what applies to each queue, and where its dead letters go.
+// look finds out which settings apply to each queue, and where its dead letters go.
 func (in *inspector) look() {
 	for i := range in.s.Queues {
 		q := &in.s.Queues[i]
@@ -82,13 +81,13 @@ func (in *inspector) look() {
 	}
 }
 
-// maxCarried is the maximum number of routing keys that dlo follows for one queue. These are the
-// keys of dead letters that come from other queues. Many queues may share a queue in which their
-// dead letters wait.
+// maxCarried is the maximum number of routing keys that dlo follows through one queue. These are
+// the keys of dead letters that come from other queues. The limit is needed because many queues may
+// share one queue in which their dead letters wait.
 const maxCarried = 100
 
-// carry follows dead letters that die again in the next queue. They keep their routing key there,
-// unless a queue on the way sets another one.
+// carry follows dead letters that die a second time, in the queue that they have reached. They keep
+// their routing key there, unless a queue on the path sets another one.
 func (in *inspector) carry() {
 	carried := map[string][]publishedKey{}
 	var next []*view
@@ -116,8 +115,8 @@ func (in *inspector) carry() {
 	}
 }
 
-// queue inspects one queue as its role requires. An inbox and a dead-letter queue must keep
-// letters, and a work queue must lead its dead letters to such a queue.
+// queue inspects one queue according to its role. An inbox or a dead-letter queue must keep
+// letters. A work queue must lead its dead letters to such a queue.
 func (in *inspector) queue(v *view) {
 	inbox := in.isInbox(v.Name)
 	if v.federation() {
@@ -125,11 +124,11 @@ func (in *inspector) queue(v *view) {
 	}
 	in.moved(v)
 	switch {
-	case !in.s.complete(): // the role of a queue depends on all parts
+	case !in.s.complete(): // the role of a queue is unknown unless all parts were read
 		if v.lasts() {
 			in.storm(v)
 		}
-		if in.s.Passive && !deadletter.OwnQueue(v.Name) { // letters died there, so consumers should read it
+		if in.s.Passive && !deadletter.OwnQueue(v.Name) { // letters died in this queue, so consumers should read it
 			in.idle(v)
 		}
 	case inbox || in.isDeadLetterQueue(v):
@@ -160,12 +159,12 @@ func (in *inspector) add(f Finding) {
 // isInbox reports whether dlo drains a queue.
 func (in *inspector) isInbox(name string) bool { return slices.Contains(in.o.Inboxes, name) }
 
-// leadsToInbox reports whether dead letters of a queue reach dlo.
+// leadsToInbox reports whether the dead letters of a queue reach an inbox of dlo.
 func (in *inspector) leadsToInbox(v *view) bool { return slices.ContainsFunc(v.Queues, in.isInbox) }
 
-// isDeadLetterQueue reports whether dead letters end in a queue. They do not end in it if the queue
-// sends them back to where they came from, or if they are only delayed messages on the way to their
-// consumers.
+// isDeadLetterQueue reports whether dead letters stay in a queue. They do not stay if the queue
+// sends them back to the queue that they came from. Messages that are only delayed on the way to
+// their consumers do not count as dead letters.
 func (in *inspector) isDeadLetterQueue(v *view) bool {
 	ends := false
 	for _, from := range in.sources[v.Name] {
@@ -177,9 +176,10 @@ func (in *inspector) isDeadLetterQueue(v *view) bool {
 	return ends
 }
 
-// delays reports whether a queue only holds messages for a time, and then passes them on to the
-// next queue. Such a queue has a time-to-live and no consumer. A definitions file does not show
-// consumers. In this case, the next queue counts as a work queue if it has a dead-letter exchange.
+// delays reports whether the queue v only holds messages for a time and then passes them on to the
+// queue next. Such a queue has a time-to-live and no consumer. A definitions file does not show
+// consumers. For a file, delays returns true if v has a time-to-live and next has a dead-letter
+// exchange, because next is then a work queue.
 func (in *inspector) delays(v, next *view) bool {
 	if _, ok := v.Least("message-ttl"); !ok {
 		return false
@@ -190,8 +190,8 @@ func (in *inspector) delays(v, next *view) bool {
 	return v.Consumers.N == 0
 }
 
-// lasts reports whether a queue is of a type that dead-letters, exists longer than its connection,
-// and does not belong to a federation link.
+// lasts reports whether a queue outlives its connection, is classic or quorum, and does not belong
+// to a federation link. Streams do not dead-letter.
 func (q *Queue) lasts() bool {
 	return !q.Exclusive && !q.AutoDelete && !q.federation() && (q.Kind() == Classic || q.Kind() == Quorum)
 }
@@ -199,7 +199,7 @@ func (q *Queue) lasts() bool {
 // named returns a name in a form that is safe to show.
 func named(name string) string { return deadletter.Visible(name) }
 
-// names joins at most five names into a text.
+// names joins the first five names of a list into a text.
 func names(list []string) string {
 	shown := make([]string, 0, len(list))
 	for i, n := range list {

@@ -9,26 +9,27 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Intent says what should happen to the messages that a queue gives up on.
+// Intent says which dead letters of a queue dlo should keep.
 type Intent string
 
-// These are the intents.
+// These are the intents. IntentFailures is the default.
 const (
-	IntentFailures Intent = "failures" // keep what consumers reject; this is the default
-	IntentAll      Intent = "all"      // also keep what expires or overflows
+	IntentFailures Intent = "failures" // keep messages that consumers reject
+	IntentAll      Intent = "all"      // also keep messages that expire or overflow
 	IntentNever    Intent = "never"    // keep nothing
 )
 
-// Intents lists the words for all intents.
+// Intents lists all intents as strings.
 var Intents = []string{string(IntentFailures), string(IntentAll), string(IntentNever)}
 
-// IntentOf is the intent for the queues that a glob matches.
+// IntentOf is the intent for the queues whose names match a glob.
 type IntentOf struct {
 	Glob   string
 	Intent Intent
 }
 
-// intentFor returns the intent for a queue. The first glob that matches decides.
+// intentFor returns the intent for a queue. The first glob of the list that matches the queue
+// decides.
 func intentFor(list []IntentOf, queue string) Intent {
 	for _, i := range list {
 		if deadletter.Glob(i.Glob, queue, false) {
@@ -38,16 +39,16 @@ func intentFor(list []IntentOf, queue string) Intent {
 	return IntentFailures
 }
 
-// Drop is a queue that drops messages by design: they expire, or the queue overflows. With a
-// dead-letter exchange, all of these messages become letters.
+// Drop is a queue that drops messages by design, because they expire or because the queue
+// overflows. If the queue gets a dead-letter exchange, all of these messages become letters.
 type Drop struct {
 	Queue  string `json:"queue"`
 	Limit  string `json:"limit"`   // for example message-ttl 60000
-	PerDay int64  `json:"per_day"` // expected number of messages, from the current rates; -1 = unknown
+	PerDay int64  `json:"per_day"` // expected number of messages per day, computed from the current rates; -1 = unknown
 }
 
-// dropOf returns the limits by which a queue drops messages by design. ok is false if it drops
-// none.
+// dropOf returns the limits that make a queue drop messages by design. The result ok is false if
+// there are none.
 func dropOf(v *view) (d Drop, ok bool) {
 	var limits []string
 	for _, limit := range v.drops() {
@@ -62,9 +63,10 @@ func dropOf(v *view) (d Drop, ok bool) {
 	return d, len(limits) > 0
 }
 
-// reaches reports whether a queue seems to reach a length limit in normal operation. A limit far
-// above the number of messages in the queue is only a safeguard. If this number is unknown, a limit
-// that is an argument of the queue counts, and a limit of a policy does not.
+// reaches reports whether a queue probably reaches a length limit in normal operation. It does if
+// it holds at least half as many messages as the limit allows. A much higher limit is only a
+// safeguard. If the number of messages is unknown, a limit that is an argument of the queue counts
+// as reached, and a limit of a policy does not.
 func (v *view) reaches(limit *Limit) bool {
 	if limit.Key == "max-length" && v.Ready.Known {
 		return v.Ready.N >= limit.N/2
@@ -72,8 +74,8 @@ func (v *view) reaches(limit *Limit) bool {
 	return limit.From == FromArgument
 }
 
-// Rule returns a rule, as YAML for dlo's configuration. The rule discards the messages that queues
-// of the plan drop by design. Rule returns "" if they drop none.
+// Rule returns a rule as YAML for dlo's configuration. The rule discards the messages that the
+// queues of the plan drop by design. The result is "" if they drop none.
 func (p *Plan) Rule() string {
 	if len(p.Drops) == 0 {
 		return ""

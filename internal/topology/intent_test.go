@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// dropping is a vhost with queues without a dead-letter exchange: one that drops nothing, and
-// others that drop messages by design.
+// dropping returns a vhost with queues without a dead-letter exchange. One of them drops nothing,
+// and the others drop messages by design.
 func dropping() *topology.Snapshot {
 	s := site("4.3.6")
 	s.Policies = nil
@@ -20,7 +20,7 @@ func dropping() *topology.Snapshot {
 	s.Queues = append(s.Queues, classic("auto", "x-message-ttl", 60000), classic("get", "x-message-ttl", 60000))
 	for i := range s.Queues {
 		switch s.Queues[i].Name {
-		case "auto": // its consumers need not acknowledge
+		case "auto": // consumers acknowledge automatically
 			s.Queues[i].Rates = topology.Rates{Publish: topology.Rate{PerSecond: 100}, DeliverNoAck: topology.Rate{PerSecond: 99}}
 		case "get":
 			s.Queues[i].Rates = topology.Rates{Publish: topology.Rate{PerSecond: 100}, GetNoAck: topology.Rate{PerSecond: 100}}
@@ -34,8 +34,8 @@ func dropping() *topology.Snapshot {
 	return s
 }
 
-// TestWhatAQueueDropsByDesign plans queues in which messages expire or that overflow. The plan
-// estimates the number of letters, and proposes the rule that discards them.
+// TestWhatAQueueDropsByDesign plans queues in which messages expire, or which overflow. It checks
+// that the plan estimates the number of letters and proposes the rule that discards them.
 func TestWhatAQueueDropsByDesign(t *testing.T) {
 	want := topology.Want{Queues: []string{"orders", "metrics.cpu", "audit", "full", "busy", "idle", "auto", "get"}, Exchange: "dlo.dlx"}
 	p := topology.MakePlan(dropping(), want)
@@ -57,8 +57,8 @@ func TestWhatAQueueDropsByDesign(t *testing.T) {
 	}
 }
 
-// TestAQueueOfWhichNothingIsKept covers a queue with the intent never. It causes no finding and is
-// shown as healthy. It is planned only by name, and then refused.
+// TestAQueueOfWhichNothingIsKept covers a queue with the intent never. The queue causes no finding
+// and is shown as healthy. It gets into a plan only by name, and the plan then refuses it.
 func TestAQueueOfWhichNothingIsKept(t *testing.T) {
 	o := topology.Options{Inboxes: []string{"dlo.letters"}, Intents: []topology.IntentOf{{Glob: "metrics.*", Intent: topology.IntentNever}, {Glob: "*", Intent: topology.IntentAll}}}
 	r := topology.ReportOn(dropping(), o)

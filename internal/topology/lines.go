@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 )
 
-// QueueAt is a queue of a definitions file.
+// QueueAt identifies a queue of a definitions file.
 type QueueAt struct{ VHost, Name string }
 
-// QueueLines returns the line of each queue of a definitions file, which is the line of its name.
-// In a file of one vhost, the vhost is empty if the file does not name it. Nothing is returned for
-// text that is no definitions file.
+// QueueLines returns the line on which the name of each queue of a definitions file is. If the file
+// does not name the vhost, the vhost of the keys is empty. The result is empty for a text that is
+// not a definitions file.
 func QueueLines(text []byte) map[QueueAt]int {
 	lines := map[QueueAt]int{}
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -45,8 +45,8 @@ func QueueLines(text []byte) map[QueueAt]int {
 	return lines
 }
 
-// members calls the function each for every key of an object, until each returns false. The
-// function each reads the value.
+// members calls the function each for every key of the next JSON object. The function each must
+// read the value of the key. If it returns false, members stops.
 func members(decoder *json.Decoder, each func(key string) bool) {
 	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
 		return

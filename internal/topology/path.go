@@ -2,35 +2,35 @@ package topology
 
 import "slices"
 
-// Path is where the dead letters of a queue go.
+// Path says where the dead letters of a queue go.
 type Path struct {
-	Set      bool    // an exchange is set
-	Exchange Setting // it
-	Key      Setting // the routing key that replaces the message's own
+	Set      bool    // the queue has a dead-letter exchange
+	Exchange Setting // the dead-letter exchange
+	Key      Setting // the routing key that replaces the one of the message
 	Fixed    bool    // Key is set
 	Exists   bool    // the exchange exists
 	Bound    bool    // the exchange has a binding or an alternate exchange
 	Queues   []string
-	Guessed  []string // those of Queues that only messages with a guessed key reach
-	Missing  []string // queues that bindings in a file name but that are missing in the file
-	Dangles  bool     // a key leads only to queues that are missing
-	Lost     []string // keys with which messages reach the queue but its dead letters reach no queue
-	Again    bool     // a letter that was requeued to the queue by its name is lost when it dies again
-	AnyKey   bool     // messages have keys that dlo does not know, and dead letters keep these keys
-	OnlyName bool     // of the unknown keys (AnyKey), the exchange seems to route only the queue's own name
+	Guessed  []string // those of Queues that only messages with a guessed routing key reach
+	Missing  []string // queues that bindings of a file name, but that the file does not contain
+	Dangles  bool     // for some key, all queues that dead letters would reach are missing
+	Lost     []string // routing keys of messages that reach the queue, but whose dead letters reach no queue
+	Again    bool     // a letter that dlo requeued to the queue by its name is lost if it dies again
+	AnyKey   bool     // some messages have routing keys that dlo does not know, and their dead letters keep these keys
+	OnlyName bool     // AnyKey is true, and the exchange routes only keys that are names of queues
 	Unsure   bool     // an exchange routes by headers, or is of an unknown type
 
 	hops []hop
 }
 
-// hop is a queue that dead letters reach with one routing key.
+// hop is a queue that dead letters with the given routing key reach.
 type hop struct {
 	publishedKey
 	to string
 }
 
-// path follows the dead letters of a queue. The dead letters of other queues come with the keys in
-// carried.
+// path finds out where the dead letters of a queue go. The parameter carried holds the routing keys
+// of dead letters that come into this queue from other queues.
 func (n *network) path(e *Effect, carried []publishedKey) Path {
 	var p Path
 	p.Exchange, p.Set = e.Text("dead-letter-exchange")
@@ -76,7 +76,7 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 	}
 	p.OnlyName = p.AnyKey && !p.Unsure && !all && len(p.Lost) == 0 && !p.Dangles && n.routesNames(x)
 	if p.AnyKey {
-		for _, b := range n.from[p.Exchange.Text] { // some of the unknown keys may be those of its bindings
+		for _, b := range n.from[p.Exchange.Text] { // a key that dlo does not know may be the key of one of these bindings
 			p.reach(publishedKey{b.Key, b, true}, n.route(p.Exchange.Text, b.Key).queues, e.Queue.Name)
 		}
 	}
@@ -86,8 +86,9 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 	return p
 }
 
-// reach adds queues that dead letters with a key reach. A guessed key does not prove that a queue
-// dead-letters to itself.
+// reach adds the queues that dead letters with the routing key k reach. If k is only guessed, it
+// does not add the queue itself, because a guess does not prove that a queue dead-letters to
+// itself.
 func (p *Path) reach(k publishedKey, queues []string, self string) {
 	for _, q := range queues {
 		if k.guessed && q == self {

@@ -14,23 +14,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Want is what a plan should achieve.
+// Want says what a plan should achieve.
 type Want struct {
-	Queues      []string // whose dead letters should go to Exchange
-	Exchange    string   // such as dlo.dlx; it must exist, and route every key to a queue
+	Queues      []string // the queues whose dead letters should go to Exchange
+	Exchange    string   // for example dlo.dlx; it must exist, and route every key to a queue
 	AtLeastOnce bool     // quorum queues should dead-letter at least once
 	Intents     []IntentOf
 }
 
-// Wish selects what to plan for.
+// Wish selects the queues to plan for.
 type Wish struct {
-	Broker      string   // "" = all
-	VHost       string   // "" = all
-	Queues      []string // names or globs; none = all queues whose finding a policy cures
+	Broker      string   // "" = all brokers
+	VHost       string   // "" = all vhosts
+	Queues      []string // names or globs; none = all queues with a finding that a policy cures
 	AtLeastOnce bool     // quorum queues should dead-letter at least once
 }
 
-// Plan is a set of policies that cure queues of one vhost. Nothing else changes.
+// Plan is a set of policies that cure queues of one vhost. It changes nothing else.
 type Plan struct {
 	Broker      string    `json:"broker"`
 	VHost       string    `json:"vhost"`
@@ -43,36 +43,38 @@ type Plan struct {
 // Planned is one policy of a plan.
 type Planned struct {
 	Policy
-	Queues  []string    `json:"queues"`  // queues that the policy applies to, apart from its probe queue
+	Queues  []string    `json:"queues"`  // queues to which the policy applies, without its probe queue
 	Type    string      `json:"type"`    // type of the queues: classic or quorum
-	Hides   string      `json:"hides"`   // the policy that applies to the queues now and whose keys it repeats; "" = none
-	Changes []KeyChange `json:"changes"` // changes of what applies to the queues, in the order of the keys
+	Hides   string      `json:"hides"`   // the policy that now applies to the queues, and whose keys the planned policy repeats; "" = none
+	Changes []KeyChange `json:"changes"` // changes of the settings of the queues, in the order of the keys
 }
 
-// KeyChange is the change that a policy makes to one key. Before and After are JSON; "" = not set.
+// KeyChange is the change of one key by a planned policy. Before and After are JSON; "" = not set.
 type KeyChange struct {
 	Key    string `json:"key"`
 	Before string `json:"before"`
 	After  string `json:"after"`
 }
 
-// Refusal is a queue that a plan leaves alone.
+// Refusal is a queue that a plan does not change, and the reason.
 type Refusal struct {
 	Queue string `json:"queue"`
 	Why   string `json:"why"`
 }
 
-// These limits of one policy keep patterns readable and far below the limits of PCRE.
+// These are the limits of one policy. They keep its pattern readable, and far below the limits of
+// PCRE.
 const (
 	maxPlanned = 100  // queues
 	maxPattern = 8000 // bytes
 )
 
-// maxPriority is the highest priority of a planned policy. Terraform and Kubernetes use 32 bits.
+// maxPriority is the highest priority that a planned policy can have. Terraform and Kubernetes use
+// 32 bits for it.
 const maxPriority = 1<<31 - 1
 
-// MakePlan plans policies that lead the dead letters of queues to an exchange. If this cannot or
-// should not be done for a queue, the plan refuses the queue, with the reason.
+// MakePlan plans policies that lead the dead letters of queues to an exchange. If a policy for a
+// queue is impossible or unwise, the plan refuses the queue and gives the reason.
 func MakePlan(s *Snapshot, w Want) Plan {
 	p := &planner{s: s, w: w, net: newNetwork(s), plan: Plan{Broker: s.Broker, VHost: s.VHost, AtLeastOnce: w.AtLeastOnce, Policies: []Planned{}, Refused: []Refusal{}, Drops: []Drop{}}}
 	groups := map[string][]*view{}
@@ -86,8 +88,8 @@ func MakePlan(s *Snapshot, w Want) Plan {
 		if v.policy.winner != nil {
 			hides = v.policy.winner.Name
 		}
-		// Queues of one policy share their type, their priority, and the keys of the policy that
-		// now applies.
+		// The queues of one policy have the same type and the same priority, and the same policy applies
+		// to them now.
 		key := fmt.Sprintf("%s\x00%s\x00%d", hides, v.Kind(), v.priority())
 		groups[key] = append(groups[key], v)
 	}
@@ -99,9 +101,9 @@ func MakePlan(s *Snapshot, w Want) Plan {
 	return p.plan
 }
 
-// Choose returns the queues to plan for. These are the queues that names or globs select. Without
-// any of them, they are the queues with a finding that a policy cures. Queues that merely
-// dead-letter at most once are included only with atLeastOnce. A name that selects nothing is
+// Choose returns the queues to plan for. These are the queues that the names or globs select. If
+// there are none, these are the queues with a finding that a policy cures. Queues that merely
+// dead-letter at most once are included only if atLeastOnce is true. A name that selects nothing is
 // returned too, so that the plan refuses it.
 func Choose(s *Snapshot, found []Finding, globs []string, atLeastOnce bool) []string {
 	var list []string
@@ -137,7 +139,8 @@ func (p *planner) refuse(queue, why string) {
 	p.plan.Refused = append(p.plan.Refused, Refusal{queue, why})
 }
 
-// accept returns a queue for which a policy can be planned, or the reason why it cannot.
+// accept returns a queue if a policy can be planned for it. Otherwise it returns the reason why
+// not.
 func (p *planner) accept(name string) (*view, string) {
 	if !p.s.complete() {
 		return nil, "dlo could not read all of the vhost; `dlo topology check` shows what is missing"
@@ -192,14 +195,15 @@ func (p *planner) accept(name string) (*view, string) {
 	return v, ""
 }
 
-// strengthens reports whether the plan only makes the dead-lettering of a queue safer.
+// strengthens reports whether the plan makes a queue dead-letter at least once that does not do so
+// now.
 func (p *planner) strengthens(v *view) bool {
 	_, works := v.atLeastOnce()
 	return p.w.AtLeastOnce && v.Kind() == Quorum && !works
 }
 
-// priority returns the priority that a policy needs to apply to a queue for certain. It is one
-// above all policies that match or may match the queue.
+// priority returns the priority that makes a policy certain to apply to a queue. It is one above
+// the highest priority of the policies that match or may match the queue.
 func (v *view) priority() int {
 	n := 0
 	for _, p := range slices.Concat([]*Policy{v.policy.winner}, v.policy.tied, v.policy.unsure) {
@@ -210,7 +214,7 @@ func (v *view) priority() int {
 	return n
 }
 
-// parts divides queues into parts. Each part gets one policy.
+// parts divides queues into parts that are small enough for one policy each.
 func parts(all []*view) [][]*view {
 	var list [][]*view
 	var part []*view
@@ -225,9 +229,9 @@ func parts(all []*view) [][]*view {
 	return append(list, part)
 }
 
-// add plans one policy for queues to which the same policy applies now. Its apply-to is "queues",
-// because 3.10 and the messaging topology operator 1.12 refuse the values for a single type of
-// queue.
+// add plans one policy for queues to which the same policy applies now. The new policy has the
+// apply-to "queues", because 3.10 and the messaging topology operator 1.12 refuse the values for a
+// single type of queue.
 func (p *planner) add(queues []*view) {
 	v := queues[0]
 	before := Definition{}
@@ -263,8 +267,8 @@ func (p *planner) add(queues []*view) {
 	}
 }
 
-// above returns the priority that a policy needs to apply to its probe queue as well, because a
-// policy for dlo's own queues may match the probe queue.
+// above returns the priority that makes a policy apply to its probe queue as well. The probe queue
+// is one of dlo's own queues, and a policy for them may match it.
 func (p *Planned) above(s *Snapshot) int {
 	probe, n := Queue{Name: p.ProbeQueue(), Type: p.Type}, p.Priority
 	for i := range s.Policies {
@@ -275,16 +279,18 @@ func (p *Planned) above(s *Snapshot) int {
 	return n
 }
 
-// policyPrefix begins the names of planned policies. A hash of the queues follows.
+// policyPrefix is the prefix of the names of planned policies. A hash of the queues follows it.
 const policyPrefix = "dlo-"
 
-// hashOf returns the hash of queues. The names of their policy and of its probe queue contain it.
+// hashOf returns the hash of a list of queues. It is part of the names of their policy and of its
+// probe queue.
 func hashOf(queues []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(queues, "\n")))
 	return hex.EncodeToString(sum[:4])
 }
 
-// patternOf returns the pattern that matches the queues and their probe queue exactly.
+// patternOf returns a pattern that matches exactly the given queues and the probe queue of their
+// policy.
 func patternOf(queues []string, hash string) string {
 	quoted := make([]string, len(queues), len(queues)+1)
 	for i, name := range queues {
@@ -294,15 +300,16 @@ func patternOf(queues []string, hash string) string {
 }
 
 // ProbeQueue returns the name of the temporary queue that the policy also matches. dlo declares
-// this queue to prove the policy without a message in a queue of another owner.
+// this queue to prove that the policy works. A test message in a queue of another owner is then not
+// needed.
 func (p *Planned) ProbeQueue() string {
 	return deadletter.ProbePrefix + strings.TrimPrefix(p.Name, policyPrefix)
 }
 
-// Without returns the policy for the remaining queues after some have left, in a vhost as it is
-// now. Its priority is high enough that it applies while both policies exist. If another policy
-// applies to a remaining queue, the new policy would hide the keys of that policy, or be hidden by
-// it. Without then returns the reason why the queues cannot leave.
+// Without returns the policy for the queues that remain when others leave it, in a vhost as it is
+// now. The priority of the new policy is so high that it applies while both policies exist. If
+// another policy applies to a remaining queue, the new policy would hide the keys of that policy,
+// or be hidden by it. In this case, Without returns the reason why the queues cannot leave.
 func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 	old := p.Name
 	p.Queues = slices.DeleteFunc(slices.Clone(p.Queues), func(q string) bool { return slices.Contains(leaving, q) })
@@ -329,8 +336,8 @@ func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 	return p, ""
 }
 
-// conflict returns the reason why a policy must not be set. It would replace another policy, or it
-// would apply to a queue that nobody chose.
+// conflict returns the reason why a planned policy must not be set: it would replace another
+// policy, or it would apply to a queue that nobody chose. It returns "" if there is no such reason.
 func (p *planner) conflict(policy *Policy, chosen []string) string {
 	if policy.Priority > maxPriority {
 		return "a policy that matches dlo's own queues already has the highest possible priority, so dlo's policy cannot rank above it"
@@ -349,7 +356,7 @@ func (p *planner) conflict(policy *Policy, chosen []string) string {
 	return ""
 }
 
-// changes compares two definitions.
+// changes returns the keys whose values differ between two definitions.
 func changes(before, after Definition) []KeyChange {
 	var list []KeyChange
 	for _, key := range slices.Sorted(maps.Keys(after.With(before))) {
@@ -374,8 +381,8 @@ func (d Definition) json(key string) string {
 	return string(text)
 }
 
-// Verify compares a plan that was applied with the vhost as it is now. It describes what differs
-// from the plan, one sentence for each queue.
+// Verify compares the vhost as it is now with a plan that was applied. It returns one sentence for
+// each queue that differs from the plan.
 func (p *Plan) Verify(s *Snapshot) []string {
 	net := newNetwork(s)
 	var wrong []string

@@ -24,7 +24,7 @@ func apply(s *topology.Snapshot, p topology.Plan) *topology.Snapshot {
 }
 
 // TestAPlanCures plans each queue with a finding that a policy cures. It checks that the plan
-// removes the finding and causes no new one, and that the plan is verified.
+// removes the finding and causes no new one. Verify must find no difference.
 func TestAPlanCures(t *testing.T) {
 	planned := 0
 	for name, c := range cases {
@@ -43,7 +43,7 @@ func TestAPlanCures(t *testing.T) {
 					continue
 				}
 				if f.Kind == topology.NoBinding && len(s.Bindings) == 0 {
-					continue // in this case dlo.dlx lacks its binding
+					continue // in this case, dlo.dlx has no binding
 				}
 				if f.Kind == topology.QueueMissing && s.Bindings[0].Destination == "gone" {
 					continue
@@ -93,7 +93,7 @@ func TestAPlanKeepsTheOtherKeys(t *testing.T) {
 		`{"name":"dlo-0e2f9a2a","pattern":"^(a\\.b|orders|dlo\\.probe\\.baad86da)$","apply-to":"queues","priority":4,"definition":{"dead-letter-exchange":"dlo.dlx","max-length":1000},"queues":["a.b","orders"],"type":"classic","hides":"limits","changes":[{"key":"dead-letter-exchange","before":"\"gone\"","after":"\"dlo.dlx\""},{"key":"dead-letter-routing-key","before":"\"k\"","after":""}]}`,
 		`{"name":"dlo-2a5a5a5a","pattern":"^(c|dlo\\.probe\\.2e7d2c03)$","apply-to":"queues","priority":4,"definition":{"dead-letter-exchange":"dlo.dlx","dead-letter-strategy":"at-least-once","max-length":1000,"overflow":"reject-publish"},"queues":["c"],"type":"quorum","hides":"limits","changes":[{"key":"dead-letter-exchange","before":"\"gone\"","after":"\"dlo.dlx\""},{"key":"dead-letter-routing-key","before":"\"k\"","after":""},{"key":"dead-letter-strategy","before":"","after":"\"at-least-once\""},{"key":"overflow","before":"","after":"\"reject-publish\""}]}`,
 	}
-	for i := range want { // the names are hashes of the patterns
+	for i := range want { // the names of the policies are hashes of their queues
 		if i < len(got) {
 			want[i] = strings.Replace(want[i], want[i][9:21], got[i][9:21], 1)
 		}
@@ -106,7 +106,7 @@ func TestAPlanKeepsTheOtherKeys(t *testing.T) {
 	}
 }
 
-// TestAPlanRefuses checks the reason for each queue that a plan leaves alone.
+// TestAPlanRefuses checks the reason for each queue that a plan refuses.
 func TestAPlanRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		queue  string
@@ -159,11 +159,11 @@ func parkElsewhere(s *topology.Snapshot) {
 	s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
 }
 
-// hostile are names that are special to patterns, shells, HCL or YAML.
+// hostile lists queue names that have a special meaning in patterns, shells, HCL or YAML.
 var hostile = []string{`a.b*(c)|[d]^$+?{2}\d`, "with space", "it's", `"quoted"`, "$HOME`id`", "${x} %{y}", "ünïcode €", "-dash", "#hash: {y: 1}", strings.Repeat("x", 255)}
 
 // TestAPlanMatchesOnlyItsQueues checks that patterns match exactly the chosen queues, whatever
-// their names are. It also checks that a large number of queues is divided among several policies.
+// their names are. It also checks that a large number of queues is divided into several policies.
 func TestAPlanMatchesOnlyItsQueues(t *testing.T) {
 	s := site("3.10.8")
 	chosen := slices.Clone(hostile)
@@ -195,8 +195,9 @@ func TestAPlanMatchesOnlyItsQueues(t *testing.T) {
 	}
 }
 
-// TestTheFormsOfAPlan reads each form of a plan with hostile names in the way its receiver does: a
-// shell, JSON, or YAML. In TestTerraformReadsAPlan, Terraform's own code reads its form.
+// TestTheFormsOfAPlan reads each form of a plan with hostile names as its receiver would: with a
+// shell, or as JSON or YAML. TestTerraformReadsAPlan reads the form for Terraform with Terraform's
+// own code.
 func TestTheFormsOfAPlan(t *testing.T) {
 	s := site("4.3.6")
 	s.VHost = `it's a "vhost"`
@@ -260,7 +261,7 @@ func TestVerifyChecksTheGuarantee(t *testing.T) {
 }
 
 // TestTheFormsOfTwoVHosts plans the same queues in two vhosts and on two brokers. The resources
-// must have different names, and a comment says where each belongs.
+// must have different names, and comments must say to which broker and vhost each one belongs.
 func TestTheFormsOfTwoVHosts(t *testing.T) {
 	var plans []topology.Plan
 	for _, at := range [][2]string{{"main", "a"}, {"main", "b\nc"}, {"other", "a"}, {"", "a"}} {
@@ -268,7 +269,7 @@ func TestTheFormsOfTwoVHosts(t *testing.T) {
 		s.Broker, s.VHost, s.Policies = at[0], at[1], nil
 		plans = append(plans, topology.MakePlan(s, topology.Want{Queues: []string{"orders"}, Exchange: "dlo.dlx"}))
 	}
-	plans[1].VHost, plans[1].Policies = "b\nc", plans[0].Policies // a plan itself refuses such a vhost
+	plans[1].VHost, plans[1].Policies = "b\nc", plans[0].Policies // no plan contains such a vhost, because MakePlan refuses it
 	for form, label := range map[topology.Form]string{topology.FormTerraform: `"rabbitmq_policy" "(\w+)"`, topology.FormOperator: `(?m)^  name: (dlo\S+)$`, topology.FormCommands: `(?m)^(# .*)$`} {
 		text := topology.Render(plans, form)
 		seen := map[string]bool{}
@@ -289,8 +290,8 @@ func TestTheFormsOfTwoVHosts(t *testing.T) {
 	}
 }
 
-// TestTheRestOfAPolicy lets a queue leave a policy, beside other policies. The policy of the queues
-// that remain must apply to them and must not hide the keys of another policy.
+// TestTheRestOfAPolicy removes a queue from a policy while other policies exist. The policy of the
+// remaining queues must apply to them, and it must not hide the keys of another policy.
 func TestTheRestOfAPolicy(t *testing.T) {
 	for name, c := range map[string]struct {
 		other    topology.Policy
@@ -357,8 +358,9 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestAPlanAppliesToItsProbeQueue covers a policy for dlo's own queues. On the probe queue, it must
-// not hide the policy of the plan that the probe queue proves.
+// TestAPlanAppliesToItsProbeQueue covers a vhost that has a policy for dlo's own queues. This
+// policy must not apply to the probe queue, because there it would hide the policy that the probe
+// queue proves.
 func TestAPlanAppliesToItsProbeQueue(t *testing.T) {
 	s := site("4.3.6")
 	s.Policies = []topology.Policy{policy("dlo-own", `^dlo\.`, 1000, "overflow", "drop-head")}

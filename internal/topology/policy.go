@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// unsupported lists the keys that a type of queue does not know. If a policy has one of these keys,
-// RabbitMQ does not apply any of its keys to such a queue (capabilities of the queue types of
-// 3.10.8, 4.0.5 and 4.3.6).
+// unsupported lists, for each type of queue, the policy keys that it does not support. If a policy
+// has one of these keys, RabbitMQ applies none of its keys to a queue of that type (capabilities of
+// the queue types of 3.10.8, 4.0.5 and 4.3.6).
 var unsupported = map[string][]string{
 	Classic: {"max-age", "stream-max-segment-size-bytes", "initial-cluster-size", "delivery-limit", "dead-letter-strategy", "target-group-size"},
 	Quorum:  {"max-priority", "queue-mode", "ha-mode", "ha-params", "ha-sync-mode", "ha-promote-on-shutdown", "ha-promote-on-failure", "queue-master-locator", "max-age", "stream-max-segment-size-bytes", "initial-cluster-size"},
 	Stream:  {"expires", "message-ttl", "dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy", "max-length", "max-in-memory-length", "max-in-memory-bytes", "max-priority", "overflow", "queue-mode", "delivery-limit", "ha-mode", "ha-params", "ha-sync-mode", "ha-promote-on-shutdown", "ha-promote-on-failure", "queue-master-locator", "target-group-size"},
 }
 
-// applyTo lists the values of apply-to that include a type of queue.
+// applyTo lists, for each type of queue, the values of apply-to that include it.
 var applyTo = map[string][]string{
 	Classic: {"", "all", "queues", "classic_queues"},
 	Quorum:  {"", "all", "queues", "quorum_queues"},
 	Stream:  {"", "all", "queues", "streams"},
 }
 
-// takes reports whether a policy applies to a queue if no policy of higher priority does. known is
-// false if dlo cannot evaluate the pattern.
+// takes reports whether a policy matches a queue. The policy then applies unless another one has a
+// higher priority. The result known is false if dlo cannot evaluate the pattern.
 func (p *Policy) takes(q *Queue) (takes, known bool) {
 	if !slices.Contains(applyTo[q.Kind()], p.ApplyTo) {
 		return false, true
@@ -35,11 +35,12 @@ func (p *Policy) takes(q *Queue) (takes, known bool) {
 	return p.matches(q.Name)
 }
 
-// matches evaluates the pattern as RabbitMQ does: byte by byte and not anchored. RabbitMQ uses PCRE
-// and Go does not, so known is false for a pattern that Go lacks, for example one with lookahead.
+// matches evaluates the pattern as RabbitMQ does: byte by byte, and not anchored. RabbitMQ uses
+// PCRE, which has features that Go lacks, for example lookahead. The result known is false for a
+// pattern with such a feature.
 func (p *Policy) matches(name string) (matches, known bool) {
 	if p.compiled == nil || p.compiled.pattern != p.Pattern {
-		re, _ := regexp.Compile(latin1(p.Pattern)) // nil: unknown
+		re, _ := regexp.Compile(latin1(p.Pattern)) // nil if Go cannot compile the pattern
 		p.compiled = &compiled{p.Pattern, re}
 	}
 	if p.compiled.re == nil {
@@ -48,14 +49,14 @@ func (p *Policy) matches(name string) (matches, known bool) {
 	return p.compiled.re.MatchString(latin1(name)), true
 }
 
-// compiled is a pattern that is ready to be matched. A policy keeps it, because a vhost can have
-// thousands of queues. Therefore only one goroutine at a time may use a snapshot.
+// compiled is the compiled pattern of a policy. A policy keeps it, because a vhost can have
+// thousands of queues to match. Therefore only one goroutine at a time may use a snapshot.
 type compiled struct {
 	pattern string
 	re      *regexp.Regexp
 }
 
-// latin1 converts each byte to the character with the same number.
+// latin1 converts each byte of a string to the character with the same number.
 func latin1(s string) string {
 	runes := make([]rune, len(s))
 	for i := range len(s) {
@@ -64,17 +65,17 @@ func latin1(s string) string {
 	return string(runes)
 }
 
-// rule is the effect of one list of policies on a queue.
+// rule says which policy of a list applies to a queue.
 type rule struct {
-	winner *Policy   // nil = none
-	tied   []*Policy // others that match the queue at the same priority: which one applies is undefined
+	winner *Policy   // the policy that applies; nil = none
+	tied   []*Policy // other policies that match the queue at the same priority, so that the broker may apply any of them
 	losers []*Policy // policies that match the queue at lower priorities
 	unsure []*Policy // policies whose pattern cannot be evaluated
 }
 
-// ruling finds the policy that applies to a queue. Only the policy with the highest priority does
-// (measured on 3.10.8, 4.0.5, 4.3.6). If two policies have the same priority, the broker's own
-// answer decides, if there is one.
+// ruling finds the policy that applies to a queue, which is the matching policy with the highest
+// priority (measured on 3.10.8, 4.0.5, 4.3.6). The parameter applied is the policy that the broker
+// itself names; nil = unknown. It decides between policies of the same priority.
 func ruling(policies []Policy, q *Queue, applied *string) rule {
 	var r rule
 	var takers []*Policy
@@ -105,7 +106,8 @@ func ruling(policies []Policy, q *Queue, applied *string) rule {
 	return r
 }
 
-// decide uses the broker's answer if a pattern cannot be evaluated.
+// decide makes the policy that the broker names the winner if dlo cannot evaluate the pattern of
+// that policy.
 func (r *rule) decide(applied string) {
 	if i := slices.IndexFunc(r.unsure, func(p *Policy) bool { return p.Name == applied }); i >= 0 {
 		if r.winner != nil {

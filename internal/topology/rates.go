@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// Rates are messages per second, averaged by the broker over some seconds. The broker omits rates
-// that were never above zero.
+// Rates are rates in messages per second. The broker averages them over some seconds, and omits
+// rates that were never above zero.
 type Rates struct {
 	Publish   Rate `json:"publish_details"`
 	Ack       Rate `json:"ack_details"`
 	Redeliver Rate `json:"redeliver_details"`
 
-	// These messages need no acknowledgement, so they are done once they are delivered.
+	// The messages of these two rates need no acknowledgement, so they are done once they are
+	// delivered.
 	DeliverNoAck Rate `json:"deliver_no_ack_details"`
 	GetNoAck     Rate `json:"get_no_ack_details"`
 }
 
-// Rate is one of the Rates.
+// Rate is one rate of a queue.
 type Rate struct {
 	PerSecond float64 `json:"rate"`
-	Total     Figure  `json:"-"` // messages since the broker started to count
+	Total     Figure  `json:"-"` // number of messages since the broker began to count
 }
 
 // UnmarshalJSON never fails, because unreadable rates must not hide the rest of a queue.
@@ -42,23 +43,24 @@ func (r *Rates) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Done returns how many messages a second leave the queue because consumers took them for good.
+// Done returns how many messages per second leave the queue because consumers acknowledged them, or
+// because they need no acknowledgement.
 func (r *Rates) Done() float64 {
 	return r.Ack.PerSecond + r.DeliverNoAck.PerSecond + r.GetNoAck.PerSecond
 }
 
-// Rates are averaged over the time between two looks if this time is within these limits.
+// Rates are averaged over the time between two looks only if this time is within these limits.
 const (
-	shortestAverage = 10 * time.Second // two of the intervals at which the management API reads its counters
+	shortestAverage = 10 * time.Second // twice the interval at which the management API reads its counters
 	longestAverage  = 5 * time.Minute
 )
 
 // AverageRates replaces the broker's rates by averages over the time since an earlier look at the
-// same vhost. The rates of RabbitMQ 3.10, 4.0 and 4.3 are zero most of the time if the node's
-// collect_statistics_interval is shorter than five seconds, and looks at a fixed interval can see
-// nothing but these zeros. A rate stays as it is if its counter is unknown, or started again. A
-// look that follows too soon for an average takes the rates of the earlier look, so that no storm
-// seems to end when dlo looks again after a change.
+// same vhost. If the node's collect_statistics_interval is shorter than five seconds, the rates of
+// RabbitMQ 3.10, 4.0 and 4.3 are zero most of the time. Looks at a fixed interval may then see
+// nothing but zeros. A rate is not replaced if its counter is unknown or began again at zero. If a
+// look follows the earlier one too soon for an average, it takes over the rates of the earlier
+// look. Otherwise a storm would seem to end when dlo looks again after a change.
 func (s *Snapshot) AverageRates(earlier *Snapshot) {
 	if earlier == nil {
 		return
@@ -84,8 +86,8 @@ func (s *Snapshot) AverageRates(earlier *Snapshot) {
 	}
 }
 
-// since replaces a rate by its average since an earlier count. If the earlier count is too recent,
-// it uses the earlier rate instead.
+// since replaces a rate by the average since an earlier look. If that look was too recent for an
+// average, it takes over the earlier rate instead.
 func (r *Rate) since(earlier Rate, between time.Duration) {
 	switch {
 	case !r.Total.Known || !earlier.Total.Known || r.Total.N < earlier.Total.N:

@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestRatesThatCannotBeRead checks that they hide nothing else of a queue.
+// TestRatesThatCannotBeRead checks that the other fields of a queue are read even if its rates
+// cannot be decoded.
 func TestRatesThatCannotBeRead(t *testing.T) {
 	for _, rates := range []string{`[]`, `null`, `7`, `{"publish_details":[]}`, `{"publish_details":{"rate":"many"}}`} {
 		var q topology.Queue
@@ -18,8 +19,9 @@ func TestRatesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestRatesBetweenTwoLooks checks that dlo averages rates by the broker's counters. After too short
-// a time it keeps the earlier rates. Where it has no counters, it keeps the broker's own rates.
+// TestRatesBetweenTwoLooks checks that dlo averages rates with the broker's counters. If too little
+// time has passed, it keeps the earlier rates. If there are no counters, it keeps the broker's own
+// rates.
 func TestRatesBetweenTwoLooks(t *testing.T) {
 	began := time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)
 	look := func(after time.Duration, stats string) *topology.Snapshot {
@@ -34,7 +36,7 @@ func TestRatesBetweenTwoLooks(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		before, after *topology.Snapshot
-		want          [5]float64 // published, acknowledged, redelivered, delivered and got without acknowledgement
+		want          [5]float64 // published, acknowledged, redelivered, delivered without acknowledgement, and got without acknowledgement
 	}{
 		{"thirty seconds", look(0, earlier), look(30*time.Second, later), [5]float64{2, 1, 100, 0, 0.1}},
 		{"the first look", nil, look(30*time.Second, later), [5]float64{2: 2}},
@@ -53,7 +55,8 @@ func TestRatesBetweenTwoLooks(t *testing.T) {
 	}
 }
 
-// TestRatesThatNobodyReports checks that an unknown rate is not shown as zero.
+// TestRatesThatNobodyReports checks that a rate that the broker does not report is not shown as
+// zero.
 func TestRatesThatNobodyReports(t *testing.T) {
 	for name, c := range map[string]struct {
 		s    topology.Snapshot

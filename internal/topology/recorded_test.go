@@ -11,7 +11,7 @@ import (
 )
 
 // TestARecordedSite checks all findings of a site with many faults, as three versions of RabbitMQ
-// showed it. TestRecordASite of internal/rabbitmq has the site, and records it.
+// reported it. TestRecordASite of internal/rabbitmq creates the site and records it.
 func TestARecordedSite(t *testing.T) {
 	want := []string{
 		"at_most_once refunds digest certain",
@@ -32,7 +32,7 @@ func TestARecordedSite(t *testing.T) {
 		"stuck held notify likely",
 	}
 	for version, more := range map[string][]string{
-		"3.10": {"delivery_limit dlo.letters page certain"}, // -1 means 0
+		"3.10": {"delivery_limit dlo.letters page certain"}, // on 3.10, -1 means a limit of 0
 		"4.0":  {"delivery_limit letters.default page certain"},
 		"4.3":  {"delivery_limit letters.default page certain"},
 	} {

@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Form is a format in which people get a plan.
+// Form is a format in which people can get a plan.
 type Form string
 
 // These are the forms of a plan.
@@ -26,9 +26,9 @@ const (
 // Forms lists all forms.
 var Forms = []Form{FormCommands, FormDefinitions, FormTerraform, FormOperator}
 
-// Render writes plans in a form: commands of rabbitmqctl for a shell, a definitions file to import,
-// resources of the Terraform provider cyrilgdn/rabbitmq, or Policy resources of the RabbitMQ
-// messaging topology operator.
+// Render returns plans in the given form: commands of rabbitmqctl for a shell, a definitions file
+// to import, resources of the Terraform provider cyrilgdn/rabbitmq, or Policy resources of the
+// RabbitMQ messaging topology operator.
 func Render(plans []Plan, f Form) string {
 	switch f {
 	case FormDefinitions:
@@ -52,7 +52,7 @@ func each(plans []Plan, write func(at *Plan, p *Planned) string) string {
 	return strings.Join(parts, "\n")
 }
 
-// comment names the broker and the vhost of a plan, for people who read a form.
+// comment returns a comment line that names the broker and the vhost of a plan.
 func (p *Plan) comment() string {
 	if p.Broker == "" {
 		return "# vhost " + named(p.VHost)
@@ -60,13 +60,14 @@ func (p *Plan) comment() string {
 	return fmt.Sprintf("# broker %s, vhost %s", named(p.Broker), named(p.VHost))
 }
 
-// label returns a name for a policy that no other policy of any broker or vhost has. The same
-// queues in two vhosts have policies of the same name.
+// label returns a name for a policy that is unique among all brokers and vhosts. The name of the
+// policy itself is not unique, because the same queues in two vhosts have policies of the same
+// name.
 func (p *Plan) label(planned *Planned) string {
 	return planned.Name + "-" + hashOf([]string{p.Broker, p.VHost})
 }
 
-// command returns the command that sets a policy.
+// command returns the rabbitmqctl command that sets a policy.
 func command(at *Plan, p *Planned) string {
 	return fmt.Sprintf("%s\nrabbitmqctl set_policy --vhost %s --priority %d --apply-to %s %s \\\n  %s \\\n  %s\n",
 		at.comment(), quoted(at.VHost), p.Priority, p.ApplyTo, quoted(p.Name), quoted(p.Pattern), quoted(compact(p.Definition)))
@@ -119,7 +120,8 @@ func definitionsOf(plans []Plan) string {
 	return text.String()
 }
 
-// terraform writes a resource of cyrilgdn/rabbitmq 1.8, whose definition is a map of strings.
+// terraform returns the policy as a resource of cyrilgdn/rabbitmq 1.8. In this resource, the
+// definition is a map of strings.
 func terraform(at *Plan, p *Planned) string {
 	var keys strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(p.Definition)) {
@@ -145,7 +147,7 @@ resource "rabbitmq_policy" "%s" {
 `, at.comment(), strings.ReplaceAll(at.label(p), "-", "_"), hcl(p.Name), hcl(at.VHost), hcl(p.Pattern), p.Priority, hcl(p.ApplyTo), keys.String())
 }
 
-// hcl quotes a string for HCL, where ${ and %{ begin templates.
+// hcl returns a string quoted for HCL, in which ${ and %{ begin templates.
 func hcl(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -164,7 +166,8 @@ func hcl(s string) string {
 	return b.String()
 }
 
-// operator writes a Policy of the messaging topology operator. JSON strings are valid YAML.
+// operator returns the policy as a Policy resource of the messaging topology operator. It writes
+// strings as JSON, which is valid YAML.
 func operator(at *Plan, p *Planned) string {
 	return fmt.Sprintf(`---
 %s

@@ -6,7 +6,7 @@ import "time"
 type Report struct {
 	Broker string
 	VHost  string
-	ReadAt time.Time // when the findings were read; zero for a file, or if no look succeeded yet
+	ReadAt time.Time // when the snapshot was read; zero for a file, or if no look has succeeded yet
 	Failed string    // why the latest look failed; "" = it succeeded
 	// UnknownSince is the time of the last look that read everything, or the start of dlo. Zero means
 	// that the latest look read everything.
@@ -15,7 +15,7 @@ type Report struct {
 	Queues       int  // number of queues in the vhost
 	Findings     []Finding
 	Gaps         []Gap
-	All          []Described // all queues, by name
+	All          []Described // all queues, sorted by name
 }
 
 // ReportOn inspects a snapshot.

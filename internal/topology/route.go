@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// network determines which queues a message reaches.
+// network finds out which queues a message reaches.
 type network struct {
 	queues    map[string]*Queue
 	exchanges map[string]*Exchange
-	from      map[string][]*Binding // by source
+	from      map[string][]*Binding // by source exchange
 	to        map[string][]*Binding // by destination queue
 	s         *Snapshot
 }
@@ -28,7 +28,7 @@ func newNetwork(s *Snapshot) *network {
 	for i := range s.Bindings {
 		b := &s.Bindings[i]
 		if b.Source == "" {
-			continue // bindings of the default exchange: every queue has one
+			continue // a binding of the default exchange, which every queue has
 		}
 		n.from[b.Source] = append(n.from[b.Source], b)
 		if b.To == "queue" {
@@ -38,7 +38,7 @@ func newNetwork(s *Snapshot) *network {
 	return n
 }
 
-// predeclared lists the exchanges that every vhost has, and that definitions files omit.
+// predeclared lists the exchanges that exist in every vhost, and that definitions files omit.
 var predeclared = []Exchange{
 	{Name: "", Type: "direct"},
 	{Name: "amq.direct", Type: "direct"},
@@ -49,14 +49,14 @@ var predeclared = []Exchange{
 	{Name: "amq.rabbitmq.trace", Type: "topic"},
 }
 
-// routed is where a message goes.
+// routed says which queues a message reaches.
 type routed struct {
 	queues  []string // queues that the message reaches
-	missing []string // destinations of bindings that do not exist, which only a file can show
+	missing []string // queues and exchanges that bindings name but that do not exist; only a definitions file can show this
 	unsure  bool     // an exchange routes by headers, or is of an unknown type
 }
 
-// route follows a message with a routing key from an exchange.
+// route finds out where a message goes that is published to an exchange with a routing key.
 func (n *network) route(exchange, key string) routed {
 	var r routed
 	n.follow(exchange, key, &r, map[string]bool{})
@@ -101,8 +101,8 @@ func (n *network) follow(exchange, key string, r *routed, seen map[string]bool) 
 	}
 }
 
-// alternate returns the exchange that takes the messages that another exchange cannot route. An
-// argument takes precedence over a policy.
+// alternate returns the alternate exchange of an exchange, which takes the messages that the
+// exchange cannot route. An argument takes precedence over a policy.
 func (n *network) alternate(x *Exchange) (string, bool) {
 	if name, ok := x.Arguments.Text("alternate-exchange"); ok {
 		return name, true
@@ -128,8 +128,8 @@ func (n *network) policyOf(x *Exchange) *Policy {
 	return winner
 }
 
-// fits reports whether a binding matches a key. known is false if something other than the key
-// decides.
+// fits reports whether a binding matches a routing key. The result known is false if the exchange
+// also looks at something other than the key.
 func (x *Exchange) fits(b *Binding, key string) (fits, known bool) {
 	switch x.Type {
 	case "fanout":
@@ -142,9 +142,11 @@ func (x *Exchange) fits(b *Binding, key string) (fits, known bool) {
 	return false, false
 }
 
-// topicFits reports whether a topic pattern matches a key: * is one word, # is any number of words.
+// topicFits reports whether a topic pattern matches a routing key. In the pattern, "*" means one
+// word, and "#" means any number of words.
 func topicFits(pattern, words []string) bool {
-	// ends[i] reports whether the pattern so far matches exactly the first i words.
+	// The element ends[i] is true if the part of the pattern read so far matches exactly the first i
+	// words.
 	ends := make([]bool, len(words)+1)
 	ends[0] = true
 	for _, p := range pattern {
@@ -162,7 +164,8 @@ func topicFits(pattern, words []string) bool {
 	return ends[len(words)]
 }
 
-// takesAll reports whether an exchange routes every message to a queue, whatever its key.
+// takesAll reports whether an exchange routes every message to a queue, whatever its routing key
+// is.
 func (n *network) takesAll(exchange string) bool { return n.anyKey(exchange, map[string]bool{}) }
 
 func (n *network) anyKey(exchange string, seen map[string]bool) bool {
@@ -182,8 +185,8 @@ func (n *network) anyKey(exchange string, seen map[string]bool) bool {
 	return false
 }
 
-// routesNames reports whether an exchange routes only keys that are names of queues. Such an
-// exchange is meant for messages that were published through the default exchange.
+// routesNames reports whether every routing key that an exchange routes is the name of a queue.
+// Such an exchange is meant for messages that were published through the default exchange.
 func (n *network) routesNames(x *Exchange) bool {
 	if _, ok := n.alternate(x); ok || x.Type != "direct" || len(n.from[x.Name]) == 0 {
 		return false
@@ -191,10 +194,11 @@ func (n *network) routesNames(x *Exchange) bool {
 	return !slices.ContainsFunc(n.from[x.Name], func(b *Binding) bool { return n.queues[b.Key] == nil })
 }
 
-// published lists the routing keys with which messages reach a queue, each with its source. The
-// queue's own name comes first, because publishers use the default exchange, and dlo requeues
-// through it. A pattern becomes a key that the pattern matches. unknown reports whether messages
-// also arrive with keys that no binding shows, for example through a fanout exchange.
+// published returns the routing keys of the messages that reach a queue, each with the binding that
+// it comes from. The name of the queue comes first, because publishers use the default exchange,
+// and dlo requeues through it. For a topic pattern, it returns a key that the pattern matches. The
+// result unknown is true if other keys are possible too, for example because a fanout exchange is
+// bound to the queue.
 func (n *network) published(queue string) (keys []publishedKey, unknown bool) {
 	bound := n.to[queue]
 	keys = []publishedKey{{key: queue, guessed: len(bound) > 0}}
@@ -214,17 +218,18 @@ func (n *network) published(queue string) (keys []publishedKey, unknown bool) {
 	return keys, unknown
 }
 
-// publishedKey is a routing key with which messages reach a queue.
+// publishedKey is a routing key of messages that reach a queue.
 type publishedKey struct {
 	key  string
-	from *Binding // nil = the default exchange
-	// guessed means that messages with this key may never come: the key is the name of a queue that
-	// gets its messages from other exchanges, or one of many that a pattern matches.
+	from *Binding // the binding that the key comes from; nil = the default exchange
+	// guessed means that messages with this key may never come. The key may be the name of a queue
+	// that gets its messages from other exchanges. It may also be one of the many keys that a topic
+	// pattern matches.
 	guessed bool
 }
 
-// said returns the routing key in the words of the binding, where it may be a pattern. Without a
-// binding, it returns the key with which messages are published.
+// said returns the routing key as the binding has it, which may be a pattern. If there is no
+// binding, it returns the key of the messages.
 func (k publishedKey) said() string {
 	if k.from == nil {
 		return k.key

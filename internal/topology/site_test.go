@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// site is a vhost in which every queue is correct. By policy, orders dead-letters to dlo.dlx, which
-// routes to the inbox.
+// site returns a vhost without a fault. A policy leads the dead letters of the queue orders to
+// dlo.dlx, which routes them to the inbox.
 func site(version string) *topology.Snapshot {
 	s := &topology.Snapshot{Broker: "main", VHost: "/", Version: version}
 	s.Queues = []topology.Queue{classic("orders"), quorum("dlo.letters", "x-delivery-limit", -1)}
@@ -50,7 +50,7 @@ func bind(source, destination, key string) topology.Binding {
 	return topology.Binding{Source: source, Destination: destination, To: "queue", Key: key}
 }
 
-// live gives the first queue the figures of a running broker.
+// live gives the first queue of a snapshot figures such as a running broker reports.
 func live(s *topology.Snapshot, ready, consumers int64, rates topology.Rates) {
 	s.ReadAt = now
 	q := &s.Queues[0]
@@ -61,18 +61,18 @@ func idle(queue string, minutes int) topology.Options {
 	return topology.Options{Idle: map[string]time.Time{queue: now.Add(-time.Duration(minutes) * time.Minute)}}
 }
 
-// said describes a finding as a case expects it: kind, queue, severity and sureness.
+// said returns a finding in the form that the test cases use: kind, queue, severity and sureness.
 func said(f topology.Finding) string {
 	return strings.Join([]string{string(f.Kind), f.Queue, string(f.Severity), string(f.Sure)}, " ")
 }
 
-// withoutManagement makes a snapshot one that was read over AMQP only.
+// withoutManagement replaces a snapshot by one that was read without the management API.
 func withoutManagement(s *topology.Snapshot) {
 	*s = topology.Snapshot{Broker: s.Broker, VHost: s.VHost, Passive: true, Gaps: []topology.Gap{{What: "exchanges, bindings, policies and other queues", Why: "no API"}}, Queues: []topology.Queue{{Name: "orders"}, {Name: "dlo.letters"}}}
 }
 
-// behind binds orders to an exchange that does not look at keys, and its dead-letter exchange with
-// one key only.
+// behind returns a change of a vhost. The queue orders is bound to an exchange that does not look
+// at routing keys, and the dead-letter exchange dlx has a binding for one key only.
 func behind(kind, key string) func(s *topology.Snapshot) {
 	return func(s *topology.Snapshot) {
 		s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: kind})

@@ -1,6 +1,7 @@
-// Package topology finds faults in a vhost that lose dead letters, and plans the cure. It has no
-// side effects: it gets a snapshot and returns findings and plans. internal/rabbitmq reads
-// snapshots from a broker, and ReadDefinitions reads them from the file that sites keep in Git.
+// Package topology finds faults in a vhost that lose dead letters, and plans policies that cure
+// them. It has no side effects: it gets a snapshot and returns findings and plans.
+// internal/rabbitmq reads snapshots from a broker. ReadDefinitions reads them from the definitions
+// file that sites keep in Git.
 package topology
 
 import (
@@ -9,8 +10,8 @@ import (
 	"time"
 )
 
-// Snapshot is what is known about one vhost of a broker at one moment. Its JSON uses the names that
-// RabbitMQ's management API and definitions files share.
+// Snapshot holds what is known about one vhost of a broker at one moment. Its JSON uses the field
+// names that RabbitMQ's management API and definitions files share.
 type Snapshot struct {
 	Broker  string    // the name in dlo's configuration; "" for a file
 	VHost   string    //
@@ -22,19 +23,19 @@ type Snapshot struct {
 	Bindings  []Binding
 	Policies  []Policy
 	Operators []Policy // operator policies
-	Shovels   []Shovel // dynamic shovels, as far as the user may see them
+	Shovels   []Shovel // the dynamic shovels that the user may see
 	Gaps      []Gap
 
-	// Passive means that nothing but Queues was read, over AMQP, and that Queues are those in which
-	// letters died. There is no management API to ask for the rest.
+	// Passive means that dlo read only Queues, over AMQP, because there is no management API for the
+	// rest. Queues are then the queues in which letters died.
 	Passive bool
 
-	// NoRates means that the broker does not report rates (rates_mode none). The Rates of a queue
-	// are then zero, and mean nothing.
+	// NoRates means that the broker does not report rates (rates_mode none). The Rates of each queue
+	// are then zero and mean nothing.
 	NoRates bool
 }
 
-// Gap is a part that could not be read. Findings that need this part are omitted.
+// Gap is a part of a vhost that could not be read. Findings that need this part are omitted.
 type Gap struct {
 	What string // such as "bindings" or "queue a%FF"
 	Why  string
@@ -49,22 +50,23 @@ const (
 	PartOperators = "operator policies"
 )
 
-// PartShovels is a part that no finding about paths needs.
+// PartShovels is a part of a snapshot that no finding about paths needs.
 const PartShovels = "shovels"
 
-// lacksQueues reports whether queues may exist that the snapshot does not have.
+// lacksQueues reports whether the vhost may have queues that the snapshot lacks.
 func (s *Snapshot) lacksQueues() bool {
 	return slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.What != PartShovels })
 }
 
-// complete reports whether all these parts could be read. Single queues may be missing.
+// complete reports whether all parts that findings about paths need could be read. Single queues
+// may still be missing.
 func (s *Snapshot) complete() bool {
 	return !s.Passive && !slices.ContainsFunc(s.Gaps, func(g Gap) bool {
 		return slices.Contains([]string{PartQueues, PartExchanges, PartBindings, PartPolicies, PartOperators}, g.What)
 	})
 }
 
-// Unread returns why a part could not be read, or "" if it was read.
+// Unread returns why a part of the vhost could not be read; "" = it was read.
 func (s *Snapshot) Unread(part string) string {
 	for _, g := range s.Gaps {
 		if g.What == part {
@@ -74,11 +76,11 @@ func (s *Snapshot) Unread(part string) string {
 	return ""
 }
 
-// Queue is a queue as the broker or a file shows it. Arguments are the arguments of its
-// declaration.
+// Queue is a queue as the broker or a definitions file describes it. Arguments are the arguments
+// with which it was declared.
 type Queue struct {
 	Name       string     `json:"name"`
-	Type       string     `json:"type"` // classic, quorum, stream, or the type of a plugin; missing in definitions from before 4.0
+	Type       string     `json:"type"` // classic, quorum, stream, or the type of a plugin; missing in definitions files from before 4.0
 	Durable    bool       `json:"durable"`
 	AutoDelete bool       `json:"auto_delete"`
 	Exclusive  bool       `json:"exclusive"`
@@ -87,9 +89,10 @@ type Queue struct {
 
 	Consumers Figure `json:"consumers"`
 	Ready     Figure `json:"messages_ready"`
-	Bytes     Figure `json:"message_bytes_ready"` // the bodies of the ready messages
+	Bytes     Figure `json:"message_bytes_ready"` // bytes in the bodies of the ready messages
 	Unacked   Figure `json:"messages_unacknowledged"`
-	// Stuck is the number of messages that at-least-once dead-lettering holds back.
+	// Stuck is the number of dead letters that the queue still holds because at-least-once
+	// dead-lettering waits for their target.
 	Stuck Figure `json:"messages_dlx"`
 	Rates Rates  `json:"message_stats"`
 }
@@ -122,7 +125,7 @@ type Exchange struct {
 	Arguments  Definition `json:"arguments"`
 }
 
-// Binding leads from an exchange to a queue or to another exchange.
+// Binding is a binding of a queue or an exchange to an exchange.
 type Binding struct {
 	Source      string     `json:"source"`
 	Destination string     `json:"destination"`
@@ -139,16 +142,18 @@ type Policy struct {
 	Priority   int        `json:"priority"`
 	Definition Definition `json:"definition"`
 
-	compiled *compiled // compiled form of Pattern, once it was needed
+	compiled *compiled // the compiled Pattern, as soon as it was needed once
 }
 
-// Figure is a number that a broker may omit. The zero value means unknown, not 0.
+// Figure is a number that a broker may omit. The zero value means that the number is unknown, not
+// that it is 0.
 type Figure struct {
 	N     int64
 	Known bool
 }
 
-// UnmarshalJSON never fails, because one unreadable figure must not hide the rest of a queue.
+// UnmarshalJSON never fails, because one number that cannot be read must not hide the other fields
+// of a queue.
 func (f *Figure) UnmarshalJSON(text []byte) error {
 	var n float64
 	if string(text) != "null" && json.Unmarshal(text, &n) == nil {

@@ -16,7 +16,7 @@ import (
 var now = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
 var cases = map[string]struct {
-	version string // "" = 4.3.6
+	version string // RabbitMQ version; "" = 4.3.6
 	change  func(s *topology.Snapshot)
 	options topology.Options
 	want    []string
@@ -406,8 +406,8 @@ var cases = map[string]struct {
 		change: func(s *topology.Snapshot) { s.Queues[1].Exclusive = true },
 		want:   []string{"letters_deleted dlo.letters page certain"},
 	},
-	// A dead-letter exchange of a dead-letter queue loses nothing by itself. dlo never rejects a
-	// letter, so not even a missing exchange matters to an inbox.
+	// The dead-letter exchange of a dead-letter queue does not lose letters. dlo never rejects a
+	// letter, so even a missing exchange has no effect on an inbox.
 	"the inbox has a dead-letter exchange of its own": {
 		change: func(s *topology.Snapshot) { s.Queues[1].Arguments["x-dead-letter-exchange"] = "gone" },
 	},
@@ -571,8 +571,8 @@ var cases = map[string]struct {
 	},
 }
 
-// TestEachFaultIsFound breaks a correct vhost in one way at a time. It checks that Inspect finds
-// this fault and nothing else.
+// TestEachFaultIsFound gives a correct vhost one fault at a time. It checks that Inspect finds this
+// fault and nothing else.
 func TestEachFaultIsFound(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -604,8 +604,8 @@ func TestEachFaultIsFound(t *testing.T) {
 	}
 }
 
-// TestTheCureSaysWhatItCosts checks that the cures with reject-publish say what happens to
-// publishers while the inbox is away.
+// TestTheCureSaysWhatItCosts checks that each cure with reject-publish says what happens to
+// publishers while the inbox is not available.
 func TestTheCureSaysWhatItCosts(t *testing.T) {
 	for _, strategy := range []string{"at-most-once", "at-least-once"} {
 		s := site("4.3.6")
@@ -617,7 +617,8 @@ func TestTheCureSaysWhatItCosts(t *testing.T) {
 	}
 }
 
-// TestWhatATieLoses checks that the text of tied policies fits the keys in which they differ.
+// TestWhatATieLoses checks that the text about tied policies fits the keys in which the policies
+// differ.
 func TestWhatATieLoses(t *testing.T) {
 	for want, keys := range map[string][]any{
 		"every dead letter, if the broker picks the policy without the exchange": {"max-length", 1000},
@@ -633,8 +634,8 @@ func TestWhatATieLoses(t *testing.T) {
 	}
 }
 
-// checkOthers checks that a finding lists each other queue that its texts name, and that Apart
-// names none of them.
+// checkOthers checks that Others contains each other queue that the texts of a finding name. It
+// also checks that the texts of Apart name none of these queues.
 func checkOthers(t *testing.T, s *topology.Snapshot, f topology.Finding) {
 	t.Helper()
 	names := slices.Clone(f.Others)

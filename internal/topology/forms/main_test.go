@@ -1,5 +1,6 @@
-// Package forms checks the forms of a plan with the code of the programs that read them. It is a
-// separate module, because these programs need hundreds of packages that dlo does not need.
+// Package forms tests the formats in which people get a plan, with the code of the programs that
+// read these formats. It is a separate module, because these programs need hundreds of packages
+// that dlo does not need.
 package forms
 
 import (

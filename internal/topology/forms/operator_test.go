@@ -54,8 +54,9 @@ func TestTheOperatorReadsThePlan(t *testing.T) {
 	}
 }
 
-// TestTheOperatorKeepsVHostsApart checks that the same queues in two vhosts and on two brokers give
-// resources with different names. The second one would replace the first.
+// TestTheOperatorKeepsVHostsApart plans the same queues in two vhosts and on two brokers. It checks
+// that the resources have different names, because a resource replaces an earlier one of the same
+// name.
 func TestTheOperatorKeepsVHostsApart(t *testing.T) {
 	for name, plan := range plans("4.3.6") {
 		seen := map[string]bool{}

@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// plans returns plans for the cases that a site can have: other keys to keep, names with characters
-// that a form has to escape, and a quorum queue with at-least-once dead-lettering.
+// plans returns plans for the cases that a real site can have: policies with further keys, names
+// with characters that must be escaped, and a quorum queue that dead-letters at least once.
 func plans(version string) map[string]topology.Plan {
 	durable := func(kind string, names ...string) []topology.Queue {
 		var list []topology.Queue
@@ -40,7 +40,8 @@ func plans(version string) map[string]topology.Plan {
 	}
 }
 
-// inTwoVHosts returns a plan and the same plan for another vhost and another broker.
+// inTwoVHosts returns a plan together with two copies of it, one for another vhost and one for
+// another broker.
 func inTwoVHosts(plan *topology.Plan) []topology.Plan {
 	elsewhere, away := *plan, *plan
 	elsewhere.VHost, away.Broker = plan.VHost+"2", "away"

@@ -19,8 +19,9 @@ import (
 )
 
 // TestTheTerraformProviderSetsThePlan reads the HCL of plans, sets each policy with the code of the
-// provider cyrilgdn/rabbitmq 1.8.0, and reads the policy back from the broker. No difference may be
-// left. The provider must not see one either, because it would change the policy at the next run.
+// provider cyrilgdn/rabbitmq 1.8.0, and reads the policy back from the broker. The policy must be
+// the planned one. The provider must see no difference either, because it would change the policy
+// at the next run.
 func TestTheTerraformProviderSetsThePlan(t *testing.T) {
 	node := testenv.Broker(t)
 	provider := rabbitmq.Provider()
@@ -62,8 +63,8 @@ func TestTheTerraformProviderSetsThePlan(t *testing.T) {
 	}
 }
 
-// TestTerraformKeepsVHostsApart checks that the same queues in two vhosts and on two brokers give
-// resources with different labels. Terraform refuses a label that occurs twice.
+// TestTerraformKeepsVHostsApart plans the same queues in two vhosts and on two brokers. It checks
+// that the resources have different labels, because Terraform refuses a label that occurs twice.
 func TestTerraformKeepsVHostsApart(t *testing.T) {
 	for name, plan := range plans("4.3.6") {
 		file, faults := hclsyntax.ParseConfig([]byte(topology.Render(inTwoVHosts(&plan), topology.FormTerraform)), "plan.tf", hcl.InitialPos)
@@ -81,7 +82,7 @@ func TestTerraformKeepsVHostsApart(t *testing.T) {
 }
 
 // resources returns the rabbitmq_policy resources of an HCL file, with the values that Terraform
-// passes to a provider.
+// passes to the provider.
 func resources(t *testing.T, text string) []map[string]any {
 	t.Helper()
 	file, faults := hclsyntax.ParseConfig([]byte(text), "plan.tf", hcl.InitialPos)
@@ -98,7 +99,8 @@ func resources(t *testing.T, text string) []map[string]any {
 	return list
 }
 
-// values evaluates a block. A nested block becomes a list with one element.
+// values returns the values of the attributes of an HCL block. A nested block becomes a list with
+// one element.
 func values(t *testing.T, body *hclsyntax.Body) map[string]any {
 	t.Helper()
 	all := map[string]any{}
