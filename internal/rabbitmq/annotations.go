@@ -11,31 +11,31 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Annotations is the queue in which consumers explain why they rejected letters. Link.Annotations
-// drains it.
+// Annotations is the queue into which consumers put the reasons why they rejected letters.
+// Link.Annotations drains it.
 type Annotations struct {
 	Queue string
-	// Take stores annotations. They are acknowledged when it returns nil, and delivered again after
-	// an error.
+	// Take stores annotations. If it returns nil, they are acknowledged. After an error, they are
+	// delivered again.
 	Take func(ctx context.Context, list []deadletter.Annotation) error
 	// Refused is called for each annotation that cannot be read. The annotation is dropped.
 	Refused func()
-	Crash   func(point string) // called at the named points; nil in production
+	Crash   func(point string) // called at named points, for tests; nil in production
 
-	dropped int // refused since the last log line
+	dropped int // annotations refused since the last log line
 	told    time.Time
 }
 
 const (
-	annotationLinger = 5 * time.Millisecond // how long a batch waits for more after its first annotation
-	annotationRetry  = 5 * time.Second      // when the store accepts nothing
-	annotationAsk    = time.Minute          // while the queue does not exist or may not be read
-	annotationTell   = 10 * time.Second     // between two log lines that report refused annotations
+	annotationLinger = 5 * time.Millisecond // how long a batch waits for further annotations after its first one
+	annotationRetry  = 5 * time.Second      // wait before the next attempt if the store accepts nothing
+	annotationAsk    = time.Minute          // wait before the next attempt if the queue does not exist or may not be read
+	annotationTell   = 10 * time.Second     // minimum time between two log lines that report refused annotations
 )
 
-// Annotations drains a queue of annotations until ctx ends, opening a new session whenever one
-// ends. An obstacle is logged once, and again only when it changes, because consumers work without
-// annotations.
+// Annotations drains a queue of annotations until ctx ends. Whenever a session ends, it opens
+// another one. It logs an obstacle once, and again only when the obstacle changes, because
+// consumers work without annotations.
 func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 	if a.Crash == nil {
 		a.Crash = func(string) {}
@@ -59,7 +59,7 @@ func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 		}
 		wait := b.next()
 		if isCode(err, amqp.AccessRefused) || isCode(err, amqp.NotFound) {
-			wait = annotationAsk // a person has to act first
+			wait = annotationAsk // a person has to do something first
 		}
 		if text := reason(err); text != said {
 			said = text
@@ -76,7 +76,7 @@ func (l *Link) needsAnnotations(queue string) {
 
 // annotations runs one session.
 func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()) error {
-	conn, _, err := l.dialReading(ctx, "annotations "+a.Queue) // the headers of annotations are not needed
+	conn, _, err := l.dialReading(ctx, "annotations "+a.Queue) // dialReading is needed because the client cannot read all headers; the headers of annotations are not used
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()
 		return err
 	}
 	closed, canceled := ch.NotifyClose(make(chan *amqp.Error, 1)), ch.NotifyCancel(make(chan string, 1))
-	// RabbitMQ has no prefetch by bytes, as with an inbox. At most firstPrefetch bodies of the
-	// maximum size are in memory.
+	// As for an inbox, RabbitMQ has no prefetch in bytes. At most firstPrefetch bodies of the maximum
+	// size are in memory.
 	if err := ch.Qos(firstPrefetch, 0, false); err != nil {
 		return err
 	}
@@ -125,8 +125,8 @@ func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()
 
 var errEnded = errors.New("the consumer ended")
 
-// annotationBatch waits for a delivery and returns it together with those that follow shortly after
-// it.
+// annotationBatch waits for a delivery. It returns this delivery together with those that arrive
+// within annotationLinger after it.
 func annotationBatch(ctx context.Context, deliveries <-chan amqp.Delivery, canceled <-chan string) ([]amqp.Delivery, error) {
 	var batch []amqp.Delivery
 	var linger <-chan time.Time
@@ -150,12 +150,13 @@ func annotationBatch(ctx context.Context, deliveries <-chan amqp.Delivery, cance
 	return batch, nil
 }
 
-// take stores the readable annotations of a batch and retries until that succeeds. The link's
-// broker and vhost override what an annotation says about its origin. Unreadable annotations would
-// never become readable, so they are counted and acknowledged with the rest.
+// take stores those annotations of a batch that can be read, and retries until it succeeds. An
+// annotation names the broker and vhost of its letter, and those of the link override them.
+// Annotations that cannot be read are counted, and acknowledged with the rest, because a retry
+// would not help.
 func (l *Link) take(ctx context.Context, a *Annotations, batch []amqp.Delivery) error {
 	list := make([]deadletter.Annotation, 0, len(batch))
-	var refused error // the first
+	var refused error // the first error
 	for i := range batch {
 		one, err := deadletter.ReadAnnotation(batch[i].Body)
 		if err != nil {
@@ -186,8 +187,8 @@ func (l *Link) take(ctx context.Context, a *Annotations, batch []amqp.Delivery) 
 	return nil
 }
 
-// declareAnnotations declares the queue in the way an inbox is declared. An existing queue is used
-// unchanged, and a user who may not declare the queue may still read it.
+// declareAnnotations declares the queue with the arguments of an inbox. An existing queue is used
+// unchanged. A user who may not declare the queue may still read it, so this is not an error.
 func (l *Link) declareAnnotations(conn *amqp.Connection, queue string) error {
 	err := onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(queue, true, false, false, false, ownQueue(l.Status().Version))

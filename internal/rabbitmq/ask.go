@@ -8,10 +8,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Ask finds out what the broker permits dlo to do, and what could lose letters on the broker. It
-// changes nothing: it takes no letter, declares only a queue that disappears with the connection,
-// and does not disturb a running dlo. The parameter annotations is the name of the annotations
-// queue; "" = none.
+// Ask finds out what the broker permits dlo to do, and which settings of the broker could lose
+// letters. It changes nothing: it takes no letter, declares only a queue that disappears with the
+// connection, and does not disturb a running dlo. The parameter annotations is the name of the
+// annotations queue; "" = none.
 func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerStatus {
 	conn, err := l.dial(ctx, "check")
 	if err != nil {
@@ -37,8 +37,8 @@ func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerSta
 	return l.Status()
 }
 
-// askForInbox reports why an inbox cannot be read. An inbox that dlo declares at startup may be
-// missing.
+// askForInbox reports why an inbox cannot be read. If the parameter own is true, dlo declares the
+// inbox at startup, so the inbox may be missing.
 func (l *Link) askForInbox(ctx context.Context, conn *amqp.Connection, queue string, own bool) {
 	var err error
 	if !own {
@@ -57,14 +57,13 @@ func (l *Link) askForInbox(ctx context.Context, conn *amqp.Connection, queue str
 	l.inboxStatus(queue, true, "")
 }
 
-// exists checks whether a queue exists.
 func exists(conn *amqp.Connection, queue string) error {
 	_, err := passive(conn, queue)
 	return err
 }
 
-// passive returns the figures of a queue. The broker closes the channel if there is no such queue,
-// so each question has a channel of its own.
+// passive returns the numbers of messages and consumers of a queue. It uses a channel of its own,
+// because the broker closes the channel if there is no such queue.
 func passive(conn *amqp.Connection, queue string) (state amqp.Queue, err error) {
 	err = onChannel(conn, func(ch *amqp.Channel) (err error) {
 		state, err = ch.QueueDeclarePassive(queue, true, false, false, false, nil)

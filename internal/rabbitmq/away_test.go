@@ -6,8 +6,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// For a queue whose node is down, the broker returns the same code as for a deleted queue. The
-// texts were taken from three broker versions, and cluster_test.go checks them.
+// TestAQueueWhoseNodeIsDownIsNotGone checks that dlo distinguishes a deleted queue from a queue
+// whose node is down. The broker returns the same code for both. The texts were copied from three
+// broker versions, and cluster_test.go checks them.
 func TestAQueueWhoseNodeIsDownIsNotGone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

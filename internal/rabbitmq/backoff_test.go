@@ -11,8 +11,8 @@ import (
 )
 
 // TestSessionsThatSettleNothingComeEverMoreSlowly ends sessions before their window is settled, as
-// a letter that the client cannot read would do. A session that only received deliveries must not
-// bring the next session sooner. Only a settled window does that.
+// happens with a letter that the client cannot read. The wait before the next session must grow,
+// even if a session has received deliveries. Only a settled window makes it short again.
 func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)
@@ -47,9 +47,9 @@ func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		window() // delivered but not settled
+		window() // a session that receives a window but does not settle it
 		open()
-		open() // nothing delivered
+		open() // a session that receives nothing
 	}
 	if len(waits) != 6 {
 		t.Fatalf("%d waits before 6 sessions: %v", len(waits), waits)

@@ -11,11 +11,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAWindowThatClosedEarlyComesBackFirst closes windows at their first letter while a quorum
-// queue is sending more to the consumer. The cancel returns the later letters to the front of the
-// queue, flagged redelivered. All of them must be part of the window. Otherwise they would be ahead
-// of the window when the session dies (4.3.6: 15 of 40 windows of this test; never seen on 3.10.8
-// and 4.0.5).
+// TestAWindowThatClosedEarlyComesBackFirst closes windows at their first letter, while a quorum
+// queue sends more letters to the consumer. The cancel returns the later letters to the front of
+// the queue, flagged redelivered. All of them must become part of the window. Otherwise they would
+// be ahead of the window when the session dies (4.3.6: 15 of 40 windows of this test; never seen on
+// 3.10.8 and 4.0.5).
 func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -34,7 +34,7 @@ func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 			link := connect(t, rabbitmq.Broker{URL: node.AMQPURLVia(relay.Addr(), vhost), Exchange: "dlo.dlx", Inboxes: []string{queue}})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			session := func() *rabbitmq.Inbox { // each with its own Inbox, so that no back-off applies
+			session := func() *rabbitmq.Inbox { // each session has its own Inbox, so that no back-off applies
 				t.Helper()
 				inbox := link.Inbox(queue, rabbitmq.Limits{Letters: letters, Bytes: 1 << 20, Linger: time.Microsecond})
 				t.Cleanup(inbox.Close)

@@ -12,13 +12,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// These tests pin the behaviour of amqp091-go (v1.16.0). Because of this behaviour, dlo does not
-// use the client's recovery, and our supervisor drops every object of a dead session. If a test
-// fails, the client has changed, and this decision should be reviewed.
+// These tests record the behaviour of amqp091-go v1.16.0. It is the reason why dlo does not use the
+// client's recovery and drops all objects of a dead session. If a test fails, the client has
+// changed, and this decision should be reviewed.
 
-// A delivery tag belongs to one session, but a recovered channel still accepts tags of the previous
-// session. If a letter was read before the connection closed and is acknowledged afterwards, the
-// ack applies to whichever letter has the same tag in the new session.
+// TestRecoveryAcknowledgesAStranger shows that a recovered channel still accepts the delivery tags
+// of the previous session. A letter is read before the connection closes, and is acknowledged
+// afterwards. The ack then applies to whichever letter has the same tag in the new session.
 func TestRecoveryAcknowledgesAStranger(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -40,7 +40,7 @@ func TestRecoveryAcknowledgesAStranger(t *testing.T) {
 	link.Refuse(true)
 	link.Cut()
 	awaitReady(t, other, "inbox", 4)
-	takeOne(t, other, "inbox", "1") // the queue moves on while the client is disconnected
+	takeOne(t, other, "inbox", "1") // other consumers change the queue while the client is disconnected
 	link.Refuse(false)
 	now := receive(t, deliveries, 3)
 	if got := bodies(now); !slices.Equal(got, []string{"2", "3", "4"}) {
@@ -59,7 +59,8 @@ func TestRecoveryAcknowledgesAStranger(t *testing.T) {
 	}
 }
 
-// Without recovery a delivery's channel stays closed, and the letter returns to the queue.
+// TestWithoutRecoveryAnOldDeliveryCannotBeAcknowledged shows that without recovery, the channel of
+// a delivery stays closed, and the letter returns to the queue.
 func TestWithoutRecoveryAnOldDeliveryCannotBeAcknowledged(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -91,7 +92,7 @@ func TestWithoutRecoveryAnOldDeliveryCannotBeAcknowledged(t *testing.T) {
 	}
 }
 
-// openChannel returns a channel on its own connection, which is closed at the end of the test.
+// openChannel returns a channel on a new connection, which is closed at the end of the test.
 func openChannel(t *testing.T, url string, recovery *amqp.Recovery) *amqp.Channel {
 	t.Helper()
 	c, err := amqp.DialConfig(url, amqp.Config{Recovery: recovery})
@@ -106,8 +107,8 @@ func openChannel(t *testing.T, url string, recovery *amqp.Recovery) *amqp.Channe
 	return ch
 }
 
-// closeSession closes the channel. When it returns, the channel's letters are back in the queue or
-// acknowledged.
+// closeSession closes the channel. When it returns, each letter of the channel is either
+// acknowledged or back in the queue.
 func closeSession(t *testing.T, ch *amqp.Channel) {
 	t.Helper()
 	if err := ch.Close(); err != nil {
@@ -177,8 +178,8 @@ func receive(t *testing.T, deliveries <-chan amqp.Delivery, n int) []amqp.Delive
 	return got
 }
 
-// awaitReady waits until n letters of a classic queue are ready for delivery. A quorum queue's
-// count lags behind.
+// awaitReady waits until n letters of a classic queue are ready for delivery. It cannot be used for
+// a quorum queue, whose count lags behind.
 func awaitReady(t *testing.T, ch *amqp.Channel, queue string, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -195,7 +196,7 @@ func awaitReady(t *testing.T, ch *amqp.Channel, queue string, n int) {
 	}
 }
 
-// takeOne removes the first letter of a queue and expects it to be want.
+// takeOne removes the first letter of a queue and checks that its body is want.
 func takeOne(t *testing.T, ch *amqp.Channel, queue, want string) {
 	t.Helper()
 	d, ok, err := ch.Get(queue, true)
@@ -207,8 +208,8 @@ func takeOne(t *testing.T, ch *amqp.Channel, queue, want string) {
 	}
 }
 
-// drain removes all letters from a queue and returns their bodies in order. It marks the end of the
-// queue with one more letter.
+// drain removes all letters from a queue and returns their bodies in order. To find the end of the
+// queue, it publishes one more letter.
 func drain(t *testing.T, ch *amqp.Channel, queue string) []string {
 	t.Helper()
 	const end = "the end"
@@ -237,7 +238,7 @@ func bodies(letters []amqp.Delivery) []string {
 	return got
 }
 
-// numbered returns the numbers from first to last as bodies.
+// numbered returns letters whose bodies are the numbers from first to last.
 func numbered(first, last int) []string {
 	var letters []string
 	for i := first; i <= last; i++ {

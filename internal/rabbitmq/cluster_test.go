@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// clustered is an inbox in a cluster, with dlo's session on it connected through a balancer.
+// clustered is an inbox in a cluster, with a session of dlo that is connected through a balancer.
 type clustered struct {
 	*rabbitmq.Inbox
 	t        *testing.T
@@ -29,8 +29,9 @@ const (
 	clusterAll    = 50
 )
 
-// inCluster creates an inbox of 50 letters. The home of a classic queue, or the leader of a quorum
-// queue, is on the node home. The session on the inbox is connected to the node at.
+// inCluster creates an inbox with 50 letters. The parameter home is the node of a classic queue, or
+// of the leader of a quorum queue. The parameter at is the node to which the session of the inbox
+// connects.
 func inCluster(t *testing.T, c *testenv.Cluster, kind string, home, at int) *clustered {
 	t.Helper()
 	vhost, url := c.Nodes[home].VHost(t)
@@ -60,7 +61,7 @@ func (c *clustered) open(marker string) deadletter.SessionFacts {
 	return s
 }
 
-// openMarked begins a session with a marker on the same node.
+// openMarked begins a session, and makes a marker on the node of the session.
 func (c *clustered) openMarked() {
 	c.t.Helper()
 	c.open("")
@@ -69,8 +70,8 @@ func (c *clustered) openMarked() {
 	}
 }
 
-// fetch takes a window, which must contain the letters from first to last. If again is true, all of
-// them must be redelivered. If it is false, all must be delivered for the first time.
+// fetch takes a window and checks that it contains the letters from first to last. If again is
+// true, all of them must be redelivered. If it is false, none of them may be.
 func (c *clustered) fetch(first, last int, again bool) []deadletter.Arrival {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
@@ -92,7 +93,7 @@ func (c *clustered) fetch(first, last int, again bool) []deadletter.Arrival {
 	return w
 }
 
-// settle acknowledges a window and fences.
+// settle acknowledges a window, and waits until the broker has processed the acknowledgement.
 func (c *clustered) settle(w []deadletter.Arrival) {
 	c.t.Helper()
 	if err := c.Ack(w); err != nil {
@@ -103,7 +104,7 @@ func (c *clustered) settle(w []deadletter.Arrival) {
 	}
 }
 
-// expectNoLetter checks that no letter arrives within d.
+// expectNoLetter checks that no letter arrives within the time d.
 func (c *clustered) expectNoLetter(d time.Duration) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), d)
@@ -126,8 +127,8 @@ func (c *clustered) restart(node int) {
 	}
 }
 
-// awaitNotHeld waits until no consumer holds letters of the inbox. The fence does not wait for a
-// quorum queue's leader on another node.
+// awaitNotHeld waits until no consumer holds letters of the inbox. Fence does not wait for this if
+// the leader of a quorum queue is on another node.
 func (c *clustered) awaitNotHeld() {
 	c.t.Helper()
 	for end := time.Now().Add(10 * time.Second); c.held(); time.Sleep(100 * time.Millisecond) {
@@ -154,8 +155,8 @@ func (c *clustered) lead(node int) {
 	}
 }
 
-// TestAWindowInACluster repeats the experiment of window_return_test.go on three nodes. It checks
-// what happens to a window when a node is lost.
+// TestAWindowInACluster checks what happens to a window when a node is lost. It repeats the
+// experiment of window_return_test.go on three nodes.
 func TestAWindowInACluster(t *testing.T) {
 	t.Parallel()
 	cluster := testenv.StartCluster(t)
@@ -204,8 +205,8 @@ func TestAWindowInACluster(t *testing.T) {
 		c.settle(c.fetch(clusterWindow+1, clusterAll, false))
 	})
 
-	// A quorum queue keeps the letters of a consumer that was cancelled because its node died. The
-	// letters behind them come first, and the window comes later.
+	// A consumer is cancelled because its node died, and the quorum queue keeps the letters of that
+	// consumer. The letters behind the window come first, and the window comes later.
 	t.Run("the node of the connection is killed, quorum", func(t *testing.T) {
 		c := inCluster(t, cluster, "quorum", 1, 0)
 		c.openMarked()
@@ -232,8 +233,8 @@ func TestAWindowInACluster(t *testing.T) {
 		c.awaitNotHeld()
 	})
 
-	// Acks may be undone, as after a restart, but the marker does not show it because it is on
-	// another node.
+	// The death of the node may undo acks, as a restart does. The marker does not show this, because
+	// it is on another node.
 	t.Run("the node of a classic inbox is killed", func(t *testing.T) {
 		c := inCluster(t, cluster, "classic", 1, 0)
 		c.openMarked()
@@ -260,9 +261,9 @@ func TestAWindowInACluster(t *testing.T) {
 	})
 }
 
-// TestANodeIsCutOffFromItsCluster cuts off the node of dlo's connection from the network, in a
-// cluster where nodes without a majority pause. dlo sends and fences its acks on this node, but
-// they never arrive.
+// TestANodeIsCutOffFromItsCluster cuts the node of dlo's connection off from the network. In this
+// cluster, nodes without a majority pause. dlo sends its acks to this node and waits for them with
+// Fence, but they never reach the queue.
 func TestANodeIsCutOffFromItsCluster(t *testing.T) {
 	t.Parallel()
 	cluster := testenv.StartCluster(t, "cluster_partition_handling = pause_minority")

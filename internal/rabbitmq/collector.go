@@ -7,8 +7,8 @@ var (
 	drainingDesc = prometheus.NewDesc("dlo_inbox_draining", "1 while letters are taken out of the inbox, else 0; /readyz says why.", []string{"broker", "inbox"}, nil)
 )
 
-// Collector returns the gauges dlo_broker_up and dlo_inbox_draining for the given links. Brokers
-// and inboxes are named in the configuration, so the number of series is bounded.
+// Collector returns the gauges dlo_broker_up and dlo_inbox_draining of the given links. The number
+// of series is bounded, because the configuration names all brokers and inboxes.
 func Collector(links ...*Link) prometheus.Collector { return collector(links) }
 
 type collector []*Link

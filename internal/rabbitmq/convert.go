@@ -11,8 +11,8 @@ import (
 // (TestHeadersTakeBoundedMemory of internal/deadletter).
 const valueSize = 180
 
-// arrival combines a delivery with the properties that were kept for it. It also returns roughly
-// how many bytes the result takes in memory.
+// arrival combines a delivery with the properties that the connection has kept for it. It also
+// returns roughly how many bytes of memory the result takes.
 func (i *Inbox) arrival(d *amqp.Delivery) (deadletter.Arrival, int, error) {
 	raw, err := i.letters.take(d.MessageId)
 	if err != nil {
@@ -33,9 +33,9 @@ func publishing(p deadletter.Properties, body []byte) amqp.Publishing {
 }
 
 // encodable reports why a message cannot be written as AMQP 0-9-1 in frames of the given size; nil
-// means that it can. The client detects some of these errors only while it writes, and then it has
-// to close the connection. It does not check the frame size at all, so the broker closes the
-// connection (501; amqp091-go v1.16.0).
+// = it can be written. The client detects some of these errors only while it writes, and then has
+// to close the connection. The client does not check the frame size at all. The broker closes the
+// connection if a frame is too large (501; amqp091-go v1.16.0).
 func encodable(p *deadletter.Publishing, frame int) error {
 	if n := len(p.Queue); n > 255 { // the length of a queue's name is one byte
 		return fmt.Errorf("the name of the queue has %d bytes; 255 are possible", n)
@@ -43,8 +43,8 @@ func encodable(p *deadletter.Publishing, frame int) error {
 	return p.Properties.Fits(frame - frameHead - headSize - 1)
 }
 
-// toTable converts a table. The client has its own types for tables and decimals. All other field
-// types are the same Go types.
+// toTable converts a table to the type of the client. The client has its own types for tables and
+// decimals. All other values have the same Go types.
 func toTable(t deadletter.Table) amqp.Table {
 	if t == nil {
 		return nil

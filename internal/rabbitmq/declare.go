@@ -14,16 +14,17 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// inboxFacts holds what was found out about an inbox before draining it.
+// inboxFacts holds what dlo found out about an inbox before it drains the inbox.
 type inboxFacts struct {
 	kind    string // classic, quorum or stream; "" = unknown
-	limited bool   // the broker may delete letters from it after lost connections
+	limited bool   // the broker may delete letters from the inbox after lost connections
 	limit   int    // the delivery limit, if the configuration accepts one for this inbox; 0 = none
-	cure    string // of it
-	note    string // what may go wrong nevertheless
+	cure    string // how to remove the delivery limit
+	note    string // a risk that does not prevent draining; "" = none
 }
 
-// errNotDrained means that an inbox is left alone on purpose. It is checked again later.
+// errNotDrained means that dlo deliberately does not drain an inbox. The inbox is checked again
+// later.
 var errNotDrained = errors.New("not drained")
 
 // refusal explains why a queue is not drained and wraps one of the errors of internal/deadletter.
@@ -40,12 +41,11 @@ func (r *refusal) Error() string   { return errNotDrained.Error() + ": " + r.tex
 func (r *refusal) Unwrap() []error { return []error{errNotDrained, r.kind} }
 
 // prepare declares the first inbox, its exchange and their binding, and finds out whether draining
-// a queue is safe. A quorum queue deletes a letter whose connection was lost more often than its
-// delivery limit allows (100 of 100 letters were gone at the 22nd connect with the default limit,
-// measured on 4.0.5). prepare checks the limit in force even for the queue that it declares,
-// because a policy or an operator policy overrides the argument of -1. The parameter once is true
-// for a queue that is not an inbox. The parameter known is true for a queue that was drained
-// before.
+// a queue is safe. A quorum queue deletes a letter if connections were lost more often than its
+// delivery limit allows. With the default limit, 100 of 100 letters were gone at the 22nd connect
+// (measured on 4.0.5). prepare checks the limit even for the queue that it declares, because a
+// policy or an operator policy overrides the argument of -1. The parameter once is true for a queue
+// that is not an inbox. The parameter known is true for a queue that was drained before.
 func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string, once, known bool) (inboxFacts, error) {
 	version, name := l.Status().Version, deadletter.Visible(queue)
 	var facts inboxFacts
@@ -66,7 +66,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		return err
 	})
 	switch {
-	case err == nil, isCode(err, amqp.AccessRefused): // a user without configure permission may consume (4.3.0 requires it for a passive declare)
+	case err == nil, isCode(err, amqp.AccessRefused): // a user who may not declare queues may still consume; 4.3.0 requires the permission even for a passive declare
 	case isAway(err):
 		return facts, fmt.Errorf("the cluster node that has queue %s is down or cannot be reached; its letters are there when it is back: %w", name, err)
 	case isCode(err, amqp.NotFound) && once:
@@ -78,15 +78,15 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	default:
 		return facts, err
 	}
-	own, single := facts.kind != "", false // own: declared here
-	var shown *managedQueue                // as shown by the management API
+	own, single := facts.kind != "", false // own is true if this call declared the queue
+	var shown *managedQueue                // the queue as the management API shows it
 	silent := "without the management API it is unknown"
 	if !own {
 		facts.kind, single = kind(conn, queue)
 	}
 	if l.management != nil {
 		ask := func() (*managedQueue, error) { return l.management.KnownQueue(ctx, l.vhost, queue, !once) }
-		if own && empty { // it may be new and has no letters to lose; the next session checks again
+		if own && empty { // the queue may be new, and has no letters to lose; the next session checks it again
 			ask = func() (*managedQueue, error) { return l.management.Queue(ctx, l.vhost, queue) }
 		}
 		q, err := ask()
@@ -135,14 +135,14 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	return facts, nil
 }
 
-// withoutLimit explains how to remove the delivery limit of a queue. q is the queue as the API
-// shows it, or nil if it shows nothing.
+// withoutLimit explains how to remove the delivery limit of a queue. The parameter q is the queue
+// as the API shows it; nil = the API does not show it.
 func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 	if q != nil && q.Arguments.DeliveryLimit != nil && (*q.Arguments.DeliveryLimit >= 0 || !atLeast(version, 4, 0)) {
 		return "The limit is an argument of the queue, which no policy removes: declare the queue again without x-delivery-limit"
 	}
 	definition := `{"delivery-limit":-1}`
-	if !atLeast(version, 4, 0) { // 3.x accepts no negative limit in a policy; any other policy means no limit there
+	if !atLeast(version, 4, 0) { // 3.x accepts no negative limit in a policy, but any policy without a limit removes the limit there
 		definition = `{"dead-letter-strategy":"at-most-once"}`
 	}
 	cure := "Give it a policy without a limit (" + setPolicy(vhost, 1001, "dlo-no-limit", "^"+regexp.QuoteMeta(queue)+"$", definition) + ")"
@@ -153,10 +153,10 @@ func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 }
 
 // declareOwn declares the objects that dlo owns: a durable fanout exchange and a durable quorum
-// queue without a delivery limit. On 3.x a limit of -1 means 0, so the argument is omitted there.
-// If an object of the same name exists with other arguments, it is used unchanged. In that case,
-// the result note explains the difference, and the result declared is false. If the parameter known
-// is true, both objects existed before, and a missing one is reported.
+// queue without a delivery limit. On 3.x, the argument for the limit is omitted, because -1 means 0
+// there. If an object of the same name exists with other arguments, it is used unchanged. In that
+// case, the result note explains the difference, and the result declared is false. If the parameter
+// known is true, both objects existed before, and declareOwn reports a missing one.
 func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bool) (declared bool, note string, err error) {
 	var gone *deadletter.Problem
 	if known {
@@ -208,12 +208,12 @@ func ownQueue(version string) amqp.Table {
 	return args
 }
 
-// kind returns the type of an existing queue, as far as the broker reveals it without the
-// management API, and whether the queue has a single active consumer. It declares the queue as a
-// plain classic queue. If the broker refuses, its message names the first argument that differs and
-// the value of that argument. kind adopts the value and tries again until only the type differs
-// (the message is identical on 3.10.8, 4.0.5, 4.3.6). It returns "" if the user may not declare the
-// queue or the message is different.
+// kind returns the type of an existing queue, and whether the queue has a single active consumer.
+// It needs no management API. It declares the queue as a plain classic queue. If the broker
+// refuses, its message names the first argument that differs and the value of that argument. kind
+// adopts the value and tries again, until only the type differs (the message is identical on
+// 3.10.8, 4.0.5, 4.3.6). The type is "" if the user may not declare the queue, or if the message is
+// different.
 func kind(conn *amqp.Connection, queue string) (kind string, single bool) {
 	args := amqp.Table{"x-queue-type": "classic"}
 	for range maxArguments {
@@ -243,14 +243,14 @@ func kind(conn *amqp.Connection, queue string) (kind string, single bool) {
 	return "", single
 }
 
-const maxArguments = 16 // how many arguments are adopted from a queue at most; RabbitMQ knows about as many
+const maxArguments = 16 // maximum number of arguments that are adopted from a queue; RabbitMQ has about as many
 
 var (
 	otherType     = regexp.MustCompile(`'x-queue-type' .* but current is '(classic|quorum|stream)'`)
 	otherArgument = regexp.MustCompile(`inequivalent arg '([^']+)' .* received none but current is the value '(.*)' of type '(\w+)'`)
 )
 
-// argument parses a value as it is written in the broker's refusal.
+// argument parses the value of an argument as the broker's refusal writes it.
 func argument(value, kind string) any {
 	switch kind {
 	case "bool":
@@ -264,7 +264,8 @@ func argument(value, kind string) any {
 	return value
 }
 
-// onChannel runs fn on a throw-away channel, because the broker closes a channel on any refusal.
+// onChannel runs fn on a channel that is closed afterwards. The broker closes a channel whenever it
+// refuses a request.
 func onChannel(conn *amqp.Connection, fn func(*amqp.Channel) error) error {
 	ch, err := conn.Channel()
 	if err != nil {
@@ -279,15 +280,16 @@ func isCode(err error, code int) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
-// isGone reports whether the error means that a queue or an exchange does not exist.
+// isGone reports whether an error means that a queue or an exchange does not exist.
 func isGone(err error) bool {
 	return isCode(err, amqp.NotFound) && strings.Contains(err.Error(), "NOT_FOUND - no ")
 }
 
-// isAway reports whether the error means that the node of a classic queue is down or unreachable.
-// RabbitMQ uses the code for a missing queue with a different text. 3.10.8 replies immediately:
-// "home node '...' of durable queue '...' in vhost '/' is down or inaccessible". 4.0.5 and 4.3.6
-// reply after 65 s: "failed to perform operation on queue '...' in vhost '/' due to timeout".
+// isAway reports whether an error means that the node of a classic queue is down or unreachable.
+// RabbitMQ then replies with the code for a missing queue, but with another text. 3.10.8 replies
+// immediately: "home node '...' of durable queue '...' in vhost '/' is down or inaccessible". 4.0.5
+// and 4.3.6 reply after 65 s: "failed to perform operation on queue '...' in vhost '/' due to
+// timeout".
 func isAway(err error) bool {
 	return errors.Is(err, errNoAnswer) || isCode(err, amqp.NotFound) && (strings.Contains(err.Error(), "is down or inaccessible") || strings.Contains(err.Error(), "due to timeout"))
 }
@@ -307,9 +309,9 @@ func join(a, b string) string {
 	return a + "; " + b
 }
 
-// Inspect reports why a queue that is not an inbox cannot be drained; nil means that it can. The
-// error wraps ErrNotFound, ErrInvalid or ErrConflict, or ErrUnavailable if the broker cannot be
-// reached.
+// Inspect reports why a queue that is not an inbox cannot be drained; nil = it can be drained. The
+// error wraps ErrNotFound, ErrInvalid or ErrConflict. It wraps ErrUnavailable if the broker cannot
+// be reached.
 func (l *Link) Inspect(ctx context.Context, queue string) error {
 	conn, err := l.dial(ctx, "look at "+queue)
 	if err != nil {

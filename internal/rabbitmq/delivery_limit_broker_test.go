@@ -35,7 +35,7 @@ func TestTheDeliveryLimitOfABroker(t *testing.T) {
 					setPolicy(t, node, vhost, kind, "limit", map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"delivery-limit": *n}})
 				}
 			}
-			time.Sleep(time.Second) // a policy applies some time after it was set
+			time.Sleep(time.Second) // the broker applies a policy some time after it was set
 			declare(t, address, map[string]amqp.Table{"orders": arguments})
 			ch := openChannel(t, address, nil)
 			publishTo(t, ch, "orders")
@@ -48,7 +48,7 @@ func TestTheDeliveryLimitOfABroker(t *testing.T) {
 					t.Fatalf("limit %d: %v", want, err)
 				}
 			}
-			lose(int(want)) // it fails if the message is gone too early
+			lose(int(want)) // fails if the message is gone too early
 			lose(1)
 			time.Sleep(500 * time.Millisecond)
 			if _, kept, err := ch.Get("orders", false); err != nil || kept != !limited {

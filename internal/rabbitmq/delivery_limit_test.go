@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTheDeliveryLimitInForce checks whether the limit that the API shows lets the broker delete
-// letters of a queue. The expected results were measured with 23 lost connections for each
+// TestTheDeliveryLimitInForce checks whether the limits that the API shows allow the broker to
+// delete letters of a queue. The expected results were measured with 23 lost connections for each
 // combination of argument, policy and operator policy on 3.10.8, 4.0.5 and 4.3.6.
 func TestTheDeliveryLimitInForce(t *testing.T) {
 	t.Parallel()
@@ -39,7 +39,8 @@ func TestTheDeliveryLimitInForce(t *testing.T) {
 	}
 }
 
-// TestTheNumberOfTheDeliveryLimit checks the limit of queues that have one.
+// TestTheNumberOfTheDeliveryLimit checks the delivery limit that dlo computes for queues that have
+// one.
 func TestTheNumberOfTheDeliveryLimit(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct{ old, current int }{

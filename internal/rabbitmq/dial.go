@@ -15,17 +15,16 @@ import (
 // url returns the broker's URL with the current password.
 func (l *Link) url() string { return withPassword(l.broker.URL, l.broker.PasswordFile) }
 
-// dial opens a connection with its own name. Recovery stays nil, because after the library
-// reconnects automatically, the ack of an old delivery acknowledges a different letter
-// (client_trap_test.go).
+// dial opens a connection with its own name. It does not use the client's recovery. After a
+// recovery, the ack of an old delivery acknowledges a different letter (client_trap_test.go).
 func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, error) {
 	return l.dialWith(ctx, purpose, l.url(), func(ctx context.Context, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	})
 }
 
-// dialReading is dial for a session that reads letters. The client does not see the properties of
-// the letters.
+// dialReading does the same as dial, for a session that reads letters. It withholds the properties
+// of the letters from the client.
 func (l *Link) dialReading(ctx context.Context, purpose string) (*amqp.Connection, *letterConn, error) {
 	address := l.url()
 	uri, err := amqp.ParseURI(address)
@@ -33,7 +32,7 @@ func (l *Link) dialReading(ctx context.Context, purpose string) (*amqp.Connectio
 		return nil, nil, scrub(err)
 	}
 	var letters *letterConn
-	plain := "amqp" + address[len(uri.Scheme):] // TLS runs below the frames, so dlo sets it up
+	plain := "amqp" + address[len(uri.Scheme):] // dlo sets up TLS itself, because the letterConn reads the frames above TLS
 	conn, err := l.dialWith(ctx, purpose, plain, func(ctx context.Context, _ string) (net.Conn, error) {
 		c, err := dialBelow(ctx, uri)
 		if err != nil {
@@ -45,8 +44,8 @@ func (l *Link) dialReading(ctx context.Context, purpose string) (*amqp.Connectio
 	return conn, letters, err
 }
 
-// dialBelow opens the transport for the AMQP frames, in the way the client does (amqp091-go
-// v1.16.0, DialConfig).
+// dialBelow opens the TCP or TLS connection for the AMQP frames, in the same way as the client
+// (amqp091-go v1.16.0, DialConfig).
 func dialBelow(ctx context.Context, uri amqp.URI) (net.Conn, error) {
 	addr := net.JoinHostPort(uri.Host, strconv.Itoa(uri.Port))
 	if uri.Scheme != "amqps" {
@@ -59,8 +58,8 @@ func dialBelow(ctx context.Context, uri amqp.URI) (net.Conn, error) {
 	return (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", addr)
 }
 
-// tlsConfig returns the TLS configuration for the parameters of an amqps URL: cacertfile, certfile
-// with keyfile, and server_name_indication, which defaults to the host.
+// tlsConfig returns the TLS configuration that the parameters of an amqps URL describe. These are
+// cacertfile, certfile with keyfile, and server_name_indication, which defaults to the host.
 func tlsConfig(uri amqp.URI) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: uri.ServerName}
 	if config.ServerName == "" {
@@ -83,7 +82,8 @@ func tlsConfig(uri amqp.URI) (*tls.Config, error) {
 	return config, nil
 }
 
-// dialWith opens a connection over the transport that the function in the parameter below opens.
+// dialWith opens an AMQP connection. The parameter below is a function that opens the TCP or TLS
+// connection for it.
 func (l *Link) dialWith(ctx context.Context, purpose, url string, below func(ctx context.Context, addr string) (net.Conn, error)) (*amqp.Connection, error) {
 	uri, err := amqp.ParseURI(url)
 	if err != nil {
@@ -102,7 +102,7 @@ func (l *Link) dialWith(ctx context.Context, purpose, url string, below func(ctx
 			if err != nil {
 				return nil, err
 			}
-			return c, c.SetDeadline(time.Now().Add(dialTimeout)) // a deadline for the handshake; the client clears it
+			return c, c.SetDeadline(time.Now().Add(dialTimeout)) // the deadline of the handshake, which the client clears afterwards
 		},
 	})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // DiskRoom returns how many bytes the broker can still write before its disk alarm blocks all
-// publishers. In a cluster, this is the room of the node that has the least. The user of the
+// publishers. In a cluster, it returns the number for the node with the least room. The user of the
 // management API needs the tag monitoring (3.10.8, 4.3.6).
 func (l *Link) DiskRoom(ctx context.Context) (int64, error) {
 	if l.looks == nil {

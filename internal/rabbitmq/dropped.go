@@ -16,18 +16,19 @@ import (
 // droppedWait is how long dlo waits for the metrics of a node.
 const droppedWait = 5 * time.Second
 
-// maxMetrics is how many bytes of a node's metrics are read at most. The global counters come
-// early.
+// maxMetrics is the maximum number of bytes that are read from a node's metrics. The global
+// counters are near the beginning.
 const maxMetrics = 32 << 20
 
-// rejectedAndDropped is the counter of messages that consumers rejected and that the node dropped
-// because their queue has no dead-letter exchange (rabbitmq_prometheus of 3.10.8, 4.0.5 and 4.3.6).
+// rejectedAndDropped matches the counter of messages that the node dropped because a consumer
+// rejected them and their queue has no dead-letter exchange (rabbitmq_prometheus of 3.10.8, 4.0.5
+// and 4.3.6).
 var rejectedAndDropped = regexp.MustCompile(`^rabbitmq_global_messages_dead_lettered_rejected_total\{[^}]*dead_letter_strategy="disabled"[^}]*\} ([0-9.e+]+)`)
 
 // Dropped returns how many messages a node has dropped since it started because a consumer rejected
 // them and their queue has no dead-letter exchange. The management API does not count them, but the
-// plugin rabbitmq_prometheus does. metrics is the URL of that plugin on the node. The counter does
-// not say in which queues or vhosts the messages were.
+// plugin rabbitmq_prometheus does. The parameter metrics is the URL of that plugin on the node. The
+// counter does not say in which queues or vhosts the messages were.
 func Dropped(ctx context.Context, metrics string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, droppedWait)
 	defer cancel()

@@ -45,7 +45,7 @@ func TestDroppedIsCounted(t *testing.T) {
 	}
 }
 
-// TestDroppedIsUnknown checks the error that is returned when a node does not count.
+// TestDroppedIsUnknown checks the errors of Dropped if a node does not count such messages.
 func TestDroppedIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -7,11 +7,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// eventLasts is how long a past event stays a problem. It is a day, so that a person who looks in
-// the morning sees an event of the night.
+// eventLasts is how long dlo shows an event as a problem. It is a day, so that a person who looks
+// in the morning sees an event of the night.
 const eventLasts = 24 * time.Hour
 
-// happened reports an event on one of dlo's queues as a problem that stays for a day.
+// happened records an event on one of dlo's queues. The event is shown as a problem for a day.
 func (l *Link) happened(p deadletter.Problem) {
 	p.Broker, p.VHost, p.Since = l.broker.Name, l.vhost, time.Now()
 	l.log.Warn("problem of a queue", "queue", p.Queue, "problem", p.Title, "text", p.Text, "cure", p.Cure)
@@ -20,7 +20,7 @@ func (l *Link) happened(p deadletter.Problem) {
 	l.events = append(l.recent(p.Key()), p)
 }
 
-// recent returns the events of the last day, except the event whose key is in the parameter but.
+// recent returns the events of the last day, without the one whose key is the parameter but.
 func (l *Link) recent(but string) []deadletter.Problem {
 	var list []deadletter.Problem
 	for _, p := range l.events {
@@ -31,8 +31,8 @@ func (l *Link) recent(but string) []deadletter.Problem {
 	return list
 }
 
-// lostDeclaration returns a problem if the inbox or the exchange that dlo declares was deleted
-// since it last existed. It returns nil if neither was deleted or if this is unknown.
+// lostDeclaration returns a problem if the inbox or the exchange that dlo declared earlier does not
+// exist any more. It returns nil if both exist or if this is unknown.
 func (l *Link) lostDeclaration(conn *amqp.Connection, inbox string) *deadletter.Problem {
 	p := &deadletter.Problem{
 		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Inbox: inbox, Queue: inbox,

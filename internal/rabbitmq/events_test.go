@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestWhatIsDeletedIsSaid deletes everything that dlo has declared between two sessions of an
-// inbox. All of it is declared again, and each loss is reported as a problem. A first session
-// reports nothing.
+// TestWhatIsDeletedIsSaid deletes everything that dlo has declared, between two sessions of an
+// inbox. The second session must declare all of it again and report each loss as a problem. The
+// first session must report nothing.
 func TestWhatIsDeletedIsSaid(t *testing.T) {
 	t.Parallel()
 	_, address := testenv.Broker(t).VHost(t)

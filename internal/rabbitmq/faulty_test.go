@@ -9,14 +9,13 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// faulty is a vhost that has a fault.
+// faulty is a vhost to which a test gives a fault.
 type faulty struct {
 	node  *testenv.Node
 	vhost string
 	ch    *amqp.Channel
 }
 
-// declare declares a durable queue.
 func (b *faulty) declare(t *testing.T, queue string, arguments amqp.Table) {
 	t.Helper()
 	if _, err := b.ch.QueueDeclare(queue, true, false, false, false, arguments); err != nil {
@@ -24,7 +23,6 @@ func (b *faulty) declare(t *testing.T, queue string, arguments amqp.Table) {
 	}
 }
 
-// delete deletes a queue.
 func (b *faulty) delete(t *testing.T, queue string) {
 	t.Helper()
 	if _, err := b.ch.QueueDelete(queue, false, false, false); err != nil {
@@ -32,7 +30,6 @@ func (b *faulty) delete(t *testing.T, queue string) {
 	}
 }
 
-// bind binds a queue to an exchange.
 func (b *faulty) bind(t *testing.T, queue, key, exchange string) {
 	t.Helper()
 	if err := b.ch.QueueBind(queue, key, exchange, false, nil); err != nil {
@@ -40,7 +37,7 @@ func (b *faulty) bind(t *testing.T, queue, key, exchange string) {
 	}
 }
 
-// without deletes a policy, or an operator policy.
+// without deletes a policy or an operator policy.
 func (b *faulty) without(t *testing.T, kind, name string) {
 	t.Helper()
 	if err := b.node.API(http.MethodDelete, "/api/"+kind+"/"+url.PathEscape(b.vhost)+"/"+name, nil, nil); err != nil {
@@ -48,19 +45,19 @@ func (b *faulty) without(t *testing.T, kind, name string) {
 	}
 }
 
-// lead replaces the policy of orders.
+// lead replaces the policy of the queue orders.
 func (b *faulty) lead(t *testing.T, pairs ...any) {
 	t.Helper()
 	setPolicy(t, b.node, b.vhost, "policies", "dlo", map[string]any{"pattern": "^orders$", "apply-to": "queues", "priority": 10, "definition": toDLO(pairs...)})
 }
 
-// unlimited deletes the policy limits.
+// unlimited deletes the policy whose name is "limits".
 func unlimited(t *testing.T, b *faulty) {
 	t.Helper()
 	b.without(t, "policies", "limits")
 }
 
-// consumed starts a consumer of orders that rejects everything.
+// consumed starts a consumer of the queue orders that rejects everything.
 func consumed(t *testing.T, b *faulty) {
 	t.Helper()
 	deliveries, err := b.ch.Consume("orders", "", false, false, false, false, nil)

@@ -10,9 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestWhatADeliveryTells checks on a real broker how a letter looks when it is first delivered and
-// when it comes back. dlo must not mistake the first case for the second, and its assumptions about
-// a version must hold for each kind of source and inbox.
+// TestWhatADeliveryTells checks on a real broker how a letter looks when it is delivered for the
+// first time, and how it looks when it comes back. dlo must not mistake a first delivery for a
+// redelivery. What dlo assumes about a version must be true for each type of source queue and
+// inbox.
 func TestWhatADeliveryTells(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

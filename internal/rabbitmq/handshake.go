@@ -10,16 +10,16 @@ import (
 
 // outspoken is an authentication method that asks the broker to report a refused login. Otherwise,
 // RabbitMQ closes the connection silently, which looks like a network failure (3.10.8, 4.0.5,
-// 4.3.6), and the client reports both as a wrong password. The client has no option for this
-// request: it replaces the configured capabilities with its own. Only after that does it ask for
-// the response, so the response can add the capability (amqp091-go v1.16.0).
+// 4.3.6). The client reports both as a wrong password. The client has no option for this request,
+// and it replaces the configured capabilities with its own. It calls Response after that, so
+// Response can still add the capability (amqp091-go v1.16.0).
 type outspoken struct {
 	amqp.Authentication
-	properties amqp.Table // of the connection
+	properties amqp.Table // the properties of the connection
 }
 
-// Response adds the capability to the client's own capabilities, which are sent together with the
-// response.
+// Response adds the capability authentication_failure_close to the client's own capabilities. The
+// client sends both in the same frame.
 func (a outspoken) Response() string {
 	if capabilities, ok := a.properties["capabilities"].(amqp.Table); ok {
 		capabilities["authentication_failure_close"] = true
@@ -27,8 +27,9 @@ func (a outspoken) Response() string {
 	return a.Authentication.Response()
 }
 
-// logins returns the authentication methods that a URL names. It returns nil if the client does not
-// know one of them, because the client then reports it. properties are the connection's properties.
+// logins returns the authentication methods that a URL names. The parameter properties holds the
+// properties of the connection. The result is nil if the client does not know one of the methods,
+// because the client then reports the error itself.
 func logins(u amqp.URI, properties amqp.Table) []amqp.Authentication {
 	ways := map[string]amqp.Authentication{"PLAIN": u.PlainAuth(), "AMQPLAIN": u.AMQPlainAuth(), "EXTERNAL": &amqp.ExternalAuth{}}
 	names := u.AuthMechanism
@@ -46,8 +47,9 @@ func logins(u amqp.URI, properties amqp.Table) []amqp.Authentication {
 	return list
 }
 
-// explain describes the error that ended a handshake. The client invents a refusal if the broker
-// sent no reason.
+// explain describes the error that ended a handshake. If the broker sent no reason, the client
+// reports a refused login that the broker never sent. In that case, explain says that the
+// connection was cut.
 func explain(err error) error {
 	var e *amqp.Error
 	switch {

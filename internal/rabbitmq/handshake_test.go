@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestWhatEndsAHandshake checks that a refusal is reported only if the broker sent one. A network
-// failure during the handshake must not be reported as a wrong password.
+// TestWhatEndsAHandshake checks that dlo reports a refused login only if the broker refused it. It
+// must not report a network failure during the handshake as a wrong password.
 func TestWhatEndsAHandshake(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

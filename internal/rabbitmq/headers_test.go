@@ -14,14 +14,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// hostile lists properties that RabbitMQ accepts, and the values that dlo must read from them. When
-// a message is published with other fields, RabbitMQ rejects it (541; 3.10.8, 4.0.5, 4.3.6):
-// unknown types, truncated fields and tables, bytes after the last property, and floats that are
-// not numbers.
+// hostile lists properties that RabbitMQ accepts, and the values that dlo must read from them.
+// RabbitMQ rejects messages with unknown types, truncated fields and tables, bytes after the last
+// property, or floats that are not numbers (541; 3.10.8, 4.0.5, 4.3.6).
 var hostile = []struct {
 	name, properties string
 	want             deadletter.Properties
-	unread           string // why the header x cannot be read
+	unread           string // why the header "x" cannot be read; "" = it can be read
 }{
 	{"of 130,900 bytes", headers("x", "S"+longString(strings.Repeat("e", 130_900))), headersOf("x", strings.Repeat("e", 130_900)), ""},
 	{"nested 33 deep", headers("x", nestedArrays(33)), headersOf("x", arrays(33)), ""},
@@ -52,7 +51,7 @@ func arrays(n int) any {
 	return v
 }
 
-// readingInbox returns an inbox with its own link, on a queue of any kind.
+// readingInbox returns an inbox with its own link. The queue may be of any type.
 func readingInbox(t *testing.T, url string, limits Limits) *Inbox {
 	t.Helper()
 	_, inbox := linked(t, Broker{URL: url, Inboxes: []string{"inbox"}, AcceptLimited: []string{"inbox"}}, limits)
@@ -62,7 +61,7 @@ func readingInbox(t *testing.T, url string, limits Limits) *Inbox {
 	return inbox
 }
 
-// takeAll reads and acknowledges windows until a letter has the body last.
+// takeAll reads and acknowledges windows until a letter has the body that the parameter last gives.
 func takeAll(t *testing.T, inbox *Inbox, last string) (all []deadletter.Arrival, windows []int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -83,9 +82,9 @@ func takeAll(t *testing.T, inbox *Inbox, last string) (all []deadletter.Arrival,
 	return all, windows
 }
 
-// TestHeadersThatNoClientReads covers properties that RabbitMQ accepts and passes on unchanged, or
-// encodes again when their letter dies. Half of them make amqp091-go close its connection. dlo
-// reads them in the session in which they arrive, among other letters. It reads each header
+// TestHeadersThatNoClientReads covers properties that RabbitMQ accepts. It passes them on
+// unchanged, or encodes them again when their letter dies. Half of them make amqp091-go close its
+// connection. dlo must read all of them in one session, among other letters, and each header
 // separately.
 func TestHeadersThatNoClientReads(t *testing.T) {
 	t.Parallel()
@@ -129,7 +128,7 @@ func TestHeadersThatNoClientReads(t *testing.T) {
 	}
 }
 
-// check compares the properties read with those published.
+// check compares the properties that dlo has read with those that were published.
 func check(t *testing.T, name string, got, want deadletter.Properties, unread string) {
 	t.Helper()
 	headers := deadletter.Table{}
@@ -154,8 +153,8 @@ func check(t *testing.T, name string, got, want deadletter.Properties, unread st
 	}
 }
 
-// everyType contains headers of every type that RabbitMQ knows, and properties contains every
-// property of AMQP.
+// everyType contains a header of every type that RabbitMQ knows. properties contains every property
+// of AMQP.
 var (
 	everyType = headers(
 		"V", "V", "t", "t\x05", "b", "b\xff", "B", "B\xff", "s", "s\xff\xfe", "u", "u\xff\xfe", "I", "I\xff\xff\xff\xfe", "i", "i\xff\xff\xff\xfe", "l", "l\xff\xff\xff\xff\xff\xff\xff\xfe",
@@ -166,9 +165,9 @@ var (
 		"\x00\x00\x00\x00\x60\x00\x00\x00" + shortString("type") + shortString("app")
 )
 
-// TestWhatTheClientReadsIsReadAlike compares our decoding with the client's, if the client can
-// decode the headers at all. The two must agree, because dlo must recognise a window that an
-// earlier dlo left open.
+// TestWhatTheClientReadsIsReadAlike compares how dlo and the client decode the same properties, if
+// the client can decode them. The results must be equal, so that dlo recognises a window that an
+// earlier version of dlo left open.
 func TestWhatTheClientReadsIsReadAlike(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)
@@ -200,8 +199,8 @@ func TestWhatTheClientReadsIsReadAlike(t *testing.T) {
 	}
 }
 
-// readByTheClient returns the fingerprint of the inbox's first letter as decoded by the client, and
-// returns the letter to the queue. It returns false if the letter makes the client close its
+// readByTheClient returns the fingerprint of the inbox's first letter as the client decodes it, and
+// returns the letter to the queue. The result is false if the letter makes the client close its
 // connection.
 func readByTheClient(t *testing.T, url string) (deadletter.Fingerprint, bool) {
 	t.Helper()
@@ -234,7 +233,7 @@ func readByTheClient(t *testing.T, url string) (deadletter.Fingerprint, bool) {
 	return print, true
 }
 
-// ofClient converts the client's value of a field to our types.
+// ofClient converts the client's value of a field to dlo's types.
 func ofClient(v any) any {
 	switch v := v.(type) {
 	case amqp.Table:
@@ -255,8 +254,8 @@ func ofClient(v any) any {
 	return v
 }
 
-// TestALargeHeaderAmongGoodLetters places one letter with headers larger than a frame among a
-// thousand others. The letter does not need a session of its own.
+// TestALargeHeaderAmongGoodLetters publishes one letter with headers larger than a frame among a
+// thousand others. dlo must read all of them in one session.
 func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)
@@ -286,9 +285,9 @@ func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 	}
 }
 
-// TestWindowsOfLargeHeadersAreSmall checks that the bytes of a window include the memory used by
-// headers and their values. For an array that contains only fields of type V, a client needs 16
-// bytes of memory for each byte of the frame.
+// TestWindowsOfLargeHeadersAreSmall checks that the size of a window includes the memory of headers
+// and their values. An array that contains only fields of type V takes 16 bytes of memory for each
+// byte of the frame.
 func TestWindowsOfLargeHeadersAreSmall(t *testing.T) {
 	t.Parallel()
 	for name, field := range map[string]string{
@@ -314,8 +313,8 @@ func TestWindowsOfLargeHeadersAreSmall(t *testing.T) {
 	}
 }
 
-// TestAnAnnotationWithALargeHeader checks that such an annotation is stored like any other and does
-// not end the session.
+// TestAnAnnotationWithALargeHeader checks that an annotation with a large header is stored like any
+// other and does not end the session.
 func TestAnAnnotationWithALargeHeader(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)

@@ -10,20 +10,20 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Limits bound a window.
+// Limits are the limits of a window.
 type Limits struct {
-	Letters int           // most letters in a window
-	Bytes   int           // memory of the letters, headers included; the window closes when they reach it
-	Linger  time.Duration // how long a window waits for more after its first letter
+	Letters int           // maximum number of letters in a window
+	Bytes   int           // memory of the letters in bytes, headers included; the window closes when they reach it
+	Linger  time.Duration // how long a window waits for further letters after its first one
 }
 
-// firstPrefetch is the initial value of an inbox's adaptive prefetch. RabbitMQ has no prefetch by
-// bytes, so a first burst is at most this many letters of the maximum size.
+// firstPrefetch is the initial prefetch of an inbox, which adapts later. RabbitMQ has no prefetch
+// in bytes, so the first burst may consist of this many letters of the maximum size.
 const firstPrefetch = 16
 
-// Inbox drains one dead-letter queue, window by window. While a window is open nothing more is
-// delivered, so only that window can come back after a crash. An Inbox must be used by one
-// goroutine only.
+// Inbox drains one dead-letter queue, window by window. While a window is open, the broker delivers
+// nothing more, so only that window can come back after a crash. Only one goroutine may use an
+// Inbox.
 type Inbox struct {
 	link      *Link
 	queue     string
@@ -31,25 +31,25 @@ type Inbox struct {
 	once      bool                                       // the session ends when the queue is empty
 	most      int                                        // how many letters the caller still wants in a window; 0 = no limit
 	say       func(text string)                          // called with the reason why nothing is read now; "" when something is
-	failure   string                                     // why the session ended, as text
-	fruitless backoff                                    // counts sessions that settled no window; an unreachable broker does not count
-	sleep     func(context.Context, time.Duration) error // after fruitless sessions
+	failure   string                                     // why the session ended
+	fruitless backoff                                    // counts sessions that settled no window; attempts to reach an unavailable broker do not count
+	sleep     func(context.Context, time.Duration) error // waits between sessions that settled no window
 	conn      *amqp.Connection
-	letters   *letterConn // the same connection, below the client
+	letters   *letterConn // the same connection, which the client reads through
 	ch        *amqp.Channel
 	closed    chan *amqp.Error
 	canceled  chan string
 	prefetch  int
-	applied   int // prefetch set on the channel
+	applied   int // the prefetch that is set on the channel
 	consumes  int
-	tag       uint64 // tag of the channel's last delivery
+	tag       uint64 // tag of the last delivery on the channel
 	taken     int    // memory that the newest window takes, in bytes
 	locked    bool   // the broker refuses basic.get
 	facts     inboxFacts
 	away      bool  // the node of a classic inbox was away since the last settled window
 	unlocked  bool  // the queue of the lock or of the turn is on a cluster node that is away
 	scarce    bool  // an unsettled letter has one delivery left
-	spent     int64 // deliveries of a letter that were already reported
+	spent     int64 // the delivery count that was last reported
 	probation probation
 }
 
@@ -70,17 +70,18 @@ func (l *Link) Once(queue string, limits Limits, say func(text string)) *Inbox {
 // Limit limits each of the next windows to n letters.
 func (i *Inbox) Limit(n int) { i.most = n }
 
-// Prefetch returns how many unacknowledged letters the broker may deliver at one time: the letters
-// of the newest window until they are acknowledged, or those of the next window.
+// Prefetch returns how many unacknowledged letters the broker may deliver. Until the newest window
+// is acknowledged, these are the letters of that window. After that, they are the letters of the
+// next window.
 func (i *Inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
-// Open drops the rest of the previous session and begins another one, with as many attempts as
-// needed. The parameter marker is the marker to look for; "" = none. The parameter prefetch is how
-// many letters earlier sessions may have held unacknowledged. The first window takes all of them,
-// because a window that came back must come first, and a quorum queue puts returned letters behind
-// letters that were returned earlier (returned_order_test.go). Open returns only with a session or
-// with the error of ctx. For a queue that is drained once, it also returns the reason why the queue
-// cannot be drained.
+// Open drops the rest of the previous session and begins another one. It tries as often as needed.
+// The parameter marker is the marker to look for; "" = none. The parameter prefetch is how many
+// letters earlier sessions may have held unacknowledged. The first window takes all of these
+// letters, because a window that came back must come first. A quorum queue puts returned letters
+// behind letters that were returned earlier (returned_order_test.go). Open returns only with a
+// session or with the error of ctx. For a queue that is drained once, it also returns the reason
+// why the queue cannot be drained.
 func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error) {
 	i.Close()
 	if i.fruitless.failures > 0 { // no window has been settled since the last session began
@@ -93,7 +94,7 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 		asked := i.link.asked()
 		s, err := i.open(ctx, marker)
 		if err == nil {
-			i.fruitless.failures = max(1, i.fruitless.failures) // until a window is settled; otherwise a letter that ends every session would be requested faster and faster
+			i.fruitless.failures = max(1, i.fruitless.failures) // reset only when a window is settled; otherwise dlo would request a letter that ends every session faster and faster
 			i.link.log.Info("inbox connected", "inbox", i.queue)
 			return s, nil
 		}
@@ -107,7 +108,7 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 		}
 		wait := away.next()
 		if errors.Is(err, errNotDrained) {
-			wait = max(wait, 10*time.Second) // a person has to act first
+			wait = max(wait, 10*time.Second) // a person has to do something first
 		}
 		i.say(err.Error())
 		i.link.log.Warn("inbox not connected", "inbox", i.queue, "err", err, "next_try", wait)
@@ -187,7 +188,7 @@ func (i *Inbox) channel() error {
 	return nil
 }
 
-// Close ends the session; its unacknowledged letters go back to the queue.
+// Close ends the session. Its unacknowledged letters go back to the queue.
 func (i *Inbox) Close() {
 	if i.conn != nil {
 		i.conn.CloseDeadline(time.Now().Add(closeWait))
@@ -198,10 +199,10 @@ func (i *Inbox) Close() {
 	}
 }
 
-// Next blocks for the first letter, then collects letters until the window is full or has lingered.
-// The letters are in delivery order and unacknowledged, and nothing more is delivered until Ack.
-// When ctx ends, Next returns the letters that it has, or the error of ctx if it has none. It
-// returns no letters if a queue that is drained once is empty.
+// Next waits for the first letter, and then collects letters until the window is full or its time
+// is over. It returns the letters unacknowledged and in delivery order, and the broker delivers
+// nothing more until Ack. When ctx ends, Next returns the letters that it has. If it has none, it
+// returns the error of ctx. It returns no letters if a queue that is drained once is empty.
 func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 	for began := time.Now(); ; {
 		n := i.prefetch
@@ -229,12 +230,12 @@ func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 }
 
 const (
-	onceQuiet = time.Second // silence after which dlo checks whether a queue that is drained once is empty
-	onceWait  = time.Minute // silence after which dlo gives up although the queue has letters
+	onceQuiet = time.Second // time without a delivery after which dlo checks whether a queue that is drained once is empty
+	onceWait  = time.Minute // time without a delivery after which dlo gives up although the queue still has letters
 )
 
 // empty reports whether a queue that is drained once has no more letters. Letters that another
-// consumer holds do not count. An inbox is never permanently empty.
+// consumer holds do not count. For an inbox, it always returns false.
 func (i *Inbox) empty(since time.Time) (bool, error) {
 	if !i.once {
 		return false, nil
@@ -246,7 +247,7 @@ func (i *Inbox) empty(since time.Time) (bool, error) {
 	})
 	switch {
 	case isCode(err, amqp.AccessRefused):
-		return time.Since(since) > resumeQuiet, nil // the count is unknown, so a long silence decides
+		return time.Since(since) > resumeQuiet, nil // this user may not ask for the count, so a long time without a delivery decides
 	case isCode(err, amqp.NotFound):
 		return false, refuse(deadletter.ErrNotFound, "queue %s is gone", deadletter.Visible(i.queue))
 	case err != nil:
@@ -261,24 +262,24 @@ func (i *Inbox) empty(since time.Time) (bool, error) {
 }
 
 // resumeQuiet is how long Resume waits for the rest of an open window after some of its letters
-// came back. After that, the window counts as not returned.
+// came back. If the rest does not arrive, the window counts as not returned.
 const resumeQuiet = 30 * time.Second
 
-// Resume finds out whether the open window came back. It comes back whole and before all other
-// letters, or not at all (docs/reliability.md has the measurement). The broker chooses the order if
-// the window was fetched with more than one request. Resume waits until this is decided. If whole
-// is true, the letters are the open window; otherwise they are a window of other letters. Resume
-// returns no letters if a queue that is drained once is empty.
+// Resume finds out whether the open window came back. A window comes back whole and before all
+// other letters, or not at all (docs/reliability.md has the measurement). If the window was fetched
+// with more than one request, the broker chooses the order. Resume waits until it is certain. If
+// the result whole is true, the letters are the open window. Otherwise they are a window of other
+// letters. Resume returns no letters if a queue that is drained once is empty.
 func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error) {
 	for began := time.Now(); ; {
 		ours := lettersOf(open)
-		w, err = i.window(ctx, fetch{letters: len(open), linger: resumeQuiet, sliding: true, full: func(w []deadletter.Arrival, _ int) bool { return !ours(w) }}) // a foreign letter decides it
+		w, err = i.window(ctx, fetch{letters: len(open), linger: resumeQuiet, sliding: true, full: func(w []deadletter.Arrival, _ int) bool { return !ours(w) }}) // a letter that is not part of the open window decides it
 		if err != nil {
 			return nil, false, err
 		}
 		if len(w) > 0 {
 			if len(w) < len(open) && ours(w) && ctx.Err() != nil {
-				return nil, false, ctx.Err() // undecided: the letters go back with the session
+				return nil, false, ctx.Err() // not decided yet: the letters go back to the queue with the session
 			}
 			return w, len(w) == len(open) && ours(w), nil
 		}
@@ -294,8 +295,8 @@ func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []
 	}
 }
 
-// lettersOf returns a function that reports whether all letters of a growing window are redelivered
-// letters of the open window.
+// lettersOf returns a function that reports whether all letters of a growing window belong to the
+// open window and are flagged redelivered.
 func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool {
 	left := map[deadletter.Fingerprint]int{}
 	for _, f := range open {
@@ -311,13 +312,13 @@ func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool 
 	}
 }
 
-// onceSettled is how long a queue has to be empty before its open window counts as not returned. A
-// broker that has just started may not show its letters yet.
+// onceSettled is how long a queue that is drained once has to be empty before its open window
+// counts as not returned. A broker that has just started may not show its letters yet.
 const onceSettled = 5 * time.Second
 
-// redeliveredLeaks reports whether a server may flag the first delivery of a letter as a
+// redeliveredLeaks reports whether a broker may flag the first delivery of a letter as a
 // redelivery. 4.0 does so if a quorum queue dead-letters into another quorum queue, and 4.3 always
-// does so (4.0.5, 4.3.6). 4.1 and 4.2 were not measured and count as 4.3.
+// does so (4.0.5, 4.3.6). 4.1 and 4.2 were not measured and are treated like 4.3.
 func redeliveredLeaks(version, kind string) bool {
 	return atLeast(version, 4, 1) || atLeast(version, 4, 0) && kind != "classic"
 }

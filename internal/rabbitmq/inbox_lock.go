@@ -11,13 +11,13 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// lockInbox makes sure that nothing else drains the inbox: neither another dlo nor an earlier
-// session whose end the broker has not noticed. Such a session would still hold the open window. A
-// new session would then receive the letters after that window and would take the window for
+// lockInbox makes sure that nothing else drains the inbox: neither another dlo, nor an earlier
+// session whose end the broker has not noticed. Such a session still holds the open window. A new
+// session would receive the letters after that window and would conclude that the window was
 // acknowledged (window_return_test.go). The lock is an exclusive queue, which exists as long as
 // this connection.
 func (i *Inbox) lockInbox() error {
-	sum := sha256.Sum256([]byte(i.queue)) // a queue's name may already have the maximum length
+	sum := sha256.Sum256([]byte(i.queue)) // the name of the inbox itself may already have the maximum length
 	lock := "dlo.epoch.lock." + hex.EncodeToString(sum[:16])
 	err := onChannel(i.conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(lock, false, true, true, false, nil)
@@ -33,28 +33,29 @@ func (i *Inbox) lockInbox() error {
 	case isCode(err, amqp.ResourceLocked):
 		return fmt.Errorf("%s is being drained by another connection: another dlo, or our last one, whose end the broker has not noticed yet", deadletter.Visible(i.queue))
 	case refused:
-		return nil // a user without configure permission on dlo.epoch.*: no guard against a second dlo
+		return nil // a user without configure permission on dlo.epoch.* has no protection against a second dlo
 	}
 	return err
 }
 
 // holderAway reports whether the lock belongs to a connection on a cluster node that is down or
-// unreachable. 4.3.6 keeps the exclusive queue of such a connection until the node is back; 3.10.8
+// unreachable. 4.3.6 keeps the exclusive queue of such a connection until the node is back. 3.10.8
 // and 4.0.5 delete the queue immediately. If a live connection holds the lock, the broker replies
-// 405. If the node of the holder is down, 4.3.6 replies 404 after 65 s (cluster_test.go). Held
-// reports the letters that the earlier session held, so no letter is taken twice. Only another dlo
-// would go unnoticed.
+// 405. If the node of the connection is down, 4.3.6 replies 404 after 65 s (cluster_test.go). dlo
+// can then continue without the lock: Held reports the letters that the earlier session held, so no
+// letter is taken twice. Only another dlo would go unnoticed.
 func (i *Inbox) holderAway(lock string) bool {
 	return isAway(answer(func() error { return exists(i.conn, lock) }))
 }
 
-// turn returns a channel that reads the inbox in its turn, that is, after the broker has ended the
-// last channel of an earlier session and requeued its letters. The exclusive queue of alone ends
-// with its connection, but the connection's channels may live on for a moment and hold a window.
-// turn therefore uses a queue that each channel reads exclusively. The end of the channel releases
-// both this queue and the window. If the queue is unavailable (no permission, its node is down, it
-// was declared differently), only the lock of alone remains. The queue accepts no messages, because
-// they would be delivered among the letters.
+// turn returns a channel that reads the inbox when it is its turn. The turn comes when the broker
+// has ended the last channel of an earlier session and requeued the letters of that channel. The
+// exclusive queue of lockInbox ends with its connection, but the channels of the connection may
+// live on for a moment and hold a window. Therefore each channel also reads a second queue
+// exclusively. When the channel ends, the broker releases both this queue and the window. If the
+// second queue is not available (no permission, its node is down, it was declared differently),
+// only the lock of lockInbox protects the inbox. The second queue accepts no messages, because the
+// broker would deliver them among the letters.
 func (i *Inbox) turn() (*amqp.Channel, error) {
 	if i.unlocked {
 		return i.conn.Channel() // the queue of the turn is on the node that is away, where each request takes 65 s (4.0.5, 4.3.6)
@@ -68,7 +69,7 @@ func (i *Inbox) turn() (*amqp.Channel, error) {
 			return nil, err
 		}
 		err = answer(func() error {
-			_, err := ch.QueueDeclare(queue, true, true, false, false, args) // deleted with its last reader
+			_, err := ch.QueueDeclare(queue, true, true, false, false, args) // deleted together with its last consumer
 			return err
 		})
 		if err == nil {
@@ -80,11 +81,11 @@ func (i *Inbox) turn() (*amqp.Channel, error) {
 			return ch, nil
 		case i.conn.IsClosed():
 			return nil, err
-		// Either its last reader has just ended, or an older dlo declared it with other arguments
-		// and will end.
+		// Either the last consumer of the queue has just ended, or an older dlo declared the queue with
+		// other arguments and will end.
 		case (isCode(err, amqp.NotFound) && !isAway(err) || isCode(err, amqp.PreconditionFailed)) && time.Since(began) < turnWait:
 		case !isCode(err, amqp.AccessRefused) || !strings.Contains(err.Error(), "exclusive use"):
-			i.unlocked = isAway(err) // 3.10.8 reports it immediately, 4.0.5 and 4.3.6 only after 65 s, so it is not requested again
+			i.unlocked = isAway(err) // 3.10.8 reports it immediately, 4.0.5 and 4.3.6 only after 65 s, so dlo does not ask again
 			return i.conn.Channel()
 		case time.Since(began) > turnWait:
 			return nil, fmt.Errorf("the broker has not ended the last channel that read %s", deadletter.Visible(i.queue))

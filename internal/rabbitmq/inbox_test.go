@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// linked returns a link to a broker and its first inbox, which is closed at the end of the test. It
-// opens no connection yet.
+// linked returns a link to a broker, and the first inbox of this link. The inbox is closed at the
+// end of the test. linked opens no connection yet.
 func linked(t *testing.T, b Broker, limits Limits) (*Link, *Inbox) {
 	t.Helper()
 	b.Name, b.InFlight, b.ConfirmTimeout = "main", 1, time.Second

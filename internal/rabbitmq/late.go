@@ -8,9 +8,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// late explains why letters that were acknowledged, or that an earlier session held, may come back
-// later than the first letters of this session. This can happen in a cluster. "" means that nothing
-// indicates it.
+// late returns a reason why letters may come back later than the first letters of this session; ""
+// = there is no sign of this. Such letters were acknowledged, or an earlier session held them. It
+// can happen in a cluster.
 func (i *Inbox) late(ctx context.Context) (string, error) {
 	if i.away {
 		return "the cluster node of the inbox was away", nil
@@ -29,18 +29,18 @@ func (i *Inbox) late(ctx context.Context) (string, error) {
 	}
 }
 
-// heldTry is the pause between two checks. heldWait is how long a queue may take to notice the end
-// of a session whose channel has ended.
+// heldTry is the pause between two checks. heldWait is how long a queue may take to notice that a
+// session has ended, after the channel of the session has ended.
 const (
 	heldTry  = 50 * time.Millisecond
 	heldWait = 2 * time.Second
 )
 
-// Held reports whether the broker may still hold letters of the inbox for a consumer that is gone.
-// If the node of a connection dies, quorum queues keep the letters of its cancelled consumers until
-// another node leads the queue (3.10.8, 4.0.5), or for a minute (4.3.6). During that time they
-// count such a consumer (cluster_test.go). A classic queue returns the letters immediately. Held
-// must be called while this session holds no letter.
+// Held reports whether the broker may still hold letters of the inbox for a consumer that no longer
+// exists. If the node of a connection dies, quorum queues keep the letters of its cancelled
+// consumers until another node leads the queue (3.10.8, 4.0.5), or for a minute (4.3.6). During
+// that time, the queue still counts such a consumer (cluster_test.go). A classic queue returns the
+// letters immediately. Held must be called while this session holds no letter.
 func (i *Inbox) Held() (bool, error) {
 	if i.facts.kind == "classic" {
 		return false, nil
@@ -56,9 +56,10 @@ func (i *Inbox) Held() (bool, error) {
 	return found.Consumers > 0, err
 }
 
-// answer waits for the reply to a request about a classic queue that may be on an unreachable
-// cluster node. 4.0.5 and 4.3.6 reply after 65 s if the node is down, and do not reply within three
-// minutes if it is cut off. A request that is still pending then ends with the connection.
+// answer waits for the reply to a request about a classic queue, which may be on a cluster node
+// that cannot be reached. If the node is down, 4.0.5 and 4.3.6 reply after 65 s. If the node is cut
+// off, they do not reply within three minutes. A request without a reply ends when the connection
+// ends.
 func answer(question func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- question() }()
@@ -70,7 +71,7 @@ func answer(question func() error) error {
 	}
 }
 
-// answerWait is generous for a live node, which replies within milliseconds.
+// answerWait is how long answer waits for a reply. A live node replies within milliseconds.
 const answerWait = 30 * time.Second
 
 var errNoAnswer = errors.New("no answer about a queue, whose cluster node may be away")

@@ -13,31 +13,32 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Configured are the names that the configuration has for one vhost.
+// Configured holds the names that the configuration has for one vhost.
 type Configured struct {
-	Exchanges []string // to which policies lead dead letters
+	Exchanges []string // exchanges to which policies lead dead letters
 	Queues    []string // inboxes and queues of annotations
-	Policies  []string // policies that dlo has set, and deletes before it leaves
+	Policies  []string // policies that dlo has set, and that it deletes before it leaves
 }
 
-// Leaving is what Leave does in a vhost.
+// Leaving lists what Leave does in a vhost.
 type Leaving struct {
 	Removes []string  // objects to be removed, such as "queue dlo.letters"
 	Keeps   []Remains // objects of the configuration that stay
-	// Users are objects that send messages to what Leave would remove. As long as there are any,
-	// Leave removes nothing.
+	// Users lists the objects that send messages to the objects that Leave would remove. While there
+	// are any, Leave removes nothing.
 	Users []string
 
 	exchanges, queues []string // names of the objects to be removed
 }
 
-// Remains is an object that dlo removed from a vhost or left in it. Why is "" if it was removed.
+// Remains is an object that Leave removed from a vhost or left in it. Why is "" if the object was
+// removed.
 type Remains struct {
 	What string // such as "queue dlo.letters"
 	Why  string
 }
 
-// kept is why Leave keeps an object whose name is not reserved for dlo.
+// kept is the reason that Leave gives for keeping an object whose name is not reserved for dlo.
 const kept = "its name does not begin with dlo., so others may use it; delete it yourself if nobody does"
 
 // Leaving lists what Leave would do. It changes nothing. The error wraps ErrUnavailable if the
@@ -56,7 +57,8 @@ func (l *Link) Leaving(ctx context.Context, c Configured) (Leaving, error) {
 	return leaving(&s, c), nil
 }
 
-// leaving finds the objects of dlo by their names. The prefix dlo. is reserved for them.
+// leaving finds the objects of dlo in a vhost by their names. The prefix "dlo." is reserved for
+// them.
 func leaving(s *topology.Snapshot, c Configured) Leaving {
 	var l Leaving
 	note := func(kind, name string, removed *[]string, configured []string) {
@@ -121,9 +123,9 @@ func usersOf(s *topology.Snapshot, c Configured) []string {
 	return slices.Compact(slices.Sorted(slices.Values(users)))
 }
 
-// Leave removes dlo's exchanges and queues from the vhost of the link. A queue with messages stays,
-// except for the markers of inboxes. The error wraps ErrConflict if something still sends messages
-// to an object of dlo, and ErrUnavailable if the vhost cannot be read.
+// Leave removes dlo's exchanges and queues from the vhost of the link. A queue that holds messages
+// stays, except for the markers of inboxes. The error wraps ErrConflict if something still sends
+// messages to an object of dlo. It wraps ErrUnavailable if the vhost cannot be read.
 func (l *Link) Leave(ctx context.Context, c Configured) ([]Remains, error) {
 	plan, err := l.Leaving(ctx, c)
 	if err != nil {
@@ -149,14 +151,14 @@ func (l *Link) Leave(ctx context.Context, c Configured) ([]Remains, error) {
 	return append(done, plan.Keeps...), nil
 }
 
-// crash calls the function of tests at a named point.
+// crash calls the function that tests set for named points.
 func (l *Link) crash(point string) {
 	if l.broker.Crash != nil {
 		l.broker.Crash(point)
 	}
 }
 
-// InUse returns an error that wraps ErrConflict if messages would be lost by leaving.
+// InUse returns an error that wraps ErrConflict if Leave would lose messages.
 func (l *Leaving) InUse() error {
 	if len(l.Users) == 0 {
 		return nil
@@ -164,10 +166,10 @@ func (l *Leaving) InUse() error {
 	return fmt.Errorf("%w: these still send messages to what dlo would remove, and the messages would be lost: %s", deadletter.ErrConflict, strings.Join(l.Users, "; "))
 }
 
-// deleteEmpty deletes a queue of dlo that has no messages and no consumers. It cannot use if-empty
-// or if-unused, because quorum queues support neither (540 on 3.10.8, 4.0.5, 4.3.6), but nothing
-// leads to the queue any more. The queue of an inbox marker is deleted although it holds a message
-// of dlo.
+// deleteEmpty deletes a queue of dlo that has no messages and no consumers. It cannot use the
+// options if-empty and if-unused, because quorum queues support neither (540 on 3.10.8, 4.0.5,
+// 4.3.6). No message can arrive between the check and the deletion, because nothing leads to the
+// queue any more. The queue of an inbox marker is deleted although it holds a message of dlo.
 func deleteEmpty(ch *amqp.Channel, name string) error {
 	q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
 	switch {
@@ -182,7 +184,7 @@ func deleteEmpty(ch *amqp.Channel, name string) error {
 	return err
 }
 
-// removed returns the result of deleting an object.
+// removed returns the Remains of an object after an attempt to delete it.
 func removed(what string, err error) Remains {
 	if err != nil && !isGone(err) {
 		return Remains{what, why(err)}

@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestWhatStillUsesDlo checks that leaving finds everything that sends messages to objects of dlo.
+// TestWhatStillUsesDlo checks that leaving finds every object that sends messages to objects of
+// dlo.
 func TestWhatStillUsesDlo(t *testing.T) {
 	t.Parallel()
 	base := topology.Snapshot{

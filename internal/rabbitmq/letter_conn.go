@@ -11,40 +11,43 @@ import (
 	"sync"
 )
 
-// letterConn is the connection of a session that reads letters. It withholds the properties of each
-// delivery from the client. The only property that the client receives is a message id, which is
-// the number under which the properties are kept. Otherwise the client would drop the connection
-// for two reasons: a header frame larger than negotiated (501), which RabbitMQ does send, and
-// headers that the client cannot read (502; amqp091-go v1.16.0). All other frames pass unchanged.
+// letterConn is the connection of a session that reads letters. It removes the properties of each
+// delivery before the client sees the delivery. The client receives only a message id, which is the
+// number under which letterConn keeps the properties. Otherwise the client would drop the
+// connection for two reasons. One is a header frame larger than negotiated (501), which RabbitMQ
+// does send. The other is headers that the client cannot read (502; amqp091-go v1.16.0). All other
+// frames pass unchanged.
 type letterConn struct {
 	net.Conn
 	in    *bufio.Reader
-	ready []byte // for the client
-	pass  int    // bytes of the current frame that still pass unchanged
+	ready []byte // bytes that the client reads next
+	pass  int    // number of bytes of the current frame that still pass unchanged
 
 	mu   sync.Mutex
 	last uint64
 	kept map[string][]byte // properties as received, by number; nil = not needed
 }
 
-// maxProperties is the maximum size of one letter's properties. RabbitMQ accepts from a publisher
-// no more than fits into a frame, 131,072 bytes by default. With each death it adds at most the
-// routing keys of CC, which may fill such a frame, for each queue and reason.
+// maxProperties is the maximum size of one letter's properties, in bytes. RabbitMQ accepts from a
+// publisher only what fits into a frame, 131,072 bytes by default. With each death, it adds at most
+// the routing keys of the header CC, once for each queue and reason. These keys alone may fill such
+// a frame.
 const maxProperties = 16 << 20
 
 const (
-	frameHead   = 7 // type, channel, size
+	frameHead   = 7 // type, channel and size of a frame
 	frameEnd    = 0xCE
 	frameHeader = 2      // the type of a content header
 	headSize    = 12     // bytes of a content header before its flags: class, weight, body size
-	basicClass  = 60     // of messages
-	onlyID      = 1 << 7 // property flags for a message id only
+	basicClass  = 60     // the AMQP class of messages
+	onlyID      = 1 << 7 // property flags that contain only the message id
 )
 
-// newLetterConn wraps c, which is already the TLS connection if TLS is used.
+// newLetterConn returns a letterConn that reads from the connection c. If TLS is used, c is the TLS
+// connection.
 func newLetterConn(c net.Conn) *letterConn { return &letterConn{Conn: c, in: bufio.NewReader(c)} }
 
-// Read must be called by the client's reader only.
+// Read must be called only by the goroutine in which the client reads.
 func (c *letterConn) Read(p []byte) (int, error) {
 	if len(c.ready) == 0 && c.pass == 0 {
 		if err := c.frame(); err != nil {
@@ -61,7 +64,8 @@ func (c *letterConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// frame reads the header of the next frame, and the whole frame if it is a content header.
+// frame reads the header of the next frame. If the frame is a content header, it reads the whole
+// frame.
 func (c *letterConn) frame() error {
 	head := make([]byte, frameHead, 64)
 	if _, err := io.ReadFull(c.in, head); err != nil {
@@ -89,7 +93,8 @@ func (c *letterConn) frame() error {
 	return nil
 }
 
-// replaced returns the content header with number as its message id and no other property.
+// replaced returns a content header whose only property is the message id. The parameter number is
+// that id.
 func replaced(head, content []byte, number string) []byte {
 	b := append(head, content...)
 	b = binary.BigEndian.AppendUint16(b, onlyID)
@@ -98,14 +103,14 @@ func replaced(head, content []byte, number string) []byte {
 	return append(b, frameEnd)
 }
 
-// forget drops the kept properties. Properties that arrive later are kept again.
+// forget drops the properties that are kept now. It does not affect properties that arrive later.
 func (c *letterConn) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept = map[string][]byte{}
 }
 
-// keep stores properties until they are taken or forgotten.
+// keep stores properties until take or forget is called, and returns their number.
 func (c *letterConn) keep(properties []byte) (number string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +122,7 @@ func (c *letterConn) keep(properties []byte) (number string) {
 	return number
 }
 
-// take returns the properties that are kept under a number.
+// take returns the properties that were kept under a number, and drops them.
 func (c *letterConn) take(number string) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

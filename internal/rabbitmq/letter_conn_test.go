@@ -19,14 +19,14 @@ type streamConn struct {
 
 func (c streamConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
 
-// contentHeader returns a content header frame of the given class.
+// contentHeader returns a content header frame of the given AMQP class.
 func contentHeader(class byte, properties string) string {
 	return wireFrame(2, "\x00"+string([]byte{class})+"\x00\x00"+"\x00\x00\x00\x00\x00\x00\x00\x04"+properties)
 }
 
-// TestALetterConnPassesWhatIsNotForIt checks that the client gets every frame as received, except
-// the content headers of messages. These are replaced by a number, however the stream is divided
-// into reads.
+// TestALetterConnPassesWhatIsNotForIt checks that the client gets every frame unchanged, except the
+// content headers of messages. In these headers, a number replaces the properties. The result must
+// not depend on how the stream is divided into reads.
 func TestALetterConnPassesWhatIsNotForIt(t *testing.T) {
 	t.Parallel()
 	const number = "\x00\x80\x01"
@@ -52,8 +52,8 @@ func TestALetterConnPassesWhatIsNotForIt(t *testing.T) {
 	}
 }
 
-// TestALetterConnEndsWithItsConnection covers connections that end in the middle of a frame, and
-// headers that are too large.
+// TestALetterConnEndsWithItsConnection covers connections that end in the middle of a frame. It
+// also covers headers that are too large.
 func TestALetterConnEndsWithItsConnection(t *testing.T) {
 	t.Parallel()
 	whole := contentHeader(60, "\x20\x00"+longString(""))

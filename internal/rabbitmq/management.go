@@ -18,28 +18,30 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Management queries RabbitMQ's HTTP API. Its figures lag 1 to 6 s, and fields may be absent:
-// absent means unknown, never 0 (measured on 3.10.8, 4.0.5, 4.3.6).
+// Management queries RabbitMQ's HTTP API. The numbers that it returns are 1 to 6 s old. Fields may
+// be absent, which means that a value is unknown and never that it is 0 (measured on 3.10.8, 4.0.5,
+// 4.3.6).
 type Management struct {
 	base     string
 	user     string
 	password secret
 	client   http.Client
-	rest     atomic.Pointer[time.Time] // end of the pause in requests after one got no response; nil = no pause
-	why      atomic.Value              // a string: why the API did not respond
+	rest     atomic.Pointer[time.Time] // no requests are sent until this time, because a request got no response; nil = requests are sent
+	why      atomic.Value              // a string: the reason why the API did not respond
 }
 
-// errSilent means that the API did not respond a moment ago. It prevents a plan over many queues of
-// an unreachable broker from waiting for each queue.
+// errSilent means that the API did not respond to an earlier request, a moment ago. Without it, a
+// plan for many queues of an unreachable broker would wait for each queue.
 var errSilent = errors.New("the API did not answer a moment ago")
 
-// errMayNot means that the API rejects this user: the password is wrong, or the user has no tag.
+// errMayNot means that the API rejects this user. The password is wrong, or the user lacks the tag
+// management.
 var errMayNot = errors.New("the API refuses the user")
 
 const (
 	managementWait = 5 * time.Second  // for a response
 	managementRest = 10 * time.Second // pause after a request without a response
-	refusedRest    = time.Second      // pause if nothing listened, as a refused connection costs no wait
+	refusedRest    = time.Second      // pause if nothing listened at the address, because such an attempt costs no time
 )
 
 func newManagement(raw string) (*Management, error) {
@@ -66,16 +68,17 @@ func newManagement(raw string) (*Management, error) {
 // errNoQueue means that the broker has no queue with that name.
 var errNoQueue = errors.New("no such queue")
 
-// errBadRequest means that the API refuses a request as invalid, for example a page after the last.
+// errBadRequest means that the API refuses a request as invalid, for example if it asks for a page
+// after the last one.
 var errBadRequest = errors.New("the API answered 400 Bad Request")
 
-// errNotAsked means that the API cannot be queried for a queue with that name, so nothing is known
-// about the queue.
+// errNotAsked means that the API has no URL for the name of a queue, so nothing is known about the
+// queue.
 var errNotAsked = errors.New("the API has no address for this name")
 
-// askable reports whether a name can be the last segment of a path. The API reads paths as UTF-8,
-// treats dots as directories, and lists all queues if the name is empty. Names in x-death may
-// contain any bytes.
+// askable reports whether a name can be the last segment of a URL path. The API reads paths as
+// UTF-8, treats dots as directories, and lists all queues if the name is empty. A name in x-death
+// may contain any bytes.
 func askable(name string) bool {
 	return utf8.ValidString(name) && name != "" && name != "." && name != ".." && len(name) <= deadletter.MaxQueueName
 }
@@ -88,14 +91,14 @@ type managedQueue struct {
 	Ready         *int           `json:"messages_ready"`
 	Unacked       *int           `json:"messages_unacknowledged"`
 	Arguments     queueArguments `json:"arguments"`
-	Policy        *string        `json:"policy"`          // its name
-	Operator      *string        `json:"operator_policy"` // its name
+	Policy        *string        `json:"policy"`          // the name of the policy
+	Operator      *string        `json:"operator_policy"` // the name of the operator policy
 	Effective     policyInForce  `json:"effective_policy_definition"`
 	DeliveryLimit limitInForce   `json:"delivery_limit"`
 }
 
-// limitInForce is the delivery limit in effect: a number, or the text "unlimited" (4.3.6, some
-// seconds after the queue was declared). Anything else is unknown.
+// limitInForce is the delivery limit in effect, which the API shows as a number or as the text
+// "unlimited" (4.3.6, some seconds after the queue was declared). Anything else is unknown.
 type limitInForce struct{ number *int64 }
 
 // UnmarshalJSON never fails, because an unreadable limit must not hide the other fields of a queue.
@@ -119,12 +122,13 @@ type queueArguments struct {
 	Expires       *int64  `json:"x-expires"`     // milliseconds
 	Exchange      *string `json:"x-dead-letter-exchange"`
 	Key           *string `json:"x-dead-letter-routing-key"`
-	SingleActive  bool    `json:"x-single-active-consumer"` // an argument only: a policy cannot set it
+	SingleActive  bool    `json:"x-single-active-consumer"` // only an argument can set it, not a policy
 }
 
-// policyInForce is the combined result of a queue's policy and operator policy. Of two lengths, the
-// smaller one applies. For a new queue, the API does not show the result for 1 to 6 s, and Known is
-// false until then. Without any policy the result is an empty object.
+// policyInForce holds the settings that result from a queue's policy and operator policy together.
+// Of two length limits, the smaller one applies. For a new queue, the API does not show these
+// settings for 1 to 6 s. Until then, Known is false. If the queue has no policy, the API shows an
+// empty object.
 type policyInForce struct {
 	Known         bool    `json:"-"`
 	DeliveryLimit *int64  `json:"delivery-limit"`
@@ -159,8 +163,8 @@ func (q *managedQueue) mayDelete(version string) bool {
 }
 
 // deliveryLimit returns the delivery limit of a queue that has one (mayDelete). It returns at least
-// 1, because 0 means no limit to an inbox. If nothing is known about the queue, q is nil, and the
-// queue has the default limit.
+// 1, because 0 means that an inbox has no limit. If q is nil, nothing is known about the queue, and
+// it returns the default limit.
 func (q *managedQueue) deliveryLimit(version string) int {
 	if q == nil {
 		limit, _ := topology.DeliveryLimitOf("4")
@@ -170,9 +174,9 @@ func (q *managedQueue) deliveryLimit(version string) int {
 	return max(1, int(limit))
 }
 
-// limit returns the limit that results from an argument and a policy. The smaller one applies
-// (measured on 3.10.8, 4.0.5, 4.3.6). It returns 0 for no limit and -1 for an unknown limit. A
-// limit of 0 is also returned as -1.
+// limit returns the limit that results from the argument and the policy of a queue. The smaller one
+// applies (measured on 3.10.8, 4.0.5, 4.3.6). It returns 0 for no limit and -1 for an unknown
+// limit. For a limit of 0, it also returns -1.
 func (q *managedQueue) limit(argument, policy *int64) int {
 	switch {
 	case argument != nil && policy != nil:
@@ -194,8 +198,9 @@ func bound(n int64) int {
 	return int(n)
 }
 
-// ttl returns how long a message stays in the queue, in the form that QueueFacts uses. The smaller
-// of argument and policy applies. With 0, a message expires immediately.
+// ttl returns how long a message stays in the queue, with the special values of QueueFacts. The
+// smaller value of argument and policy applies. With a time-to-live of 0, a message expires
+// immediately.
 func (q *managedQueue) ttl() time.Duration {
 	argument, policy := q.Arguments.MessageTTL, q.Effective.MessageTTL
 	if argument == nil && policy == nil {
@@ -253,15 +258,16 @@ func (m *Management) Own(ctx context.Context, vhost string) ([]managedQueue, err
 	return page.Items, nil
 }
 
-// lag is how long the API may take to show a quorum queue completely. It takes 10 s after a broker
-// restart on 3.10.8 and 4.0.5, and 5 s on 4.3.6. It takes less after a declaration (see
-// Management).
+// lag is the maximum time that the API needs to show a quorum queue completely. After a broker
+// restart, it needs 10 s on 3.10.8 and 4.0.5, and 5 s on 4.3.6. After a declaration, it needs less
+// (see Management).
 const lag = 15 * time.Second
 
-// KnownQueue queries an existing queue until the API shows its type and, for a quorum queue, the
-// effect of its policies, or until lag has passed. Values that a broker without statistics never
-// shows are missing in the result. If patient is true, KnownQueue waits equally long for an API
-// that does not respond.
+// KnownQueue queries an existing queue again and again, until the API shows its type. For a quorum
+// queue, the API must also show the effect of its policies. KnownQueue gives up after the time lag,
+// and its result then lacks the values that the API does not show, for example on a broker without
+// statistics. If the parameter patient is true, it waits equally long for an API that does not
+// respond.
 func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient bool) (*managedQueue, error) {
 	for began := time.Now(); ; {
 		q, err := m.Queue(ctx, vhost, name)
@@ -287,8 +293,8 @@ func (m *Management) resting() bool {
 	return until != nil && time.Now().Before(*until)
 }
 
-// maxAnswer is how many bytes of a response are read at most. This is enough for some 250,000
-// bindings of a vhost, which the API returns in one response.
+// maxAnswer is the maximum number of bytes that are read from one response. It is enough for about
+// 250,000 bindings of a vhost, which the API returns in one response.
 const maxAnswer = 64 << 20
 
 func (m *Management) get(ctx context.Context, path string, into any) error {
@@ -329,8 +335,8 @@ func (m *Management) get(ctx context.Context, path string, into any) error {
 	return json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(into)
 }
 
-// Facts returns what the broker reports about a queue. The facts are unknown if there is no
-// management API or it does not respond.
+// Facts returns what the broker reports about a queue. All facts are unknown if there is no
+// management API or if it does not respond.
 func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 	if l.management == nil {
 		return deadletter.UnknownQueue

@@ -27,7 +27,7 @@ func connect(t *testing.T, b rabbitmq.Broker) *rabbitmq.Link {
 	return link
 }
 
-// declare declares durable queues with the given arguments.
+// declare declares durable queues, each with its arguments.
 func declare(t *testing.T, url string, queues map[string]amqp.Table) {
 	t.Helper()
 	ch := openChannel(t, url, nil)
@@ -39,7 +39,7 @@ func declare(t *testing.T, url string, queues map[string]amqp.Table) {
 }
 
 // TestFactsOfAQueue checks the facts that result from a queue's arguments and policies on this
-// broker version.
+// version of the broker.
 func TestFactsOfAQueue(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -81,7 +81,7 @@ func TestFactsOfAQueue(t *testing.T) {
 		want, expected := known, want
 		expected(&want)
 		var got deadletter.QueueFacts
-		for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) { // the figures of a new queue come late and are unknown until then
+		for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) { // the API does not show the numbers of a new queue for some time, and they are unknown until then
 			got = link.Facts(t.Context(), name)
 			if got == want || time.Now().After(deadline) {
 				break
@@ -113,8 +113,8 @@ func TestFactsOfAQueue(t *testing.T) {
 	}
 }
 
-// TestAQueueThatOnlyTheAPIDoesNotKnow covers an API URL that leads to another broker. dlo trusts
-// the AMQP broker instead, so that no letter is held although its queue exists.
+// TestAQueueThatOnlyTheAPIDoesNotKnow covers a management URL that leads to another broker. dlo
+// must then believe the AMQP broker, so that it holds no letter whose queue exists.
 func TestAQueueThatOnlyTheAPIDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	_, address := testenv.Broker(t).VHost(t)
@@ -143,7 +143,7 @@ func TestAQueueThatOnlyTheAPIDoesNotKnow(t *testing.T) {
 	}
 }
 
-// silent returns the facts that are known about a queue while the management API does not respond.
+// silent returns the facts that dlo has about a queue while the management API does not respond.
 func silent() deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
 	f.Silent = true

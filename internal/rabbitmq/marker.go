@@ -8,13 +8,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// MakeMarker creates a marker that distinguishes a broker restart from a lost connection. It is a
-// durable classic queue with one transient message in it. Any restart drops the message, after a
-// kill as well as after a clean stop (measured on 3.10.8, 4.0.5, 4.3.6, restart_marker_test.go). A
-// transient exchange would do on 3.10 and 4.0, but 4.3 keeps it.
+// MakeMarker creates a marker, with which dlo can tell a broker restart from a lost connection. The
+// marker is a durable classic queue with one transient message in it. Any restart drops the
+// message, after a kill as well as after a clean stop (measured on 3.10.8, 4.0.5, 4.3.6,
+// restart_marker_test.go). A transient exchange could also be a marker on 3.10 and 4.0, but 4.3
+// keeps it after a restart.
 //
 // MakeMarker uses its own connection. A broker under a memory or disk alarm stops reading from
-// connections that publish, and the acks of the inbox must still arrive. If the broker does not
+// connections that publish, and the acks of the inbox must still reach it. If the broker does not
 // reply within markWait, there may be no marker, and the next reconnect counts as a restart.
 func (i *Inbox) MakeMarker(name string) error {
 	done := make(chan error, 1)
@@ -24,7 +25,7 @@ func (i *Inbox) MakeMarker(name string) error {
 	select {
 	case err := <-done:
 		if isCode(err, amqp.AccessRefused) {
-			return nil // each reconnect will count as a restart
+			return nil // without a marker, each reconnect counts as a restart
 		}
 		return err
 	case <-ctx.Done():
@@ -41,7 +42,7 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	}
 	go func() {
 		<-ctx.Done()
-		conn.CloseDeadline(time.Now().Add(time.Second)) // a blocked connection does not answer a plain close
+		conn.CloseDeadline(time.Now().Add(time.Second)) // under an alarm, the broker does not reply to a normal close
 	}()
 	ch, err := conn.Channel()
 	if err != nil {
@@ -62,7 +63,7 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	if confirm.Acked() {
 		return nil
 	}
-	select { // a reason means that the user may not publish; without one, the queue rejected the message
+	select { // if the channel closed with a reason, the user may not publish; without one, the queue rejected the message
 	case err := <-closed:
 		i.link.noteRight("write", defaultExchange, closeError(err))
 	case <-time.After(time.Second):
@@ -70,14 +71,14 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	if conn.IsClosed() {
 		return nil
 	}
-	// A marker without its message would look like one that a restart has emptied.
+	// A marker without its message would look like a marker whose message was dropped by a restart.
 	return onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDelete(name, false, false, false)
 		return err
 	})
 }
 
-// marked returns the state of a marker. It reports a missing queue as a problem.
+// marked returns the state of a marker. It reports a problem if the queue of the marker is missing.
 func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
 	var found amqp.Queue
 	asked := make(chan amqp.Queue, 1) // a late reply is dropped
@@ -107,11 +108,11 @@ func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
 		})
 		return deadletter.MarkerDeleted, nil
 	}
-	return deadletter.MarkerUnknown, nil // no permission to ask, or the marker's node is down
+	return deadletter.MarkerUnknown, nil // the user may not ask, or the node of the marker is down
 }
 
-// DeleteMarker deletes a marker that is no longer needed, if it exists. A marker on an unreachable
-// cluster node stays, but without its message.
+// DeleteMarker deletes a marker that is no longer needed, if it exists. If the marker is on a
+// cluster node that cannot be reached, the queue stays, but without its message.
 func (i *Inbox) DeleteMarker(name string) error {
 	if i.unlocked {
 		return nil

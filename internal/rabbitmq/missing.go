@@ -8,9 +8,9 @@ import (
 )
 
 // missing returns what is known about a queue that the management API does not list. It also asks
-// the broker (isGone), because the API's URL may lead to another broker, and because the API does
-// not list the queues of an unreachable node. If the broker gives no reply, nothing is known.
-// Without a connection, or if this user may not ask, the API is trusted.
+// the broker over AMQP (isGone), because the URL of the API may lead to another broker, and because
+// the API does not list the queues of an unreachable node. If the broker does not reply, nothing is
+// known. If there is no connection, or if this user may not ask, dlo believes the API.
 func (l *Link) missing(queue string) deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
 	l.mu.Lock()
@@ -21,7 +21,7 @@ func (l *Link) missing(queue string) deadletter.QueueFacts {
 		return f
 	}
 	answer := make(chan error, 1)
-	go func() { // a queue without a leader replies after a minute; the end of the connection also ends the request
+	go func() { // a queue without a leader replies after a minute; when the connection ends, the request ends too
 		answer <- exists(conn, queue)
 	}()
 	select {

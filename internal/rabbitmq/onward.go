@@ -11,10 +11,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Onward finds out whether a queue in which a letter expired only delays retries. The letter had
-// been published there with the routing key key, and reached an inbox by route. If the dead letters
-// of the queue go through the default exchange or dlo's exchange, Onward needs one request.
-// Otherwise it needs three.
+// Onward finds out what comes after a queue in which a letter expired, because that queue may only
+// delay retries. The parameter key is the routing key with which the letter was published to that
+// queue. The parameter route says how the letter reached an inbox. Onward needs one request if the
+// dead letters of the queue go through the default exchange or dlo's exchange. Otherwise it needs
+// three.
 func (l *Link) Onward(ctx context.Context, queue, key string, route deadletter.Route) deadletter.Onward {
 	on := l.onward(ctx, queue, key)
 	if on.Why != "" && l.broker.Exchange != "" && route.Exchange == l.broker.Exchange { // brokers publish to dlo's exchange, and hardly any other client does
@@ -69,8 +70,8 @@ func (l *Link) onward(ctx context.Context, queue, key string) deadletter.Onward 
 	return deadletter.Onward{Queue: targets[0]}
 }
 
-// leadsOn reports whether the dead letters of a queue go elsewhere than to dlo, as far as this can
-// be determined without a request for bindings.
+// leadsOn reports whether the dead letters of a queue go elsewhere than to dlo. It makes no request
+// for bindings, so it judges only by the dead-letter exchange and the routing key.
 func (l *Link) leadsOn(q *managedQueue) bool {
 	exchange, key := q.deadLetterTo()
 	switch {
@@ -95,8 +96,9 @@ func (q *managedQueue) deadLetterTo() (exchange, key *string) {
 	return exchange, key
 }
 
-// targets returns the queues to which an exchange may route a message with a key. A binding that
-// cannot be evaluated counts as a match, so more than one target means that the target is unknown.
+// targets returns the queues to which an exchange may route a message with the given routing key. A
+// binding that dlo cannot evaluate counts as a match. If there is more than one target, the true
+// target is therefore unknown.
 func (m *Management) targets(ctx context.Context, vhost, exchange, key string) ([]string, error) {
 	if !askable(exchange) {
 		return nil, errors.New("it cannot be asked for an exchange of that name")

@@ -14,8 +14,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestWhereAQueueLeads checks what this broker version reports about queues in which letters
-// expired.
+// TestWhereAQueueLeads checks what Onward reports about queues in which letters expired, on this
+// version of the broker.
 func TestWhereAQueueLeads(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -106,7 +106,7 @@ func TestWhereAQueueLeads(t *testing.T) {
 		{strings.Repeat("n", 256), "k", why("the management API cannot be asked for a queue of that name")},
 	} {
 		var got deadletter.Onward
-		for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // the figures of a new queue come late and are unknown until then
+		for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // the API does not show the numbers of a new queue for some time, and they are unknown until then
 			if got = link.Onward(t.Context(), c.queue, c.key, deadletter.Route{}); got == c.want || time.Now().After(deadline) {
 				break
 			}
@@ -117,9 +117,9 @@ func TestWhereAQueueLeads(t *testing.T) {
 	}
 }
 
-// TestWhereAQueueLeadsWithoutAnAnswer checks that a letter that came through dlo's exchange counts
-// as ended in its queue. For other letters the destination is unknown, and the result has the
-// reason.
+// TestWhereAQueueLeadsWithoutAnAnswer covers a management API that does not respond. A letter that
+// came through dlo's exchange counts as ended in its queue. For other letters, the next queue is
+// unknown, and the result contains the reason.
 func TestWhereAQueueLeadsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

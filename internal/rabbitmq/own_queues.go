@@ -13,15 +13,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// lookEvery is how often dlo's queues are checked while a broker is connected.
+// lookEvery is the time between two checks of dlo's queues while a broker is connected.
 const lookEvery = time.Minute
 
 // beingDeclared is how long a session may take to bind an inbox that it has just declared.
 const beingDeclared = 2 * time.Second
 
-// lookAfter checks the queues that dlo drains or owns until ctx ends. Nothing that dlo declares
-// protects them. For a length or an expiry, the lower value of argument and policy applies, and
-// policies that apply to all queues are common (measured on 3.10.8, 4.0.5, 4.3.6).
+// lookAfter checks the queues that dlo drains or owns, until ctx ends. The arguments with which dlo
+// declares its queues cannot protect them. For a length or an expiry, the lower value of argument
+// and policy applies, and policies that apply to all queues are common (measured on 3.10.8, 4.0.5,
+// 4.3.6).
 func (l *Link) lookAfter(ctx context.Context) {
 	for ctx.Err() == nil {
 		problems := l.look(ctx, true)
@@ -52,8 +53,8 @@ func (l *Link) found(problems []deadletter.Problem) {
 	})
 }
 
-// look queries the management API for everything that lets a broker lose messages in dlo's queues.
-// If the parameter mend is set, it restores a missing binding.
+// look queries the management API for everything that makes the broker lose messages of dlo's
+// queues. If the parameter mend is true, it restores a missing binding.
 func (l *Link) look(ctx context.Context, mend bool) []deadletter.Problem {
 	if l.management == nil {
 		return nil
@@ -63,7 +64,7 @@ func (l *Link) look(ctx context.Context, mend bool) []deadletter.Problem {
 		q, err := l.management.Queue(ctx, l.vhost, inbox)
 		switch {
 		case errors.Is(err, errNoQueue):
-			continue // the session of the inbox reports it
+			continue // the session of the inbox reports a missing queue
 		case err != nil:
 			return []deadletter.Problem{l.unmanaged(err)}
 		}
@@ -82,7 +83,7 @@ func (l *Link) look(ctx context.Context, mend bool) []deadletter.Problem {
 	return append(problems, l.lookAtOwn(ctx)...)
 }
 
-// unmanaged is the problem reported if the management API gives no information.
+// unmanaged returns the problem that is reported if the management API gives no information.
 func (l *Link) unmanaged(err error) deadletter.Problem {
 	p := deadletter.Problem{
 		Kind: deadletter.ProblemManagement, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost,
@@ -96,9 +97,9 @@ func (l *Link) unmanaged(err error) deadletter.Problem {
 	return p
 }
 
-// inboxLoses describes the settings that let the broker delete letters from an inbox, and how to
-// remove them. "" means that there are none, apart from a delivery limit that the configuration
-// accepts.
+// inboxLoses returns the settings that make the broker delete letters from an inbox, and how to
+// remove them. A delivery limit that the configuration accepts is not among them. The text is "" if
+// there are none.
 func (l *Link) inboxLoses(inbox string, q *managedQueue) (text, cure string) {
 	what, limited := q.loses(), q.mayDelete(l.Status().Version) && !slices.Contains(l.broker.AcceptLimited, inbox)
 	if what != "" {
@@ -110,8 +111,8 @@ func (l *Link) inboxLoses(inbox string, q *managedQueue) (text, cure string) {
 	return text, l.cure(inbox, q, limited)
 }
 
-// lookAtOwn checks dlo's own queues other than inboxes: annotations, the markers of an epoch, marks
-// of stores, and letters that wait in the broker.
+// lookAtOwn checks dlo's own queues other than inboxes. These are the queues of annotations, of
+// inbox markers, of store marks, and of letters that wait in the broker.
 func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
 	list, err := l.management.Own(ctx, l.vhost)
 	if err != nil {
@@ -144,15 +145,16 @@ func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
 	return problems
 }
 
-// bound reports whether the exchange is bound to a queue. It returns true if this is unknown.
+// bound reports whether the exchange is bound to the given queue. It returns true if this is
+// unknown.
 func (l *Link) bound(ctx context.Context, queue string) bool {
 	var bindings []struct{}
 	err := l.management.get(ctx, "/api/bindings/"+url.PathEscape(l.vhost)+"/e/"+url.PathEscape(l.broker.Exchange)+"/q/"+url.PathEscape(queue), &bindings)
 	return err == nil && len(bindings) > 0 || err != nil && !errors.Is(err, errNoQueue)
 }
 
-// bind declares the exchange and the binding of an inbox again, and reports that it did so. It
-// returns a problem if this fails.
+// bind declares the exchange and the binding of an inbox again, and records the event. If this
+// fails, it returns a problem.
 func (l *Link) bind(ctx context.Context, inbox string) *deadletter.Problem {
 	p := deadletter.Problem{
 		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox,
@@ -176,7 +178,7 @@ func (l *Link) bind(ctx context.Context, inbox string) *deadletter.Problem {
 	return nil
 }
 
-// losing returns the settings that make a broker delete messages.
+// losing returns the settings of a queue that make the broker delete messages.
 func (q *managedQueue) losing() []setting {
 	return []setting{
 		{"max-length", "", q.Arguments.MaxLength, q.Effective.MaxLength},
@@ -186,8 +188,8 @@ func (q *managedQueue) losing() []setting {
 	}
 }
 
-// setting is a setting that makes a broker delete messages: its name, its unit, and the values from
-// a queue's argument and policies; nil = not set.
+// setting is a setting that makes the broker delete messages: its name, its unit, its value as an
+// argument of the queue, and its value in policies; nil = not set.
 type setting struct {
 	name, unit         string
 	argument, policies *int64
@@ -197,7 +199,8 @@ func (s *setting) said(n int64, by string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %d %s", s.name, n, s.unit)) + " (" + by + ")"
 }
 
-// loses names the settings that make a broker delete messages from a queue; "" = none.
+// loses returns a text with the settings that make the broker delete messages from a queue; "" =
+// there are none.
 func (q *managedQueue) loses() string {
 	var list []string
 	for _, s := range q.losing() {
@@ -211,8 +214,8 @@ func (q *managedQueue) loses() string {
 	return strings.Join(list, ", ")
 }
 
-// losesOwn does the same as loses, for a queue that dlo itself declared with limits. It names only
-// those settings of policies that are lower than the arguments.
+// losesOwn does the same as loses, for a queue that dlo itself declared with limits. It names a
+// setting only if a policy makes it lower than the argument.
 func (q *managedQueue) losesOwn() string {
 	var list []string
 	for _, s := range q.losing() {
@@ -223,7 +226,7 @@ func (q *managedQueue) losesOwn() string {
 	return strings.Join(list, ", ")
 }
 
-// policies names the policies that apply to a queue.
+// policies returns a text with the names of the policies that apply to a queue.
 func (q *managedQueue) policies() string {
 	var list []string
 	if q.Policy != nil && *q.Policy != "" {
@@ -248,13 +251,13 @@ func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 	if len(arguments) > 0 {
 		cures = append(cures, "No policy removes an argument: declare the queue again without "+strings.Join(arguments, ", ")+".")
 	}
-	if limited { // the policy of withoutLimit displaces any other
+	if limited { // the policy that withoutLimit proposes replaces any other
 		return strings.Join(append(cures, withoutLimit(l.vhost, l.Status().Version, queue, q)+"."), " ")
 	}
 	operator := q.Operator != nil && *q.Operator != ""
 	switch {
 	case q.Policy == nil || *q.Policy == "":
-	case operator && *q.Policy == ownPolicyName(queue): // the command was run, but it is not visible which of the two policies sets the values
+	case operator && *q.Policy == ownPolicyName(queue): // the command was run, but the API does not show which of the two policies sets the values
 		cures = append(cures, "The policy "+deadletter.Visible(*q.Policy)+" should have no key but overflow.")
 	default:
 		cures = append(cures, "Override the policy with one of higher priority: "+ownPolicy(l.vhost, queue))
@@ -265,11 +268,12 @@ func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 	return strings.Join(cures, " ")
 }
 
-// ownPolicy is the command that sets a policy without effect for all of dlo's queues, or for one
+// ownPolicy returns the command that sets a harmless policy for all of dlo's queues, or for one
 // other queue. Only the policy with the highest priority applies to a queue, so this policy
-// displaces one for all queues. RabbitMQ rejects an empty policy. The key in the policy has to fit
-// the type of each queue, or the site's policy continues to apply (3.10.8, 4.0.5, 4.3.6). The key
-// overflow fits, and has no effect without a length.
+// displaces a policy for all queues. RabbitMQ rejects an empty policy, so the policy needs a key
+// that each type of queue supports. Otherwise the site's policy would continue to apply (3.10.8,
+// 4.0.5, 4.3.6). The key overflow is supported by each type, and has no effect without a length
+// limit.
 func ownPolicy(vhost, queue string) string {
 	pattern := "^" + regexp.QuoteMeta(queue) + "$"
 	if deadletter.OwnQueue(queue) {
@@ -278,7 +282,6 @@ func ownPolicy(vhost, queue string) string {
 	return setPolicy(vhost, 1000, ownPolicyName(queue), pattern, `{"overflow":"drop-head"}`)
 }
 
-// ownPolicyName returns the name of the policy that ownPolicy sets.
 func ownPolicyName(queue string) string {
 	if deadletter.OwnQueue(queue) {
 		return "dlo-own"
@@ -290,7 +293,7 @@ func setPolicy(vhost string, priority int, name, pattern, definition string) str
 	return fmt.Sprintf("rabbitmqctl set_policy -p %s --priority %d --apply-to queues %s %s %s", quoted(vhost), priority, quoted(name), quoted(pattern), quoted(definition))
 }
 
-// quoted returns text as a quoted word of a shell command.
+// quoted returns a text as a quoted word of a shell command.
 func quoted(text string) string {
 	return "'" + strings.ReplaceAll(deadletter.Visible(text), "'", `'\''`) + "'"
 }

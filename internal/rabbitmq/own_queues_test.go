@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// seen connects to a broker and returns the problems of its queues once enough returns true for
-// them.
+// seen connects to a broker and waits until the function enough returns true for the problems of
+// its queues. It returns these problems.
 func seen(t *testing.T, b rabbitmq.Broker, enough func([]deadletter.Problem) bool) []deadletter.Problem {
 	t.Helper()
 	link := running(t, b)
@@ -45,7 +45,8 @@ func ownInbox(node *testenv.Node) amqp.Table {
 	return args
 }
 
-// awaitPolicy waits until the management API shows, or no longer shows, a queue's policies.
+// awaitPolicy waits until the management API shows a key in the policies of a queue, or no longer
+// shows it.
 func awaitPolicy(t *testing.T, node *testenv.Node, vhost, queue, key string, there bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
@@ -62,9 +63,10 @@ func awaitPolicy(t *testing.T, node *testenv.Node, vhost, queue, key string, the
 	}
 }
 
-// TestAPolicyThatDeletesLettersIsFound gives all queues a length limit, an expiry and a time to
-// live, as real sites do. dlo names each of its queues with the setting that deletes its messages.
-// The command that dlo shows fixes all of its queues and leaves the site's policy unchanged.
+// TestAPolicyThatDeletesLettersIsFound sets a policy with a length limit, an expiry and a
+// time-to-live for all queues, as real sites do. dlo must name each of its queues with the setting
+// that deletes its messages. The command that dlo shows must cure all of its queues and leave the
+// site's policy unchanged.
 func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -117,8 +119,8 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 				if !strings.Contains(own.Cure, "The operator policy of-the-site can only be removed by its owner.") || strings.Contains(own.Cure, "set_policy") {
 					t.Error(own.Cure)
 				}
-				// After somebody has run the command that displaces a policy for all queues, dlo
-				// does not show it again.
+				// Once somebody has run the command that displaces a policy for all queues, dlo must not show
+				// the command again.
 				harmless := map[string]any{"pattern": `^dlo\.`, "apply-to": "queues", "priority": 1000, "definition": map[string]any{"overflow": "drop-head"}}
 				if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/dlo-own", harmless, nil); err != nil {
 					t.Fatal(err)
@@ -150,7 +152,8 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 	}
 }
 
-// TestADeliveryLimitIsFoundWhileAnInboxIsRead covers a limit that is set after a session has begun.
+// TestADeliveryLimitIsFoundWhileAnInboxIsRead sets a delivery limit after a session has begun. dlo
+// must find it.
 func TestADeliveryLimitIsFoundWhileAnInboxIsRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -174,8 +177,8 @@ func TestADeliveryLimitIsFoundWhileAnInboxIsRead(t *testing.T) {
 	}
 }
 
-// TestABindingThatIsGoneIsMadeAgain deletes the binding that leads dying letters to the inbox. dlo
-// restores it within a minute and reports it.
+// TestABindingThatIsGoneIsMadeAgain deletes the binding that leads dead letters to the inbox. dlo
+// must restore it within a minute and report it.
 func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -197,7 +200,7 @@ func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
 }
 
 // TestAPolicyIsFoundWhileAnInboxIsRead sets a limit in bytes and a delivery limit while dlo is
-// connected. The test waits until the check that runs every minute finds them.
+// connected. It waits until the check that dlo makes every minute finds them.
 func TestAPolicyIsFoundWhileAnInboxIsRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

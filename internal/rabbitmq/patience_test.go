@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestAPatientCallerWaitsForTheAPI covers a broker that has just started and whose API begins to
-// listen a moment later. An inbox waits for the API; a person's request does not.
+// TestAPatientCallerWaitsForTheAPI covers a broker that has just started, and whose API begins to
+// listen a moment later. An inbox must wait for the API. A request of a person must not.
 func TestAPatientCallerWaitsForTheAPI(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

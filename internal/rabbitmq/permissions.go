@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Permissions returns the resources that a user may write to, in all vhosts of the broker. It
-// returns none if the broker does not know the user. dlo's own user needs the tag administrator for
-// this request (measured on 3.10.8, 4.0.5 and 4.3.6).
+// Permissions returns the resources to which a user may write, in all vhosts of the broker. The
+// result is empty if the broker does not know the user. dlo's own user needs the tag administrator
+// for this request (measured on 3.10.8, 4.0.5 and 4.3.6).
 func (l *Link) Permissions(ctx context.Context, user string) ([]deadletter.Written, error) {
 	if l.management == nil {
 		return nil, errors.New("the management API is not configured")

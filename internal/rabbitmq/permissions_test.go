@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestPermissionsOfAPerson reads the permissions of the broker's users. Only an administrator may
-// read them.
+// TestPermissionsOfAPerson reads the permissions of the broker's users. It checks that only an
+// administrator may read them.
 func TestPermissionsOfAPerson(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

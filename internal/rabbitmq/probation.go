@@ -2,12 +2,12 @@ package rabbitmq
 
 import "time"
 
-// probation keeps an inbox from being reported as read while one session after another ends soon
-// after its start. An inbox counts as read once a window is settled or a session has lived for a
-// while.
+// probation prevents dlo from reporting an inbox as read while its sessions end soon after their
+// start, one after another. The inbox counts as read once a window is settled, or once a session
+// has lived for the time proof.
 type probation struct {
-	proof time.Duration // how long a session has to live
-	began time.Time     // when the session began; zero = no session, or it has proved itself
+	proof time.Duration // how long a session has to live to prove itself
+	began time.Time     // when the session began; zero = there is no session, or it has proved itself
 	note  string        // the note of an inbox that is being read
 	on    bool
 }
@@ -20,7 +20,7 @@ func (p *probation) end() {
 	p.began = time.Time{}
 }
 
-// proofTimer returns the channel that fires when the session has lived long enough. It returns nil
+// proofTimer returns a channel that receives when the session has lived long enough. It returns nil
 // if the session does not need to prove itself.
 func (p *probation) proofTimer() <-chan time.Time {
 	if !p.on {
@@ -29,7 +29,7 @@ func (p *probation) proofTimer() <-chan time.Time {
 	return time.After(time.Until(p.began.Add(p.proof)))
 }
 
-// reads reports the inbox as read.
+// reads records that the inbox is being read.
 func (i *Inbox) reads() {
 	if i.once {
 		return

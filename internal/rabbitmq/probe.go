@@ -10,9 +10,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Probe declares a temporary queue of a type, rejects one message in it, and waits until arrived is
-// closed. It then deletes the queue. If dlo is killed before that, the queue expires. The queue has
-// no dead-letter exchange of its own, so only a policy can lead the message to dlo.
+// Probe declares a temporary queue of the given type, rejects one message in it, and waits until
+// the channel arrived is closed. It then deletes the queue. If dlo is killed before that, the queue
+// expires. The queue has no argument for a dead-letter exchange, so only a policy can lead the
+// message to dlo.
 func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error {
 	conn, err := l.dial(ctx, "probe")
 	if err != nil {
@@ -52,8 +53,8 @@ func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.Trial
 	return l.rejectUntil(ctx, c.ch, queue, arrived)
 }
 
-// rejectUntil rejects the messages of a queue until arrived is closed. A length limit or a
-// time-to-live of the policy can dead-letter the message before it is rejected.
+// rejectUntil rejects the messages of a queue until the channel arrived is closed. The message may
+// die before it is rejected, because the policy may also set a length limit or a time-to-live.
 func (l *Link) rejectUntil(ctx context.Context, ch *amqp.Channel, queue string, arrived <-chan struct{}) error {
 	for {
 		d, ok, err := ch.Get(queue, false)
@@ -76,7 +77,7 @@ func (l *Link) rejectUntil(ctx context.Context, ch *amqp.Channel, queue string, 
 	}
 }
 
-// DeleteProbe deletes the probe queue that a killed dlo left behind, if there is one.
+// DeleteProbe deletes the probe queue that a killed dlo left behind, if it exists.
 func (l *Link) DeleteProbe(ctx context.Context, queue string) error {
 	conn, err := l.dial(ctx, "probe")
 	if err != nil {

@@ -10,22 +10,23 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-const markBack = 3 * time.Second // how long a killed process may still hold an expected mark
+const markBack = 3 * time.Second // how long a killed process may still hold the mark that a caller expects
 
-// Session returns the number of the current publishing connection, 0 while there is none.
+// Session returns the number of the current publishing connection; 0 = there is none.
 func (l *Link) Session() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.publish.session
 }
 
-// ReadMark returns the progress that the broker holds for a store, or nil if it has no readable
-// mark. It creates the mark's queue if needed. If a mark is expected and the queue is empty,
-// ReadMark keeps looking for markBack. A process that was killed while it read the mark still holds
-// the mark until the broker notices the closed connection.
+// ReadMark returns the progress that the broker holds for a store. It returns nil if there is no
+// mark that can be read. It creates the mark's queue if needed. If the parameter expected is true
+// and the queue is empty, ReadMark keeps looking for the time markBack. A process that was killed
+// while it read the mark still holds the mark, until the broker notices the closed connection.
 //
-// ReadMark uses its own connection. If a queue has no majority of its cluster, a get ends the
-// connection with 541 after 13 s (3.10.8, 4.3.6), and that must not interrupt letters.
+// ReadMark uses its own connection. If the mark's queue has no majority in its cluster, a get ends
+// the connection with 541 after 13 s (3.10.8, 4.3.6), and that must not affect the publishing of
+// letters.
 func (l *Link) ReadMark(ctx context.Context, store string, expected bool) (*deadletter.Progress, error) {
 	l.marking.Lock()
 	defer l.marking.Unlock()
@@ -56,9 +57,9 @@ func (l *Link) ReadMark(ctx context.Context, store string, expected bool) (*dead
 	}
 }
 
-// readMark takes all marks in a mark's queue, and publishes the newest one again before it
+// readMark takes all marks from a mark's queue. It publishes the newest mark again before it
 // acknowledges them. Otherwise the queue would count the deliveries of the mark and drop it at the
-// delivery limit, which is 20 on a quorum queue from 4.0 on.
+// delivery limit, which is 20 for a quorum queue from 4.0 on.
 func (l *Link) readMark(ctx context.Context, c *confirming, queue string, expected bool) (*deadletter.Progress, error) {
 	if err := l.declareMark(c.ch, queue); err != nil {
 		return nil, err
@@ -80,8 +81,8 @@ func (l *Link) readMark(ctx context.Context, c *confirming, queue string, expect
 	return newest, c.ch.Ack(last, true)
 }
 
-// takeMarks takes all marks in a mark's queue. It returns the newest mark and the last delivery
-// tag, 0 for none. The caller acknowledges that tag.
+// takeMarks takes all marks from a mark's queue. It returns the newest mark and the last delivery
+// tag; 0 = no delivery. The caller acknowledges that tag.
 func takeMarks(c *confirming, queue string) (newest *deadletter.Progress, last uint64, err error) {
 	for {
 		d, ok, err := c.ch.Get(queue, false)
@@ -95,14 +96,14 @@ func takeMarks(c *confirming, queue string) (newest *deadletter.Progress, last u
 	}
 }
 
-// declareMark declares the queue of a mark if it does not exist.
 func (l *Link) declareMark(ch *amqp.Channel, queue string) error {
 	_, err := ch.QueueDeclare(queue, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-max-length": int32(1)})
 	return err
 }
 
 // WriteMark records the progress of a store in the broker and waits for the confirm. It uses only
-// the connection with the number session.
+// the publishing connection with the number in the parameter session, and fails if that connection
+// is not the current one.
 func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progress) error {
 	l.marking.Lock()
 	defer l.marking.Unlock()
@@ -137,9 +138,9 @@ var (
 	errMarkRefused  = errors.New("the queue of the mark has refused it")
 )
 
-// changeMark writes a mark if a policy makes the full queue reject it (overflow: reject-publish; a
-// policy overrides the argument, 3.10.8, 4.0.5, 4.3.6). It holds the old mark unacknowledged while
-// it publishes the new one.
+// changeMark replaces the mark in a full queue that rejects new messages. A policy with overflow
+// reject-publish has this effect, because it overrides the argument (3.10.8, 4.0.5, 4.3.6).
+// changeMark holds the old mark unacknowledged while it publishes the new one.
 func changeMark(c *confirming, queue string, p deadletter.Progress) error {
 	_, last, err := takeMarks(c, queue)
 	if err != nil {
@@ -151,8 +152,8 @@ func changeMark(c *confirming, queue string, p deadletter.Progress) error {
 	return c.ch.Ack(last, true)
 }
 
-// putMark publishes a mark and waits for its confirm. If the mark is returned, the return precedes
-// the confirm on the wire.
+// putMark publishes a mark and waits for its confirm. If the broker returns the mark, the return
+// arrives before the confirm.
 func putMark(c *confirming, queue string, p deadletter.Progress) error {
 	confirm, err := c.ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{DeliveryMode: amqp.Persistent, ContentType: "application/json", Body: p.Bytes()})
 	if err != nil {
@@ -170,8 +171,8 @@ func putMark(c *confirming, queue string, p deadletter.Progress) error {
 	return nil
 }
 
-// onMarks calls fn with the channel reserved for marks. A reply may take a minute if a queue has no
-// leader. When ctx ends, onMarks stops waiting, and the channel is not used again.
+// onMarks calls fn with the channel that is reserved for marks. If the queue has no leader, a reply
+// may take a minute. When ctx ends, onMarks stops waiting, and the channel is not used again.
 func (l *Link) onMarks(ctx context.Context, fn func(*confirming) error) error {
 	c, err := l.markChannel()
 	if err != nil {
@@ -190,7 +191,7 @@ func (l *Link) onMarks(ctx context.Context, fn func(*confirming) error) error {
 			l.publish.mark = nil
 		}
 		l.mu.Unlock()
-		go c.ch.Close() // a silent queue delays the close for a minute
+		go c.ch.Close() // if the queue does not respond, the close takes a minute
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// marking returns a publishing link and an independent channel.
+// marking returns a link that publishes, and a channel on another connection.
 func marking(t *testing.T) (*Link, *amqp.Channel) {
 	t.Helper()
 	_, url := testenv.VHost(t)
@@ -38,8 +38,8 @@ func markingAt(t *testing.T, url string) (*Link, *amqp.Channel) {
 }
 
 // TestAMarkIsKept checks that a mark can be read any number of times, over this connection and over
-// others, and that the newest mark counts. From 4.0 on, a queue deletes a message that was
-// delivered 20 times.
+// others. The newest mark must count. From 4.0 on, a queue deletes a message that was delivered 20
+// times.
 func TestAMarkIsKept(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
@@ -67,8 +67,8 @@ func TestAMarkIsKept(t *testing.T) {
 	}
 }
 
-// TestAMarkUnderAPolicy checks that a mark can still be replaced if a policy makes full queues
-// reject messages.
+// TestAMarkUnderAPolicy checks that a new mark can replace the old one even if a policy makes full
+// queues reject messages.
 func TestAMarkUnderAPolicy(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -82,15 +82,15 @@ func TestAMarkUnderAPolicy(t *testing.T) {
 		if err := link.WriteMark(t.Context(), link.Session(), deadletter.Progress{Store: "s1", Claims: n + 1, Commits: n + 1, At: time.Now()}); err != nil {
 			t.Fatalf("mark %d: %v", n+1, err)
 		}
-		time.Sleep(20 * time.Millisecond) // quorum queues notice with a delay that they are full
+		time.Sleep(20 * time.Millisecond) // a quorum queue notices with a delay that it is full
 	}
 	if p, err := link.ReadMark(t.Context(), "s1", false); err != nil || p == nil || p.Claims != 20 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
-// TestAMarkSurvivesItsReader checks that the mark returns to its queue if a reader takes it and
-// dies. A caller that expects the mark waits for it.
+// TestAMarkSurvivesItsReader checks that the mark returns to its queue if a process takes it and
+// dies. A caller that expects the mark must wait for it.
 func TestAMarkSurvivesItsReader(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
@@ -113,8 +113,8 @@ func TestAMarkSurvivesItsReader(t *testing.T) {
 	}
 }
 
-// TestAMarkWhoseQueueIsGone checks that the mark can still be written, but only over the given
-// connection.
+// TestAMarkWhoseQueueIsGone deletes the mark's queue. It checks that the next mark can still be
+// written, but only over the given connection.
 func TestAMarkWhoseQueueIsGone(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
@@ -136,8 +136,8 @@ func TestAMarkWhoseQueueIsGone(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoMark checks that a foreign message in a mark's queue does not count as a mark, and
-// that the next mark removes it.
+// TestWhatIsNoMark publishes another message to a mark's queue. It checks that this message does
+// not count as a mark, and that the next mark removes it.
 func TestWhatIsNoMark(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)

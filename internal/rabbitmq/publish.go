@@ -11,11 +11,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// message is one message of a running Publish.
+// message is one message of a Publish that is running.
 type message struct {
 	*deadletter.Publishing
 	outcome *deadletter.Outcome
-	confirm *amqp.DeferredConfirmation // nil = it was not sent
+	confirm *amqp.DeferredConfirmation // nil = the message was not sent
 }
 
 // end sets the outcome of a message.
@@ -23,14 +23,14 @@ func (m *message) end(kind deadletter.OutcomeKind, detail string) {
 	m.outcome.Kind, m.outcome.Detail = kind, detail
 }
 
-// Publish sends messages as mandatory to the default exchange, or to the place where they wait
-// first. It waits for their confirms and has at most Broker.InFlight messages unconfirmed. It
-// returns one outcome for each message, in order. Confirmed means acked and not returned. A message
-// without a reply is in doubt. A message that did not leave dlo is unsent.
+// Publish sends messages to the default exchange, or to the place where they wait first. It sets
+// the flag mandatory and waits for the confirms, with at most Broker.InFlight messages unconfirmed.
+// It returns one outcome for each message, in order. Confirmed means acked and not returned. A
+// message without a reply is in doubt. A message that did not leave dlo is unsent.
 //
 // Each queue has its own channel. A broker stops replying on a channel that published to a quorum
-// queue without a leader (3.10.8, 4.0.5, 4.3.6; silent_queue_test.go), and closes a channel if it
-// rejects a message on it. Either would put the messages of other queues in doubt.
+// queue without a leader (3.10.8, 4.0.5, 4.3.6; silent_queue_test.go). It closes a channel if it
+// rejects a message on it. Either would put the messages for other queues in doubt.
 func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
 	outcomes := make([]deadletter.Outcome, len(ps))
 	shared := map[string][]*message{} // by queue
@@ -56,7 +56,7 @@ func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 	return outcomes
 }
 
-// send sends messages on one channel and settles their outcomes. If the parameter alone is set, it
+// send sends messages on one channel and sets their outcomes. If the parameter alone is true, it
 // uses a channel that is neither shared nor used again.
 func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 	c, err := l.channel(alone)
@@ -66,7 +66,7 @@ func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 	sent, broken := l.write(c, ms)
 	usable := l.answers(ctx, c, sent) && !broken
 	for _, m := range ms {
-		if m.Wait != nil && m.outcome.Kind != deadletter.OutcomeConfirmed { // the wait queue may be gone: declare it again
+		if m.Wait != nil && m.outcome.Kind != deadletter.OutcomeConfirmed { // the wait queue may not exist any more, so dlo declares it again
 			l.mu.Lock()
 			clear(l.publish.stands)
 			l.mu.Unlock()
@@ -80,8 +80,8 @@ func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 	}
 }
 
-// write passes messages to the connection until the connection accepts no more. In that case broken
-// is true.
+// write passes messages to the connection. If the connection accepts no more, it stops, and the
+// result broken is true.
 func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool) {
 	for _, m := range ms {
 		if m.Wait != nil && !l.stands(*m.Wait) {
@@ -94,7 +94,7 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 		}
 		exchange, mandatory := "", true
 		if m.Wait != nil {
-			exchange, mandatory = m.Wait.Exchange, !m.Wait.Delayed // a delaying exchange routes later, and would return every mandatory message
+			exchange, mandatory = m.Wait.Exchange, !m.Wait.Delayed // an exchange of the delay plugin routes later, and would return every mandatory message
 		}
 		var err error
 		m.confirm, err = c.ch.PublishWithDeferredConfirm(exchange, m.Queue, mandatory, false, publishing(m.Properties, m.Body))
@@ -103,29 +103,29 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 			m.end(deadletter.OutcomeInDoubt, "no answer")
 			sent = append(sent, m)
 			continue
-		// The client closes the channel some time after this error, so it is too early to check
-		// whether the channel is closed. Only the error can be checked.
+		// The client closes the channel some time after this error. Therefore only the error can be
+		// checked here, and not yet the channel.
 		case errors.Is(err, amqp.ErrClosed):
 			m.end(deadletter.OutcomeUnsent, "the connection ended before it was sent")
 		default:
 			m.end(deadletter.OutcomeInDoubt, "the connection ended while it was sent: "+deadletter.Visible(err.Error()))
 		}
-		return sent, true // The rest did not leave. answers waits for the messages before it and finds the channel closed.
+		return sent, true // The remaining messages were not sent. The function answers waits for the messages before them and finds the channel closed.
 	}
 	return sent, false
 }
 
-// stopGrace is how long dlo waits for confirms when it stops. A message without a confirm by then
-// is in doubt at the next start.
+// stopGrace is how long a dlo that stops waits for confirms. A message without a confirm by then is
+// in doubt at the next start.
 const stopGrace = 5 * time.Second
 
 // answers waits for the confirms of the sent messages and reports whether the channel can be used
-// again. It waits for each confirm separately, because the client's NotifyPublish withholds
-// confirms that follow a missing one (amqp091-go v1.16.0).
+// again. It waits for each confirm separately. If one confirm is missing, the client's
+// NotifyPublish withholds the ones that follow (amqp091-go v1.16.0).
 func (l *Link) answers(ctx context.Context, c *confirming, sent []*message) bool {
 	answered := make(chan *message, len(sent))
 	for _, m := range sent {
-		go func() { // ends when the channel ends at the latest
+		go func() { // ends at the latest when the channel ends
 			<-m.confirm.Done()
 			answered <- m
 		}()
@@ -139,7 +139,7 @@ func (l *Link) answers(ctx context.Context, c *confirming, sent []*message) bool
 		select {
 		case m := <-answered:
 			note(returned, c.returns)
-			if !m.confirm.Acked() && c.ch.IsClosed() { // a closed channel looks like a nack too
+			if !m.confirm.Acked() && c.ch.IsClosed() { // a channel that closed looks like a nack too
 				l.lost(sent, returned, <-c.closed)
 				return false
 			}
@@ -157,16 +157,16 @@ func (l *Link) answers(ctx context.Context, c *confirming, sent []*message) bool
 				continue
 			}
 			doubt(sent, fmt.Sprintf("no confirm within %s", l.broker.ConfirmTimeout))
-			go c.ch.Close() // a silent queue delays the close for a minute; it ends with the connection at the latest
+			go c.ch.Close() // if the queue does not respond, the close takes a minute; it ends at the latest with the connection
 			return false
 		}
 	}
 	return true
 }
 
-// note collects the returns received so far. The return of a message precedes its confirm on the
-// wire (200 of 200 runs on each of 3.10.8, 4.0.5, 4.3.6), so the return of a confirmed message has
-// already arrived.
+// note collects the returns that have arrived so far. The broker sends the return of a message
+// before its confirm (200 of 200 runs on each of 3.10.8, 4.0.5, 4.3.6), so the return of a
+// confirmed message has already arrived.
 func note(returned map[deadletter.Token]string, returns <-chan amqp.Return) {
 	for {
 		select {
@@ -182,7 +182,7 @@ func note(returned map[deadletter.Token]string, returns <-chan amqp.Return) {
 	}
 }
 
-// confirmed settles a message that the broker has acked or nacked.
+// confirmed sets the outcome of a message that the broker has acked or nacked.
 func (m *message) confirmed(returned map[deadletter.Token]string) {
 	detail, back := returned[m.Token]
 	switch {
@@ -195,10 +195,10 @@ func (m *message) confirmed(returned map[deadletter.Token]string) {
 	}
 }
 
-// lost settles the remaining messages after the channel closed. Acks that arrived count. The broker
-// does not say for which message it closed the channel. If only one message was sent, it was for
-// that message. Otherwise all messages without a reply are in doubt, and each has to be sent again
-// alone.
+// lost sets the outcomes of the remaining messages after the channel closed. Acks that arrived
+// before still count. The broker does not say for which message it closed the channel. If only one
+// message was sent, that message was the reason. Otherwise all messages without a reply are in
+// doubt, and dlo has to send each of them again alone.
 func (l *Link) lost(sent []*message, returned map[deadletter.Token]string, err *amqp.Error) {
 	for _, m := range sent {
 		if m.outcome.Kind == deadletter.OutcomeInDoubt && m.confirm.Acked() {
@@ -214,7 +214,7 @@ func (l *Link) lost(sent []*message, returned map[deadletter.Token]string, err *
 		return
 	}
 	detail := fmt.Sprintf("the broker closed the channel: %d %s", err.Code, deadletter.Visible(err.Reason))
-	if err.Code == amqp.AccessRefused { // caused by the user, not by a message
+	if err.Code == amqp.AccessRefused { // the permissions of the user are the reason, not a message
 		l.mayNot(sent[0].Wait, err)
 		if len(sent) == 1 {
 			sent[0].end(deadletter.OutcomeUnsent, detail)
@@ -229,8 +229,9 @@ func (l *Link) lost(sent []*message, returned map[deadletter.Token]string, err *
 	doubt(sent, detail)
 }
 
-// mayNot holds back further messages that the user may not publish. Messages to a wait queue are
-// held back for a while and wait in the store. All others are held back until the user may publish.
+// mayNot holds back further messages that the user may not publish. If the message was for a wait
+// queue, messages of that waiter wait in the store for a while instead. In all other cases, all
+// messages are held back until the user may publish.
 func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	if wait == nil {
 		l.noteRight("write", defaultExchange, err)

@@ -15,13 +15,13 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// publisher returns a link with an open publishing connection.
+// publisher returns a link whose publishing connection is open.
 func publisher(t *testing.T, url string, inFlight int) *rabbitmq.Link {
 	t.Helper()
 	return publisherThatWaits(t, url, inFlight, 30*time.Second)
 }
 
-// publisherThatWaits returns a publisher with the given confirm timeout.
+// publisherThatWaits does the same as publisher, with the given confirm timeout.
 func publisherThatWaits(t *testing.T, url string, inFlight int, confirm time.Duration) *rabbitmq.Link {
 	t.Helper()
 	link := running(t, rabbitmq.Broker{URL: url, InFlight: inFlight, ConfirmTimeout: confirm})
@@ -31,7 +31,7 @@ func publisherThatWaits(t *testing.T, url string, inFlight int, confirm time.Dur
 	return link
 }
 
-// running returns a link that connects until the test ends.
+// running returns a link that connects, and that stops at the end of the test.
 func running(t *testing.T, b rabbitmq.Broker) *rabbitmq.Link {
 	t.Helper()
 	b.Name = "main"
@@ -69,8 +69,8 @@ func kinds(outcomes []deadletter.Outcome) map[deadletter.OutcomeKind]int {
 }
 
 // TestAConnectionThatBreaksRefusesNoMessage closes connections in the middle of a batch. The
-// message that is being sent is in doubt, and the messages after it count as not sent. None of them
-// counts as rejected, because a rejected letter would be held permanently.
+// message that is being sent must be in doubt, and the messages after it must count as not sent.
+// None of them may count as rejected, because dlo holds a rejected letter permanently.
 func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 	t.Parallel()
 	const batch = 64
@@ -90,7 +90,7 @@ func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		relay.Slice(4 << 10) // a line so slow that the batch cannot have ended
+		relay.Slice(4 << 10) // so slow that the batch cannot have ended
 		relay.Delay(10 * time.Millisecond)
 		sent := make(chan []deadletter.Outcome, 1)
 		go func() { sent <- link.Publish(t.Context(), messages("work", batch, bytes.Repeat([]byte("x"), 256<<10))) }()
@@ -109,8 +109,8 @@ func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 	}
 }
 
-// TestAMessageThatCannotBeEncodedIsRefusedAlone checks that the error is found before a byte of the
-// message is written. The rest of its batch is then confirmed on the same channel.
+// TestAMessageThatCannotBeEncodedIsRefusedAlone checks that dlo finds the error before it writes a
+// byte of the message. The rest of the batch must be confirmed on the same channel.
 func TestAMessageThatCannotBeEncodedIsRefusedAlone(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.Broker(t).VHost(t)

@@ -10,15 +10,15 @@ import (
 )
 
 // TestAMessageThatFitsIntoNoFrame covers a broker whose frames are smaller than usual. A message
-// with a header that is too large is rejected alone, with the name of the header. Sending it would
-// end the connection (501).
+// with a header that is too large must be rejected alone, with the name of the header in the
+// reason. If dlo sent it, the connection would end (501).
 func TestAMessageThatFitsIntoNoFrame(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBrokerWith(t, testenv.Options{Conf: []string{"frame_max = 8192"}})
 	_, url := node.VHost(t)
 	declare(t, url, map[string]amqp.Table{"work": nil})
 	link := publisher(t, url, 16)
-	const frame, around, token = 8192, 8 + 12, 2 + 1 + 4 + 1 + 9 + 1 + 4 + 7 // sizes of the frame and content header overhead and the other properties
+	const frame, around, token = 8192, 8 + 12, 2 + 1 + 4 + 1 + 9 + 1 + 4 + 7 // sizes in bytes of a frame, of the frame and content header around the properties, and of the other properties
 	for _, c := range []struct {
 		size int
 		want deadletter.OutcomeKind

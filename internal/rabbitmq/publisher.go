@@ -15,24 +15,25 @@ type publisher struct {
 	conn    *amqp.Connection
 	blocked bool
 	refused bool        // the user may not publish
-	session int64       // counts connections, from 1
+	session int64       // number of the current connection, counted from 1
 	mark    *confirming // the channel for marks; nil = none is open
 	idle    []*confirming
-	stands  map[deadletter.Wait]bool // wait queues declared over this connection
+	stands  map[deadletter.Wait]bool // wait queues that were declared over this connection
 }
 
-// confirming is a channel in confirm mode that is used by one Publish at a time.
+// confirming is a channel in confirm mode. Only one Publish at a time uses it.
 type confirming struct {
 	ch      *amqp.Channel
 	frame   int              // the largest frame that the broker accepts, in bytes
-	returns chan amqp.Return // has room for all messages in flight, so that the client's reader never blocks
+	returns chan amqp.Return // has room for the returns of all messages in flight, so that the client's reader never blocks
 	closed  chan *amqp.Error
 }
 
-// steady is how long a connection has to live before its end counts as a first failure again.
+// steady is how long a connection has to live before its end counts as a first failure again. The
+// back-off then starts from the beginning.
 const steady = 10 * time.Second
 
-// Run maintains the publishing connection until ctx ends.
+// Run keeps the publishing connection open until ctx ends.
 func (l *Link) Run(ctx context.Context) error {
 	var b backoff
 	for ctx.Err() == nil {
@@ -63,7 +64,8 @@ func (l *Link) Run(ctx context.Context) error {
 	return nil
 }
 
-// hold makes a connection available for publishing until it ends, and returns why it ended.
+// hold makes a connection available for publishing until the connection ends. It returns why it
+// ended.
 func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
 	blocked := conn.NotifyBlocked(make(chan amqp.Blocking, 8))
@@ -119,7 +121,8 @@ func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 	}
 }
 
-// allowed checks until ctx ends whether a user who may not publish has been granted the permission.
+// allowed checks again and again, until ctx ends, whether a user who may not publish has been given
+// the permission.
 func (l *Link) allowed(ctx context.Context, conn *amqp.Connection) {
 	var b backoff
 	for wait := backoffFirst; sleep(ctx, wait) == nil; {
@@ -137,7 +140,7 @@ func (l *Link) allowed(ctx context.Context, conn *amqp.Connection) {
 	}
 }
 
-// refuses records whether the user is refused permission to publish.
+// refuses records whether the broker refuses this user the permission to publish.
 func (l *Link) refuses(refused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,8 +166,8 @@ func (l *Link) Ready(ctx context.Context) error {
 	}
 }
 
-// channel returns an idle channel or opens one. If the parameter alone is set, it opens a channel
-// that is neither shared nor used again.
+// channel returns an idle channel. If there is none, it opens one. If the parameter alone is true,
+// it opens a channel that is neither shared nor used again.
 func (l *Link) channel(alone bool) (*confirming, error) {
 	l.mu.Lock()
 	conn := l.publish.conn
@@ -181,7 +184,8 @@ func (l *Link) channel(alone bool) (*confirming, error) {
 	return confirmingOn(conn, l.broker.InFlight)
 }
 
-// confirmingOn opens a publishing channel with at most inFlight unconfirmed messages.
+// confirmingOn opens a channel in confirm mode, with room for the returns of the parameter inFlight
+// messages.
 func confirmingOn(conn *amqp.Connection, inFlight int) (*confirming, error) {
 	ch, err := conn.Channel()
 	if err != nil {
@@ -193,7 +197,8 @@ func confirmingOn(conn *amqp.Connection, inFlight int) (*confirming, error) {
 	return &confirming{ch: ch, frame: conn.Config.FrameSize, returns: ch.NotifyReturn(make(chan amqp.Return, inFlight)), closed: ch.NotifyClose(make(chan *amqp.Error, 1))}, nil
 }
 
-// release returns a channel for the next Publish, if it still belongs to the current connection.
+// release makes a channel available for the next Publish, if the channel still belongs to the
+// current connection.
 func (l *Link) release(c *confirming) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package rabbitmq speaks AMQP 0-9-1 and the management API. It drains inboxes in windows and
-// publishes with confirms. Every session is disposable. After a close or a cancel, all its objects
-// are dropped and another session begins. After a minute without a delivery, a session consumes
-// again on a new channel. The package stores no letters and makes no decisions about them.
+// publishes with confirms. Every session is disposable: after a close or a cancel, dlo drops all
+// objects of the session and begins another one. If a session receives nothing for a minute, it
+// consumes again on a new channel. The package stores no letters and makes no decisions about them.
 package rabbitmq
 
 import (
@@ -25,13 +25,13 @@ import (
 type Broker struct {
 	Name           string
 	URL            string // amqp or amqps, with user and password
-	PasswordFile   string // holds the password of URL, and is read before each connection; "" = it does not change
+	PasswordFile   string // file with the password of URL, read before each connection; "" = the password does not change
 	Management     string // http or https with user and password; "" = none
-	APIPassword    string // file with the password of Management, read before each request; "" = it does not change
+	APIPassword    string // file with the password of Management, read before each request; "" = the password does not change
 	Exchange       string // dead-letter exchange that is declared and bound to the first inbox; "" declares nothing
 	Inboxes        []string
-	AcceptLimited  []string           // inboxes that are drained though the broker may delete letters
-	InFlight       int                // most unconfirmed publishes, over all channels
+	AcceptLimited  []string           // inboxes that dlo drains although the broker may delete letters from them
+	InFlight       int                // maximum number of unconfirmed publishes over all channels
 	ConfirmTimeout time.Duration      // how long a confirm may take
 	Crash          func(point string) // called at named points, for tests; nil in production
 }
@@ -49,20 +49,20 @@ type Link struct {
 	status    deadletter.BrokerStatus
 	events    []deadletter.Problem // events on queues within the last day
 	publish   publisher
-	sessions  int64                    // publishing connections so far
-	refused   map[string]refusedWaiter // waiters that could not be declared on the broker, by name
+	sessions  int64                    // number of publishing connections so far
+	refused   map[string]refusedWaiter // waiters that could not be declared on the broker, by their names
 	declaring bool                     // wait queues are being declared
 	changed   chan struct{}            // closed and replaced when the publishing connection changes
 	tries     tries
 
-	marking  sync.Mutex // one mark is read or written at a time
-	marked   int64      // commits of the last mark
-	markedIn int64      // session in which the mark was written
+	marking  sync.Mutex // protects the marks: only one is read or written at a time
+	marked   int64      // number of commits in the mark that was last written
+	markedIn int64      // the session in which that mark was written
 }
 
-// Connect returns a Link to b. It does not wait for the broker: connections are opened when they
-// are needed, and retried. The error explains what is wrong with the URLs. It contains no
-// passwords.
+// Connect returns a Link to the broker b. It does not wait for the broker: the Link opens
+// connections when they are needed, and retries. The error says what is wrong with the URLs. It
+// contains no passwords.
 func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	u, err := amqp.ParseURI(b.URL)
 	if err != nil {
@@ -137,10 +137,10 @@ const (
 	closeWait   = 2 * time.Second  // a broker under an alarm does not read from a connection that has published, so it may never confirm a close
 )
 
-// cutAfter closes a connection that is still open a while after ctx has ended. AMQP calls wait for
-// their reply even after ctx ends, and a quorum queue that has just lost its leader does not reply
-// for a minute (3.10.8). That must not keep dlo from stopping. Messages that are not settled by
-// then are decided at the next start.
+// cutAfter waits until ctx has ended, and closes the connection if it is still open a while later.
+// AMQP calls wait for their reply even after ctx ends. A quorum queue that has just lost its leader
+// does not reply for a minute (3.10.8), and that must not keep dlo from stopping. Messages that are
+// not settled by then are decided at the next start.
 func cutAfter(ctx context.Context, conn *amqp.Connection) {
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
 	select {
@@ -155,9 +155,9 @@ func cutAfter(ctx context.Context, conn *amqp.Connection) {
 	}
 }
 
-// backoff paces reconnects. The wait is 1 s at first and doubles up to a minute, with jitter. A
-// broker gets at most about ten attempts a minute, and many dlo processes do not reconnect
-// simultaneously.
+// backoff computes the waits between reconnects. The wait is 1 s at first and doubles up to a
+// minute, with jitter. A broker gets at most about ten attempts a minute, and many dlo processes do
+// not reconnect at the same time.
 type backoff struct{ failures int }
 
 const (
@@ -182,7 +182,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// atLeast compares a RabbitMQ version such as "4.0.5" or "4.1.0-beta.1".
+// atLeast reports whether a RabbitMQ version such as "4.0.5" or "4.1.0-beta.1" is at least the
+// given one.
 func atLeast(version string, major, minor int) bool {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {

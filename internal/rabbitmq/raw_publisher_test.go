@@ -10,9 +10,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// rawPublisher publishes messages whose properties are arbitrary bytes.
+// rawPublisher publishes messages whose properties may be any bytes.
 type rawPublisher struct {
-	wire net.Conn // the client's connection; the client sends nothing on it while publish uses it
+	wire net.Conn // the client's connection; the client sends nothing on it while the method publish uses it
 	ch   *amqp.Channel
 }
 
@@ -34,8 +34,8 @@ func newRawPublisher(t *testing.T, url string) *rawPublisher {
 	return p
 }
 
-// declare declares a durable queue. With the arguments of dying, messages published to it die
-// immediately.
+// declare declares a durable queue. If args comes from the function dying, messages that are
+// published to the queue die immediately.
 func (p *rawPublisher) declare(t *testing.T, queue string, args amqp.Table) {
 	t.Helper()
 	if _, err := p.ch.QueueDeclare(queue, true, false, false, false, args); err != nil {
@@ -43,13 +43,13 @@ func (p *rawPublisher) declare(t *testing.T, queue string, args amqp.Table) {
 	}
 }
 
-// dying returns the arguments of a queue whose letters die immediately and go to another queue.
+// dying returns the arguments of a queue whose messages die immediately and go to another queue.
 func dying(to string) amqp.Table {
 	return amqp.Table{"x-message-ttl": int32(0), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": to}
 }
 
-// publish sends a message. properties are the raw bytes of a content header, starting with the
-// flags.
+// publish sends a message. The parameter properties holds the raw bytes of a content header, from
+// the property flags on.
 func (p *rawPublisher) publish(t *testing.T, queue, properties, body string) {
 	t.Helper()
 	method := "\x00\x3c\x00\x28\x00\x00" + shortString("") + shortString(queue) + "\x00"
@@ -67,14 +67,14 @@ func wireFrame(kind byte, payload string) string {
 	return string([]byte{kind, 0, 1}) + longString(payload) + "\xce"
 }
 
-func shortString(s string) string { return string(rune(len(s))) + s } // up to 127 bytes
+func shortString(s string) string { return string(rune(len(s))) + s } // only for strings of at most 127 bytes
 
 func longString(s string) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(len(s)))) + s
 }
 
-// headers returns properties that contain only a table of headers. Each field is a name and a
-// value.
+// headers returns properties that contain only a table of headers. The parameter fields holds names
+// and values in turn.
 func headers(fields ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(fields); i += 2 {
@@ -83,7 +83,7 @@ func headers(fields ...string) string {
 	return "\x20\x00" + longString(b.String())
 }
 
-// nestedArrays returns a field of n nested arrays.
+// nestedArrays returns a field that consists of n arrays, each inside the other.
 func nestedArrays(n int) string {
 	s := ""
 	for range n {

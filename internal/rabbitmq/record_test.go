@@ -15,12 +15,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// wrongSite is a vhost with many faults. TestRecordASite records it, and the tests of
-// internal/topology list what dlo finds in it.
+// wrongSite is a vhost with many faults. TestRecordASite records it. The tests of internal/topology
+// list what dlo finds in it.
 var wrongSite = struct {
 	queues    map[string]amqp.Table
-	fanouts   map[string]string // exchanges, each bound to a queue
-	binds     [][3]string       // exchange, queue, key; the exchange is of the type direct
+	fanouts   map[string]string // exchanges, each with the queue to which it is bound
+	binds     [][3]string       // exchange, queue and routing key; the exchange is of the type direct
 	policies  map[string]policyOf
 	operators map[string]policyOf
 }{
@@ -64,8 +64,8 @@ var wrongSite = struct {
 	operators: map[string]policyOf{"caps": {"^invoices$", 0, map[string]any{"max-length": 10}}},
 }
 
-// TestRecordASite sets up the wrong site on a broker, and writes what dlo reads there to the test
-// data of internal/topology. Run it by hand, once for each broker:
+// TestRecordASite creates the vhost wrongSite on a broker, and writes what dlo reads there to the
+// test data of internal/topology. Run it by hand, once for each broker:
 //
 //	DLO_TEST_BROKER=../../.cache/rabbitmq-4.3 go test . -run TestRecordASite -update
 func TestRecordASite(t *testing.T) {
@@ -80,7 +80,7 @@ func TestRecordASite(t *testing.T) {
 			setPolicy(t, node, vhost, kind, name, map[string]any{"pattern": p.pattern, "apply-to": "queues", "priority": p.priority, "definition": p.keys})
 		}
 	}
-	time.Sleep(2 * time.Second) // a policy applies some time after it was set
+	time.Sleep(2 * time.Second) // the broker applies a policy some time after it was set
 	declare(t, address, wrongSite.queues)
 	for exchange, queue := range wrongSite.fanouts {
 		if err := ch.ExchangeDeclare(exchange, "fanout", true, false, false, false, nil); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestWhatComesBackStandsBehindWhatCameBackBefore verifies why a session's first window takes all
+// TestWhatComesBackStandsBehindWhatCameBackBefore shows why the first window of a session takes all
 // letters that earlier sessions may have held. One session dies with 32 unacknowledged letters, and
 // the next session dies with the first 16 of them. A classic queue returns the 16 to their original
 // position. A quorum queue puts them behind the other 16, so a window of 16 would not come back

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	epochQueues     = "dlo.epoch.*"       // markers, locks and turns of inboxes
-	defaultExchange = "amq.default"       // the name of the default exchange in permissions
-	rightAgain      = 10 * time.Second    // minimum wait before a missing permission is checked again
-	preflightWait   = 5 * time.Second     // how long to wait for a reply that a broker under an alarm does not send
-	nobody          = "dlo.epoch.nobody." // followed by random text: a queue that does not exist
+	epochQueues     = "dlo.epoch.*"       // queues for markers, locks and turns of inboxes
+	defaultExchange = "amq.default"       // the name of the default exchange in the permissions of RabbitMQ
+	rightAgain      = 10 * time.Second    // minimum wait before dlo checks a missing permission again
+	preflightWait   = 5 * time.Second     // how long dlo waits for a reply that a broker under an alarm does not send
+	nobody          = "dlo.epoch.nobody." // prefix of a queue name that does not exist; random text follows
 )
 
-// assumed returns the permissions that a link always needs, before any of them has been checked.
+// assumed returns the permissions that a link always needs. None of them has been checked yet.
 func (l *Link) assumed() []deadletter.Right {
 	list := []deadletter.Right{
 		{Operation: "write", Resource: defaultExchange, For: "sending retries and requeues", Severity: deadletter.SeverityPage},
@@ -36,8 +36,8 @@ func (l *Link) assumed() []deadletter.Right {
 	return list
 }
 
-// noteRight records what a broker's reply reveals about a permission, and returns whether it was
-// refused. A reply that is neither nil nor ACCESS_REFUSED reveals nothing.
+// noteRight records what the reply of the broker says about a permission, and returns whether the
+// permission was refused. A reply that is neither nil nor ACCESS_REFUSED says nothing.
 func (l *Link) noteRight(operation, resource string, err error) (refused bool) {
 	refused = isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "access to ")
 	if err != nil && !refused {
@@ -63,7 +63,7 @@ func (l *Link) noteRight(operation, resource string, err error) (refused bool) {
 	return refused
 }
 
-// needs adds a permission that only some settings need.
+// needs adds a permission that only some configurations need.
 func (l *Link) needs(r deadletter.Right) {
 	l.update(func(s *deadletter.BrokerStatus) {
 		if slices.ContainsFunc(s.Rights, func(o deadletter.Right) bool { return o.Operation == r.Operation && o.Resource == r.Resource }) {
@@ -75,8 +75,8 @@ func (l *Link) needs(r deadletter.Right) {
 	})
 }
 
-// grant is the command that gives dlo's user all permissions that dlo can use. The command replaces
-// the three expressions that the user has in the vhost.
+// grant returns the command that gives dlo's user all permissions that dlo can use. The command
+// replaces the three expressions that the user now has in the vhost.
 func (l *Link) grant(rights []deadletter.Right) string {
 	names := map[string][]string{"write": {`amq\.default`}}
 	add := func(operation, name string) {
@@ -84,7 +84,7 @@ func (l *Link) grant(rights []deadletter.Right) string {
 			names[operation] = append(names[operation], regexp.QuoteMeta(name))
 		}
 	}
-	if l.broker.Exchange != "" && len(l.broker.Inboxes) > 0 { // the exchange and the first inbox are declared and bound
+	if l.broker.Exchange != "" && len(l.broker.Inboxes) > 0 { // dlo declares and binds the exchange and the first inbox
 		for _, operation := range []string{"configure", "write", "read"} {
 			add(operation, l.broker.Exchange)
 			add(operation, l.broker.Inboxes[0])
@@ -101,9 +101,9 @@ func (l *Link) grant(rights []deadletter.Right) string {
 	return fmt.Sprintf("rabbitmqctl set_permissions -p %s %s %s %s %s", quoted(l.vhost), quoted(l.user), expression("configure"), expression("write"), expression("read"))
 }
 
-// mayWrite checks whether dlo may publish. A mandatory message to a queue that does not exist is
-// returned if the user may publish, and closes the channel if not (3.10.8, 4.0.5, 4.3.6). A broker
-// under an alarm does not reply, which reveals nothing.
+// mayWrite checks whether dlo may publish. It publishes a mandatory message to a queue that does
+// not exist. If the user may publish, the broker returns the message. If not, the broker closes the
+// channel (3.10.8, 4.0.5, 4.3.6). A broker under an alarm does not reply, so this shows nothing.
 func (l *Link) mayWrite(ctx context.Context, conn *amqp.Connection) bool {
 	ch, err := conn.Channel()
 	if err != nil {
@@ -125,9 +125,9 @@ func (l *Link) mayWrite(ctx context.Context, conn *amqp.Connection) bool {
 	return true
 }
 
-// mayRead checks whether dlo may read a queue, without taking anything from it. It works because
-// the broker checks the permission before it rejects an invalid consumer argument (3.10.8, 4.0.5,
-// 4.3.6).
+// mayRead checks whether dlo may read a queue, and takes nothing from it. It consumes with an
+// argument that is not valid. The broker checks the permission before it rejects the argument
+// (3.10.8, 4.0.5, 4.3.6).
 func (l *Link) mayRead(conn *amqp.Connection, queue string) error {
 	err := onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.Consume(queue, "rights", false, false, false, false, amqp.Table{"x-priority": "none"})
@@ -142,8 +142,8 @@ func (l *Link) mayRead(conn *amqp.Connection, queue string) error {
 	return nil
 }
 
-// lookAtRights checks the permissions for the queues of an epoch again if they were refused.
-// Nothing else checks them before the next session.
+// lookAtRights checks the permissions for the queues dlo.epoch.* again if the broker has refused
+// them. Nothing else checks them before the next session.
 func (l *Link) lookAtRights(ctx context.Context) {
 	if !slices.ContainsFunc(l.Status().Rights, func(r deadletter.Right) bool {
 		return r.Resource == epochQueues && r.State == deadletter.RightRefused
@@ -160,8 +160,8 @@ func (l *Link) lookAtRights(ctx context.Context) {
 	l.askForEpochs(conn)
 }
 
-// askForEpochs checks the permissions for the queues of an epoch. It uses a queue with a unique
-// name that is deleted with the connection.
+// askForEpochs checks the permissions for the queues dlo.epoch.*. It uses a queue with a unique
+// name, which is deleted with the connection.
 func (l *Link) askForEpochs(conn *amqp.Connection) {
 	probe := nobody + string(deadletter.NewToken())
 	configure := onChannel(conn, func(ch *amqp.Channel) error {

@@ -16,7 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// rightsProblem returns the problem with the rights of a link, or nil if none is missing.
+// rightsProblem returns the problem that a link reports about its permissions; nil = no permission
+// is missing.
 func rightsProblem(link *rabbitmq.Link) *deadletter.Problem {
 	status := link.Status()
 	for _, p := range status.Problems() {
@@ -36,9 +37,9 @@ func soon(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// TestARightThatIsMissingHoldsNoLetter covers a user without the right to publish, from the start
-// or later. Nothing is sent and no letter is rejected. The problem names the right and the command
-// that grants it. After the grant, everything continues automatically.
+// TestARightThatIsMissingHoldsNoLetter covers a user who may not publish, from the start or later.
+// dlo must send nothing and reject no letter. The problem must name the permission and the command
+// that grants it. After the grant, everything must continue automatically.
 func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -73,7 +74,7 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
-	soon(t, "the right is taken away", func() bool { // 4.0.5 applies the change to new channels only
+	soon(t, "the right is taken away", func() bool { // 4.0.5 applies the change only to new channels
 		got := link.Publish(t.Context(), one)[0]
 		if got.Kind != deadletter.OutcomeConfirmed && got.Kind != deadletter.OutcomeUnsent {
 			t.Errorf("%+v", got)
@@ -89,8 +90,8 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	}
 }
 
-// TestAnInboxThatMayNotBeRead checks that an inbox is neither drained nor shown as drained until
-// dlo's user may read it. The check of the right takes no letter out of the inbox.
+// TestAnInboxThatMayNotBeRead checks that dlo neither drains an inbox nor shows it as drained until
+// its user may read the inbox. The check of the permission must take no letter.
 func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -143,8 +144,9 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	}
 }
 
-// TestAMarkerWithoutAMessageIsDeleted checks that a marker is deleted if dlo may declare it but
-// cannot put a message into it. Such a marker would look as if a broker restart had emptied it.
+// TestAMarkerWithoutAMessageIsDeleted covers a user who may declare a marker, but may not put a
+// message into it. dlo must delete the marker. Otherwise it would look as if a broker restart had
+// emptied the marker.
 func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -188,7 +190,8 @@ func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 	})
 }
 
-// TestAManagementAPIThatRefusesTheUserIsAProblem covers a wrong password and a missing tag.
+// TestAManagementAPIThatRefusesTheUserIsAProblem covers a wrong password and a user without the
+// needed tag.
 func TestAManagementAPIThatRefusesTheUserIsAProblem(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	scarceWait     = time.Hour // wait before letters with one delivery left are requested
-	scarceFailures = 3         // sessions in a row that settled no window, before this wait
+	scarceWait     = time.Hour // how long dlo waits before it takes letters that have one delivery left
+	scarceFailures = 3         // number of sessions in a row that settle no window before dlo waits for scarceWait
 )
 
-// spend checks how many deliveries the letters of a window have left, if their broker deletes
-// letters after a limit. It reports when half of the deliveries are used up, and again whenever
-// more are used up. On 4.3 a letter keeps the count of the queue in which it died.
+// spend checks how many deliveries the letters of a window have left, if the broker deletes letters
+// after a delivery limit. It reports when half of the deliveries are used up, and again whenever
+// more are used up. On 4.3, a letter keeps the delivery count of the queue in which it died.
 func (i *Inbox) spend(w []deadletter.Arrival) {
 	limit, most := int64(i.facts.limit), int64(0)
 	if limit == 0 {
@@ -37,8 +37,9 @@ func (i *Inbox) spend(w []deadletter.Arrival) {
 	})
 }
 
-// rest returns how long to wait before the next session, which uses up one delivery of each letter
-// that it receives. The long wait keeps a retry loop in dlo from using up the last delivery.
+// rest returns how long to wait before the next session. A session uses up one delivery of each
+// letter that it receives. If letters have only one delivery left, the wait is long, so that
+// retries of dlo do not use it up.
 func (i *Inbox) rest() time.Duration {
 	wait := i.fruitless.next()
 	if !i.scarce || i.fruitless.failures <= scarceFailures {
@@ -48,8 +49,8 @@ func (i *Inbox) rest() time.Duration {
 	return scarceWait
 }
 
-// Missing reports that the broker deleted letters whose deliveries were used up before they were
-// stored.
+// Missing reports that the broker deleted letters because their deliveries were used up before dlo
+// stored them.
 func (i *Inbox) Missing(letters int) {
 	i.link.happened(deadletter.Problem{
 		Kind: deadletter.ProblemMissing, Severity: deadletter.SeverityPage, Inbox: i.queue, Queue: i.queue,

@@ -11,9 +11,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestDeliveriesThatRunOutAreTold takes letters from a queue whose delivery limit is accepted, and
-// loses the session each time. People are notified when half of the deliveries are used up, and dlo
-// waits before it takes the last delivery.
+// TestDeliveriesThatRunOutAreTold takes letters from a queue with a delivery limit that the
+// configuration accepts, and loses the session each time. dlo must notify people when half of the
+// deliveries are used up, and must wait before it takes the last delivery.
 func TestDeliveriesThatRunOutAreTold(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -13,8 +13,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// secret is a password. If it comes from a file, the file is read before each use, so that a new
-// password needs no restart. If the file cannot be read, the last known password is used.
+// secret is a password. If it is in a file, dlo reads the file before each use, so that a new
+// password needs no restart. If the file cannot be read, dlo uses the password that it read last.
 type secret struct {
 	file string // "" = the password does not change
 
@@ -34,8 +34,8 @@ func (s *secret) read() string {
 	return s.text
 }
 
-// withPassword returns an AMQP URL with the current password from a file; "" = the URL is
-// unchanged.
+// withPassword returns an AMQP URL with the current password from a file. If the parameter file is
+// "", the URL is unchanged.
 func withPassword(raw, file string) string {
 	u, err := url.Parse(raw)
 	if file == "" || err != nil {
@@ -46,9 +46,9 @@ func withPassword(raw, file string) string {
 	return u.String()
 }
 
-// The parameters of a URL that name files for TLS, and the name that the broker's certificate has
-// to have. They are the parameters of an AMQP URL (RabbitMQ URI query parameters). dlo accepts them
-// for the management API as well.
+// These are parameters of an AMQP URL (RabbitMQ URI query parameters). They name files for TLS, and
+// the name that the broker's certificate must have. dlo accepts them in the URL of the management
+// API as well.
 const (
 	caParameter   = "cacertfile"
 	certParameter = "certfile"
@@ -56,8 +56,8 @@ const (
 	nameParameter = "server_name_indication"
 )
 
-// managementTLS returns the TLS configuration for the parameters of a URL, and removes the
-// parameters from the URL. It returns nil if there are none.
+// managementTLS returns the TLS configuration that the parameters of a URL describe, and removes
+// these parameters from the URL. It returns nil if there are none.
 func managementTLS(u *url.URL) (*tls.Config, error) {
 	q := u.Query()
 	uri := amqp.URI{Host: u.Hostname(), CACertFile: q.Get(caParameter), CertFile: q.Get(certParameter), KeyFile: q.Get(keyParameter), ServerName: q.Get(nameParameter)}

@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Policy returns the policy that the vhost of the link has under a name, or nil if there is none.
-// It reads the list of policies, for which the tag management is enough. To read a single policy,
-// the user needs the tag policymaker. The error wraps ErrUnavailable.
+// Policy returns the policy with the given name in the vhost of the link, or nil if there is none.
+// It reads the list of all policies, because the tag management is enough for that. To read a
+// single policy, the user would need the tag policymaker. The error wraps ErrUnavailable.
 func (l *Link) Policy(ctx context.Context, name string) (*topology.Policy, error) {
 	if l.looks == nil {
 		return nil, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, errNoManagement)
@@ -31,8 +31,8 @@ func (l *Link) Policy(ctx context.Context, name string) (*topology.Policy, error
 }
 
 // SetPolicy sets a policy in the vhost of the link. The user needs the tag policymaker (measured on
-// 3.10.8, 4.0.5, 4.3.6). The error wraps ErrForbidden if the user lacks the tag, and ErrUnavailable
-// if the management API does not respond. After ErrUnavailable, the policy may have been set.
+// 3.10.8, 4.0.5, 4.3.6). The error wraps ErrForbidden if the user lacks the tag. It wraps
+// ErrUnavailable if the management API does not respond; in that case the policy may have been set.
 func (l *Link) SetPolicy(ctx context.Context, p topology.Policy) error {
 	return l.changePolicy(ctx, http.MethodPut, p.Name, map[string]any{
 		"pattern": p.Pattern, "apply-to": p.ApplyTo, "priority": p.Priority, "definition": p.Definition,

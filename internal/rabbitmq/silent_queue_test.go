@@ -12,9 +12,9 @@ import (
 )
 
 // TestASilentQueuePutsNoOtherInDoubt sends one batch to healthy queues and to a quorum queue that
-// does not respond, like a queue without a leader. The healthy queues' confirms arrive and count,
-// although an earlier confirm is missing. The broker does not close the channel that the silent
-// queue blocks, but the publisher immediately has another channel for the next batch.
+// does not respond, like a queue without a leader. The confirms of the healthy queues must arrive
+// and count, although an earlier confirm is missing. The broker does not close the channel that the
+// silent queue blocks. The publisher must use another channel for the next batch at once.
 func TestASilentQueuePutsNoOtherInDoubt(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -23,12 +23,12 @@ const queuePage = 500
 var errNoManagement = errors.New("the broker has no management URL in the configuration")
 
 // lookWait is how long a look waits for a response. On 4.0.5 and 4.3.6, /api/overview sometimes
-// takes 5 s while connections come and go, with and without its statistics.
+// takes 5 s while connections are opened and closed, with and without its statistics.
 const lookWait = 20 * time.Second
 
-// newLooks returns a client for looks at the dead-letter paths. Nothing waits for a look, so a look
-// has more time than a question about a single queue. A slow look must not stop such questions
-// either.
+// newLooks returns a client for looks at dead-letter paths. It has a longer timeout than the client
+// for questions about single queues, because nothing waits for a look. It is a separate client, so
+// that a slow look does not stop those questions.
 func newLooks(raw string) (*Management, error) {
 	m, err := newManagement(raw)
 	if err != nil {
@@ -47,9 +47,9 @@ func (l *Link) Snapshot(ctx context.Context) (topology.Snapshot, error) {
 	return l.looks.snapshot(ctx, l.broker.Name, l.vhost)
 }
 
-// Look returns snapshots of vhosts of a broker that dlo is not connected to. raw is the URL of its
-// management API with user and password. If vhosts is empty, Look returns all vhosts that the user
-// may see.
+// Look returns snapshots of vhosts of a broker to which dlo is not connected. The parameter raw is
+// the URL of the broker's management API, with user and password. If vhosts is empty, Look returns
+// all vhosts that the user may see.
 func Look(ctx context.Context, raw string, vhosts []string) ([]topology.Snapshot, error) {
 	m, err := newLooks(raw)
 	if err != nil {
@@ -91,7 +91,8 @@ func (m *Management) vhosts(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// snapshot reads a vhost. The tag "management" is enough for it (measured on 3.10.8, 4.0.5, 4.3.6).
+// snapshot reads a vhost. The user needs only the tag "management" for it (measured on 3.10.8,
+// 4.0.5, 4.3.6).
 func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topology.Snapshot, error) {
 	s := topology.Snapshot{Broker: broker, VHost: vhost, ReadAt: time.Now().UTC()}
 	var overview struct {
@@ -121,8 +122,8 @@ func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topolo
 	return s, ctx.Err()
 }
 
-// shovels reads the dynamic shovels of a vhost. Without the tag policymaker the user may not see
-// them, and they are not reported as a gap.
+// shovels reads the dynamic shovels of a vhost. A user without the tag policymaker may not see
+// them, and this is not reported as a gap.
 func (m *Management) shovels(ctx context.Context, in string, s *topology.Snapshot) {
 	var list []struct {
 		Name  string
@@ -130,7 +131,7 @@ func (m *Management) shovels(ctx context.Context, in string, s *topology.Snapsho
 	}
 	err := m.get(ctx, "/api/parameters/shovel/"+in, &list)
 	switch {
-	case errors.Is(err, errMayNot) || errors.Is(err, errNoQueue): // 404: the broker has no plugin for shovels
+	case errors.Is(err, errMayNot) || errors.Is(err, errNoQueue): // 404: the broker does not have the shovel plugin
 		return
 	case err != nil:
 		s.Gaps = append(s.Gaps, topology.Gap{What: topology.PartShovels, Why: err.Error()})
@@ -141,12 +142,12 @@ func (m *Management) shovels(ctx context.Context, in string, s *topology.Snapsho
 	}
 }
 
-// queueReads is how often the queues of a vhost are read if they change meanwhile.
+// queueReads is how often the queues of a vhost are read at most, if they change during each read.
 const queueReads = 3
 
 // queues reads the queues of a vhost page by page. If a queue is deleted between two pages, the
-// other queues move, and one of them may be on neither page. All pages are then read again. If the
-// queues change each time, the snapshot has all queues of all reads, and a gap.
+// other queues move up, and one of them may be on neither page. In this case, all pages are read
+// again. If the queues change each time, the snapshot has all queues of all reads, and a gap.
 func (m *Management) queues(ctx context.Context, in string, s *topology.Snapshot) {
 	seen := map[string]bool{}
 	for range queueReads {
@@ -166,7 +167,7 @@ func (m *Management) queues(ctx context.Context, in string, s *topology.Snapshot
 	s.Gaps = append(s.Gaps, topology.Gap{What: "some queues", Why: fmt.Sprintf("queues were declared or deleted while dlo read them, %d times in a row", queueReads)})
 }
 
-// allPages returns the queues of a vhost, and whether they stayed the same between its requests.
+// allPages returns the queues of a vhost, and whether they stayed the same while it read the pages.
 func (m *Management) allPages(ctx context.Context, in string) ([]json.RawMessage, bool, error) {
 	var items []json.RawMessage
 	pages, total, same := 1, 0, true
@@ -178,7 +179,7 @@ func (m *Management) allPages(ctx context.Context, in string) ([]json.RawMessage
 		}
 		err := m.get(ctx, "/api/queues/"+in+"?page="+strconv.Itoa(page)+"&page_size="+strconv.Itoa(queuePage), &answer)
 		switch {
-		case page > 1 && errors.Is(err, errBadRequest): // there is no such page any more
+		case page > 1 && errors.Is(err, errBadRequest): // this page does not exist any more
 			return items, false, nil
 		case err != nil:
 			return nil, false, err
@@ -190,7 +191,7 @@ func (m *Management) allPages(ctx context.Context, in string) ([]json.RawMessage
 	return items, same && (pages <= 1 || len(items) == total), nil
 }
 
-// addQueues adds those queues to a snapshot that were not seen before.
+// addQueues adds queues to a snapshot, except those whose names are in the parameter seen.
 func addQueues(items []json.RawMessage, seen map[string]bool, s *topology.Snapshot) {
 	for _, item := range items {
 		var q topology.Queue
@@ -207,8 +208,8 @@ func addQueues(items []json.RawMessage, seen map[string]bool, s *topology.Snapsh
 	}
 }
 
-// Ahead returns how far the broker's clock is ahead of the local clock. The management API reports
-// whole seconds.
+// Ahead returns how far the broker's clock is ahead of the local clock. The result is not exact,
+// because the management API reports whole seconds.
 func (l *Link) Ahead(ctx context.Context) (time.Duration, error) {
 	if l.looks == nil {
 		return 0, errNoManagement

@@ -18,7 +18,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAPassiveSnapshot checks what dlo sees of queues without a management API.
+// TestAPassiveSnapshot checks what dlo sees of queues if there is no management API.
 func TestAPassiveSnapshot(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -52,8 +52,8 @@ func TestAPassiveSnapshot(t *testing.T) {
 	}
 }
 
-// TestASnapshotOfAVHost checks that a user who only has the tag "management" sees everything that
-// findings need, and that the definitions file of the same vhost gives the same picture.
+// TestASnapshotOfAVHost checks that a user with no tag but "management" sees everything that
+// findings need. The definitions file of the same vhost must give the same snapshot.
 func TestASnapshotOfAVHost(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -90,7 +90,7 @@ func TestASnapshotOfAVHost(t *testing.T) {
 			t.Fatal(len(list), err)
 		}
 		s = list[0]
-		// A new queue lacks its figures for some seconds.
+		// The API does not show the numbers of a new queue for some seconds.
 		if !slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return !q.Ready.Known || !q.Consumers.Known }) || time.Now().After(until) {
 			break
 		}
@@ -125,7 +125,8 @@ func TestASnapshotOfAVHost(t *testing.T) {
 	}
 }
 
-// shape describes the contents of a snapshot, without the objects that the broker declares.
+// shape returns the contents of a snapshot as a list of texts, without the objects that every
+// broker declares.
 func shape(s *topology.Snapshot) []string {
 	var list []string
 	for i := range s.Queues {
@@ -156,8 +157,8 @@ func shape(s *topology.Snapshot) []string {
 	return list
 }
 
-// TestASnapshotSaysWhatItDoesNotKnow checks that a broken part of the API becomes a gap, and that a
-// queue that cannot be decoded does not hide the others.
+// TestASnapshotSaysWhatItDoesNotKnow checks that a part of the API that fails becomes a gap. A
+// queue that cannot be decoded must not hide the others.
 func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	api := http.NewServeMux()
@@ -201,13 +202,13 @@ func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 }
 
 // TestQueuesThatChangeBetweenPages deletes a queue of the first page before the second page is
-// read. The other queues then move, and the dead-letter queue is on neither page. The test checks
-// that dlo reads the pages again, and says so if the queues change each time.
+// read. The other queues then move up, and the dead-letter queue is on neither page. The test
+// checks that dlo reads the pages again. If the queues change each time, dlo must report a gap.
 func TestQueuesThatChangeBetweenPages(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		queues  int
-		changes int // reads of all pages during which a queue is deleted
+		changes int // how many reads of all pages a queue is deleted in
 		gap     bool
 	}{
 		"never": {queues: 600}, "once": {queues: 600, changes: 1}, "twice": {queues: 600, changes: 2}, "always": {queues: 600, changes: 99, gap: true},

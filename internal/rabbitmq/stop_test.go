@@ -10,8 +10,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAStopDoesNotWaitForABroker stops an inbox whose broker is alive but does not respond, like a
-// queue without a leader.
+// TestAStopDoesNotWaitForABroker stops an inbox whose broker is alive but does not respond, like
+// the broker of a queue without a leader.
 func TestAStopDoesNotWaitForABroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -24,8 +24,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAnInboxOverTLS reads a letter with a header larger than a frame. The broker is behind TLS
-// that requires a client certificate. The TLS options in a URL work as they do for the client.
+// TestAnInboxOverTLS reads a letter with a header larger than a frame from a broker that requires
+// TLS with a client certificate. The TLS options in a URL must work as they do in the client
+// library.
 func TestAnInboxOverTLS(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -56,7 +57,7 @@ func TestAnInboxOverTLS(t *testing.T) {
 	}{
 		"of an authority that nobody knows": {"cacertfile", "unknown authority"},
 		"of another name":                   {"server_name_indication", "127.0.0.1"},
-		"and none of the client":            {"certfile", ""}, // TLS 1.3 reports it after the handshake, without an address
+		"and none of the client":            {"certfile", ""}, // with TLS 1.3, the client reports this after the handshake, and without an address
 	} {
 		values := url.Values{}
 		for k, v := range ours {
@@ -107,7 +108,7 @@ func certificateOf(t *testing.T, host string) (cert tls.Certificate, certFile, k
 	return cert, certFile, keyFile
 }
 
-// tlsRelay forwards what arrives over TLS to target.
+// tlsRelay accepts TLS connections and forwards what arrives to the address target.
 func tlsRelay(t *testing.T, target string, config *tls.Config) (addr string) {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
@@ -139,8 +140,7 @@ func tlsRelay(t *testing.T, target string, config *tls.Config) (addr string) {
 	return l.Addr().String()
 }
 
-// TestTheManagementAPIOverTLS queries a management API behind TLS that requires a client
-// certificate.
+// TestTheManagementAPIOverTLS queries a management API that requires TLS with a client certificate.
 func TestTheManagementAPIOverTLS(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -225,7 +225,7 @@ func TestAPasswordIsReadAgain(t *testing.T) {
 	if err := use(); err != nil {
 		t.Error(err)
 	}
-	if err := os.Remove(file); err != nil { // as happens while the file is replaced
+	if err := os.Remove(file); err != nil { // as happens while somebody replaces the file
 		t.Fatal(err)
 	}
 	if err := link.management.get(t.Context(), "/api/vhosts", &[]any{}); err != nil {
@@ -233,8 +233,8 @@ func TestAPasswordIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestTheCertificateIsTheUser connects to a broker that takes the user from the client certificate
-// (EXTERNAL, plugin rabbitmq_auth_mechanism_ssl).
+// TestTheCertificateIsTheUser connects to a broker that takes the name of the user from the client
+// certificate (EXTERNAL, plugin rabbitmq_auth_mechanism_ssl).
 func TestTheCertificateIsTheUser(t *testing.T) {
 	t.Parallel()
 	authority, caFile, _ := certificateOf(t, "authority")
@@ -275,7 +275,7 @@ func TestTheCertificateIsTheUser(t *testing.T) {
 	}
 }
 
-// issuedBy creates a certificate that an authority signed.
+// issuedBy creates a certificate that the given authority has signed.
 func issuedBy(t *testing.T, authority tls.Certificate, host string) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -17,26 +17,26 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// fault is one way in which a vhost can be wrong.
+// fault is one fault of a vhost, and what dlo should do about it.
 type fault struct {
 	orders  amqp.Table // arguments of the queue orders
 	letters amqp.Table // further arguments of the inbox
 	queues  map[string]amqp.Table
-	fanouts map[string]string   // further exchanges, each bound to a queue; "" = to none
-	binds   [][3]string         // exchange, queue, key; the exchange is of the type direct
+	fanouts map[string]string   // further exchanges, each with the queue to which it is bound; "" = no queue
+	binds   [][3]string         // exchange, queue and routing key; the exchange is of the type direct
 	policy  map[string]any      // the keys of the policy for orders; nil = none
 	more    map[string]policyOf // further policies
 	limits  map[string]any      // the keys of an operator policy for orders
 	use     func(t *testing.T, ch *amqp.Channel)
-	want    string // the finding, and its queue if that is not orders
-	safe    bool   // plan at-least-once
+	want    string // the kind of the finding, and its queue if that is not orders
+	safe    bool   // the plan is for dead-lettering at least once
 	planned bool   // the plan cures the fault
 	idle    bool   // dlo has seen no consumer of orders for an hour
-	from    string // the RabbitMQ version from which on the fault exists; "" = any
-	before  string // the version from which on it no longer exists; "" = none
+	from    string // the first RabbitMQ version that has the fault; "" = all versions
+	before  string // the first RabbitMQ version that no longer has the fault; "" = none
 
-	// Of a fault that is cured by hand, cure does what the text of the finding says. Dead letters
-	// then reach a queue.
+	// These fields are for a fault that people have to cure by hand. The function cure does what the
+	// text of the finding says. After that, dead letters must reach the queue arrives.
 	says    string
 	cure    func(t *testing.T, b *faulty)
 	arrives string // "" = dlo.letters
@@ -92,7 +92,7 @@ var faults = map[string]fault{
 		cure: func(t *testing.T, b *faulty) {
 			b.delete(t, "orders")
 			b.declare(t, "orders", nil)
-			b.delete(t, "parked") // nothing leads there any more
+			b.delete(t, "parked") // nothing leads to this queue any more
 		},
 	},
 	"operator, who removes the limit": {
@@ -235,8 +235,8 @@ var faults = map[string]fault{
 		policy: toDLO(), idle: true, want: "left_behind orders", says: "Start a consumer", cure: consumed,
 		use: func(t *testing.T, ch *amqp.Channel) { publishTo(t, ch, "orders") },
 	},
-	// The broker reports which policy applies, so a pattern that dlo cannot evaluate causes no
-	// finding on a broker.
+	// The broker reports which policy applies to a queue. A pattern that dlo cannot evaluate therefore
+	// causes no finding on a broker.
 	"unknown pattern": {more: map[string]policyOf{"lookahead": {"^(?!mail|dlo).*$", 10, toDLO()}}},
 	"storm": {
 		policy: toDLO(),
@@ -259,13 +259,13 @@ var faults = map[string]fault{
 	},
 }
 
-// mended makes the consumer of the case "storm" reject without requeue.
+// mended makes the consumer of the case "storm" reject messages without requeue.
 var mended atomic.Bool
 
-// TestEachFaultOnABroker makes a vhost wrong in one way at a time. It checks that dlo finds this
-// fault and nothing else. If a policy cures the fault, the test sets the policies of the plan. If
-// people have to cure it, the test does what the text of the finding says. It then checks that the
-// finding is gone and that a rejected message arrives in the dead-letter queue.
+// TestEachFaultOnABroker gives a vhost one fault at a time. It checks that dlo finds this fault and
+// nothing else. If a policy cures the fault, the test sets the policies of the plan. If people have
+// to cure it, the test does what the text of the finding says. It then checks that the finding is
+// gone, and that a rejected message arrives in the dead-letter queue.
 func TestEachFaultOnABroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -317,7 +317,7 @@ func TestEachFaultOnABroker(t *testing.T) {
 	}
 }
 
-// atMostOnce returns the finding that stays for a quorum queue, unless the plan is for
+// atMostOnce returns the finding that a plan leaves for a quorum queue, unless the plan is for
 // at-least-once.
 func atMostOnce(f fault) string {
 	if f.orders["x-queue-type"] == "quorum" {
@@ -326,7 +326,7 @@ func atMostOnce(f fault) string {
 	return ""
 }
 
-// make declares the objects of the fault.
+// make declares the objects of a fault.
 func (f *fault) make(t *testing.T, node *testenv.Node, vhost string, ch *amqp.Channel) {
 	t.Helper()
 	letters := amqp.Table{"x-queue-type": "quorum"}
@@ -390,8 +390,8 @@ func setPolicy(t *testing.T, node *testenv.Node, vhost, kind, name string, body 
 	}
 }
 
-// found looks at the vhost until the findings are the wanted ones. Figures come late, and rates
-// come even later.
+// found reads the vhost again and again, until its findings are the expected ones. The broker shows
+// new numbers only after some time, and rates even later.
 func (f *fault) found(t *testing.T, node *testenv.Node, vhost, want string) *topology.Snapshot {
 	t.Helper()
 	for until := time.Now().Add(patience); ; time.Sleep(300 * time.Millisecond) {
@@ -413,7 +413,7 @@ func (f *fault) found(t *testing.T, node *testenv.Node, vhost, want string) *top
 	}
 }
 
-// findings returns the findings of a look.
+// findings returns the findings of a snapshot.
 func (f *fault) findings(s *topology.Snapshot) []topology.Finding {
 	o := topology.Options{Inboxes: []string{"dlo.letters"}, IdleAfter: 15 * time.Minute}
 	if f.idle {
@@ -422,7 +422,6 @@ func (f *fault) findings(s *topology.Snapshot) []topology.Finding {
 	return topology.Inspect(s, o)
 }
 
-// publishTo publishes a message to a queue.
 func publishTo(t *testing.T, ch *amqp.Channel, queue string) {
 	t.Helper()
 	if err := ch.PublishWithContext(t.Context(), "", queue, false, false, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("x")}); err != nil {
@@ -430,7 +429,7 @@ func publishTo(t *testing.T, ch *amqp.Channel, queue string) {
 	}
 }
 
-// reject publishes a message to orders and rejects it.
+// reject publishes a message to the queue orders and rejects it.
 func reject(t *testing.T, ch *amqp.Channel) {
 	t.Helper()
 	rejectOf(t, ch, "orders")
@@ -455,8 +454,8 @@ func rejectOf(t *testing.T, ch *amqp.Channel, queue string) {
 	}
 }
 
-// rejected publishes messages to orders and rejects them until a letter arrives in a queue. The
-// broker applies a policy some time after it accepts it.
+// rejected publishes messages to the queue orders and rejects them, until a letter arrives in the
+// given queue. The broker applies a policy some time after it accepts the policy.
 func rejected(t *testing.T, ch *amqp.Channel, queue string) {
 	t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {

@@ -11,12 +11,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Try sends a message through the trial queue and is also the consumer of that queue. It rejects
-// the message once, so that the broker dead-letters it to dlo, and acknowledges it the next time.
-// heard is called for both. Try continues until ctx ends, and then deletes the queue if it is
-// empty. If dlo is killed before that, the queue expires. A queue that belongs to another trial or
-// to another owner is left alone. An error explains why Try cannot continue; it is a
-// *deadletter.TrialRefused if people can fix the cause.
+// Try sends a message to the trial queue and also consumes from that queue. It rejects the message
+// once, so that the broker dead-letters it to dlo. When the message comes again, Try acknowledges
+// it. It calls the function heard each time. Try continues until ctx ends, and then deletes the
+// queue if it is empty. If dlo is killed before that, the queue expires. Try does not touch a queue
+// that belongs to another trial or to another owner. The error says why Try cannot continue. It is
+// a *deadletter.TrialRefused if people can remove the cause.
 func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(accepted bool)) error {
 	conn, err := l.dial(ctx, "try")
 	if err != nil {
@@ -46,7 +46,7 @@ func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(ac
 		select {
 		case d, ok := <-deliveries:
 			if !ok {
-				deliveries = nil // the reason comes from closed
+				deliveries = nil // the channel closed contains the reason
 				continue
 			}
 			if err := answerTrial(&d, m, &rejected, heard); err != nil {
@@ -62,9 +62,9 @@ func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(ac
 	}
 }
 
-// answerTrial rejects a trial's message once, and accepts it the next time. Messages left over from
-// an earlier trial are acknowledged. A message from another sender becomes a letter, so that it is
-// not lost.
+// answerTrial rejects the message of a trial once, and accepts it the next time. It acknowledges
+// messages that an earlier trial left behind. It rejects a message from any other sender, so that
+// the message becomes a letter and is not lost.
 func answerTrial(d *amqp.Delivery, m deadletter.TrialMessage, rejected *bool, heard func(accepted bool)) error {
 	_, made := d.Headers[deadletter.HeaderTrial]
 	switch {
@@ -116,7 +116,7 @@ func (l *Link) trialRefused(err error) error {
 	return err
 }
 
-// sendTrial publishes a trial's message and waits for the confirm.
+// sendTrial publishes the message of a trial and waits for the confirm.
 func (l *Link) sendTrial(ctx context.Context, conn *amqp.Connection, m deadletter.TrialMessage) error {
 	c, err := confirmingOn(conn, 1)
 	if err != nil {
@@ -135,7 +135,7 @@ func (l *Link) sendTrial(ctx context.Context, conn *amqp.Connection, m deadlette
 		return ctx.Err()
 	}
 	if !confirm.Acked() {
-		select { // why the channel was closed
+		select { // find out why the channel was closed
 		case err := <-c.closed:
 			return l.trialRefused(closeError(err))
 		case <-time.After(time.Second):

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// tries tracks the attempts to connect and the callers that wait for the next one.
+// tries keeps track of the attempts to connect, and of the callers that wait for the next attempt.
 type tries struct {
-	now   chan struct{} // closed and replaced when the next attempt is requested immediately
+	now   chan struct{} // closed and replaced when somebody requests an immediate attempt
 	ended chan struct{} // closed and replaced whenever an attempt of the publishing connection ends
 }
 
-// tryAgain is the minimum wait after an attempt, however often another attempt is requested. The
-// wait is shorter only if the back-off is.
+// tryAgain is the minimum wait between two attempts, however often somebody requests another one.
+// The wait is shorter only if the back-off is shorter.
 const tryAgain = time.Second
 
 func newTries() tries { return tries{now: make(chan struct{}), ended: make(chan struct{})} }
 
-// TryNow ends all waits for the next attempt to connect. It returns once the publishing connection
-// was attempted or ctx ends. A connected broker is left alone.
+// TryNow ends all waits for the next attempt to connect. It returns when the publishing connection
+// has been attempted, or when ctx ends. It does nothing if the broker is connected.
 func (l *Link) TryNow(ctx context.Context) {
 	l.mu.Lock()
 	connected, ended := l.status.Connected, l.tries.ended
@@ -36,8 +36,9 @@ func (l *Link) TryNow(ctx context.Context) {
 	}
 }
 
-// asked returns a channel that is closed when an immediate attempt is requested. It must be called
-// before an attempt, so that no request is missed between the attempt and the wait after it.
+// asked returns a channel that is closed when somebody requests an immediate attempt. Callers must
+// call it before an attempt, so that they miss no request between the attempt and the wait after
+// it.
 func (l *Link) asked() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,9 +51,9 @@ func (l *Link) tried() {
 	l.tries.ended = make(chan struct{})
 }
 
-// until waits for d before the next attempt, or until an attempt is requested. A requested attempt
-// still waits for a second if d is longer. The request also resets the back-off, because the person
-// who asks has fixed something, or is about to.
+// until waits for the time d before the next attempt, or until somebody requests an attempt. After
+// a request, it still waits for up to tryAgain. A request also resets the back-off, because the
+// person who asks has fixed something, or is about to.
 func (b *backoff) until(ctx context.Context, d time.Duration, asked <-chan struct{}) error {
 	soonest := time.Now().Add(min(d, tryAgain))
 	waiting, cancel := context.WithTimeout(ctx, d)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestTryNow checks that a connection to an unavailable broker can be attempted ahead of time, but
-// no more than twice a second. A connected broker is left alone.
+// TestTryNow checks that a request makes dlo connect to an unavailable broker earlier, but no more
+// than twice a second. If the broker is connected, the request must do nothing.
 func TestTryNow(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,7 +37,7 @@ func TestTryNow(t *testing.T) {
 		defer close(over)
 		link.Run(ctx)
 	}()
-	for time.Until(link.Status().NextTry) < 3*tryAgain { // the back-off has grown
+	for time.Until(link.Status().NextTry) < 3*tryAgain { // wait until the back-off has grown
 		time.Sleep(time.Millisecond)
 	}
 	next, before, began := link.Status().NextTry, calls.Load(), time.Now()
@@ -52,18 +52,18 @@ func TestTryNow(t *testing.T) {
 	for range 3 {
 		link.TryNow(t.Context())
 	}
-	// An attempt takes no time, and its back-off is at least half a second.
+	// An attempt takes no time, and the back-off after it is at least half a second.
 	if n, most := calls.Load()-before, 2+int64(time.Since(began)/(tryAgain/2)); n > most {
 		t.Errorf("%d attempts, want %d at most", n, most)
 	}
 	cancel()
 	<-over
 	link.status.Connected = true
-	link.TryNow(t.Context()) // returns
+	link.TryNow(t.Context()) // must return
 }
 
-// TestAskingEndsTheWait checks that a request ends the wait and restarts the back-off. Without a
-// request the wait takes its full time.
+// TestAskingEndsTheWait checks that a request ends the wait and resets the back-off. Without a
+// request, the wait must take its full time.
 func TestAskingEndsTheWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

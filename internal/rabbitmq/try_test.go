@@ -15,14 +15,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// trialOf returns a trial's message.
+// trialOf returns the message of a trial.
 func trialOf(id string) deadletter.TrialMessage {
 	return deadletter.TrialMessage{Properties: deadletter.Properties{MessageID: id, DeliveryMode: 2, Headers: deadletter.Table{deadletter.HeaderTrial: "mark"}}, Body: []byte("hello")}
 }
 
-// TestATrialGoesThroughItsQueue checks that the message is rejected once, dead-lettered to dlo's
-// exchange, and accepted when it comes again. Afterwards the queue is deleted, although it would
-// also expire.
+// TestATrialGoesThroughItsQueue checks that Try rejects the message once, that the broker
+// dead-letters it to dlo's exchange, and that Try accepts it when it comes again. Afterwards Try
+// must delete the queue, although the queue would also expire.
 func TestATrialGoesThroughItsQueue(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -59,7 +59,7 @@ func TestATrialGoesThroughItsQueue(t *testing.T) {
 		t.Errorf("%+v", queue)
 	}
 	left := amqp.Publishing{MessageId: "earlier", Headers: amqp.Table{deadletter.HeaderTrial: "mark"}, Body: []byte("left")}
-	if err := ch.PublishWithContext(ctx, "", "dlo.try", true, false, left); err != nil { // left behind; the trial removes it
+	if err := ch.PublishWithContext(ctx, "", "dlo.try", true, false, left); err != nil { // a message that an earlier trial left behind, and that this trial must remove
 		t.Fatal(err)
 	}
 	publishLetters(t, openChannel(t, url, nil), "dlo.try", "a stranger")
@@ -96,8 +96,8 @@ func take(t *testing.T, ch *amqp.Channel, queue string) amqp.Delivery {
 	return d
 }
 
-// TestATrialThatMayNotBe checks that the error names the missing right and the command that grants
-// it.
+// TestATrialThatMayNotBe covers a user who lacks a permission. The error must name the permission
+// and the command that grants it.
 func TestATrialThatMayNotBe(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -174,8 +174,8 @@ func TestATrialThatMayNotBe(t *testing.T) {
 	goes("the queue of somebody is deleted")
 }
 
-// TestATrialLeavesThatOfAnotherAlone covers two dlo processes in one vhost. The second trial is
-// refused, and the first one continues.
+// TestATrialLeavesThatOfAnotherAlone covers trials of two dlo processes in one vhost. The second
+// trial must be refused, and the first one must continue.
 func TestATrialLeavesThatOfAnotherAlone(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

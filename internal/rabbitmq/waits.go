@@ -12,21 +12,21 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// delayedType is the exchange type that the plugin rabbitmq_delayed_message_exchange adds. RabbitMQ
-// does not include it.
+// delayedType is the exchange type that the plugin rabbitmq_delayed_message_exchange adds. The
+// plugin is not part of RabbitMQ.
 const delayedType = "x-delayed-message"
 
-// refusedWaiter is a waiter that could not be declared.
+// refusedWaiter is a waiter whose queues could not be declared.
 type refusedWaiter struct {
-	again time.Time // when it is retried
+	again time.Time // when dlo tries again
 	why   string
 }
 
-const waiterRest = time.Minute // how long to wait before a waiter that could not be declared is retried
+const waiterRest = time.Minute // how long dlo waits before it tries again to declare a waiter
 
-// Takes reports whether letters can currently wait in all of the given places, which belong to one
-// waiter. Places that are not known to exist are declared in the background. After a failure the
-// declaration is retried a minute later; Status has the reason.
+// Takes reports whether letters can wait in all of the given places now. All places must belong to
+// one waiter. Takes declares, in the background, places that are not known to exist. If that fails,
+// it tries again a minute later, and Status has the reason.
 func (l *Link) Takes(places ...deadletter.Wait) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,8 @@ func (l *Link) stands(w deadletter.Wait) bool {
 	return l.publish.stands[w]
 }
 
-// declare makes sure that the places of one waiter exist, once for each publishing connection.
+// declare makes sure that the places of one waiter exist. It is called once for each publishing
+// connection.
 func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
 	waiter := places[0].Waiter
 	err := l.declareWaits(places)
@@ -75,7 +76,7 @@ func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
 	l.noteWaiters()
 }
 
-// noteWaiters reports which waiters cannot be used. The caller must hold l.mu.
+// noteWaiters puts into the status which waiters cannot be used. The caller must hold l.mu.
 func (l *Link) noteWaiters() {
 	l.status.Note = ""
 	for _, waiter := range slices.Sorted(maps.Keys(l.refused)) {
@@ -85,7 +86,7 @@ func (l *Link) noteWaiters() {
 
 // declareWaits declares the places of a waiter. It uses its own connection, because a 3.10 broker
 // closes the connection if it does not know an exchange type (503). The connection also has a time
-// limit, because on a queue without a leader a declaration does not end.
+// limit, because a declaration never ends if the queue has no leader.
 func (l *Link) declareWaits(places []deadletter.Wait) error {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
@@ -107,8 +108,8 @@ func declareWait(conn *amqp.Connection, w deadletter.Wait) error {
 	if w.Delayed {
 		kind, args = delayedType, amqp.Table{"x-delayed-type": "fanout"}
 	}
-	// If a policy sets a length, the full queue must reject letters, which then wait in the store.
-	// A queue that drops its oldest letters would lose them.
+	// If a policy sets a length limit, the full queue must reject letters, which then wait in the
+	// store. If the queue dropped its oldest letters instead, they would be lost.
 	queue := amqp.Table{"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-overflow": "reject-publish"}
 	if w.TTL >= 0 {
 		queue["x-message-ttl"] = w.TTL.Milliseconds()

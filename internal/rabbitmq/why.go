@@ -19,13 +19,15 @@ func closeError(err *amqp.Error) error {
 	return &ended{err}
 }
 
-// ended describes the end of a connection or channel in dlo's own words.
+// ended is the reason why a connection or channel ended. Its text is dlo's own and not the
+// client's.
 type ended struct{ err *amqp.Error }
 
 func (e *ended) Error() string { return words(e.err) }
 func (e *ended) Unwrap() error { return e.err }
 
-// why returns the text of an error with the client's wording replaced.
+// why returns the text of an error. It replaces the part that comes from the client by dlo's own
+// words.
 func why(err error) string {
 	var e *amqp.Error
 	if !errors.As(err, &e) {
@@ -34,12 +36,12 @@ func why(err error) string {
 	return strings.Replace(err.Error(), e.Error(), words(e), 1)
 }
 
-// unreadable lists the client's reasons for a frame that it cannot read. None has been seen since
-// headers are withheld from the client.
+// unreadable lists the reasons that the client gives for a frame that it cannot read. None has been
+// seen since dlo withholds headers from the client.
 var unreadable = []string{amqp.ErrSyntax.Reason, amqp.ErrFrame.Reason, amqp.ErrFrameTooLarge.Reason}
 
-// words states only once what ended a connection or channel. The client nests the text of one error
-// in another, as in "Exception (501) Reason: \"Exception (502) Reason: ...".
+// words returns the reason why a connection or channel ended, without repetitions. The client nests
+// the text of one error in another, as in "Exception (501) Reason: \"Exception (502) Reason: ...".
 func words(e *amqp.Error) string {
 	text := e.Reason
 	for {
@@ -60,7 +62,7 @@ func words(e *amqp.Error) string {
 	return deadletter.Visible(text)
 }
 
-// unquoted removes the quotes from a text, if it has any.
+// unquoted removes the quotes around a text. The result ok is false if there are none.
 func unquoted(quoted string) (text string, ok bool) {
 	text, err := strconv.Unquote(quoted)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestTheEndOfASessionIsSaidOnce checks that the client's nested errors are turned into a text that
+// TestTheEndOfASessionIsSaidOnce checks that dlo turns the client's nested errors into a text that
 // fits on a page.
 func TestTheEndOfASessionIsSaidOnce(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// adapt doubles the prefetch while full windows stay below a quarter of the byte limit, and halves
-// the prefetch immediately otherwise.
+// adapt sets the prefetch of the next window. It halves the prefetch if the last window took at
+// least a quarter of the byte limit. Otherwise, it doubles the prefetch if that window was full.
 func (i *Inbox) adapt(letters int) {
 	switch {
 	case i.taken >= i.limits.Bytes/4:
@@ -24,15 +24,16 @@ func (i *Inbox) adapt(letters int) {
 
 // fetch describes which letters form a window.
 type fetch struct {
-	letters int                                          // most letters, without those that arrive while the consumer is cancelled
-	full    func(w []deadletter.Arrival, bytes int) bool // called after each letter; true closes the window early
+	letters int                                          // maximum number of letters, without those that arrive while the consumer is cancelled
+	full    func(w []deadletter.Arrival, bytes int) bool // called after each letter; if it returns true, the window closes early
 	linger  time.Duration                                // how long to wait for more letters
-	sliding bool                                         // linger counts from the last letter, not from the first
+	sliding bool                                         // linger is counted from the last letter, not from the first
 }
 
-// window consumes and cancels. Letters that arrive before cancel-ok belong to the window. Letters
-// that the cancel returned to the queue are fetched and added. The window is empty if no letter
-// arrives within silence.
+// window takes one window of letters from the inbox. It consumes, and cancels the consumer when the
+// window is full. Letters that arrive before cancel-ok belong to the window. Letters that the
+// cancel returned to the queue are fetched and added. The window is empty if no letter arrives
+// within the time silence.
 func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, error) {
 	fail := func(err error) ([]deadletter.Arrival, error) {
 		if isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive use") {
@@ -54,8 +55,8 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	var w []deadletter.Arrival
 	i.taken = 0
 	take := func(d *amqp.Delivery) error {
-		// The ack of the window acknowledges every tag up to the last one, so the window must
-		// contain all of them.
+		// The ack of a window acknowledges every tag up to the last one, so the window must contain the
+		// letters of all these tags.
 		if i.tag++; d.DeliveryTag != i.tag {
 			return fmt.Errorf("delivery %d came where %d was due", d.DeliveryTag, i.tag)
 		}
@@ -106,7 +107,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 			return fail(err)
 		}
 	}
-	select { // if the session ended, it has closed the deliveries too and may have lost some
+	select { // if the session ended, it has also closed the deliveries and may have lost some
 	case err := <-i.closed:
 		return fail(closeError(err))
 	default:
@@ -120,16 +121,16 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	return w, nil
 }
 
-// sweep fetches the letters that the broker requeued when a consumer with free capacity was
-// cancelled. The client never sees these letters, although a quorum queue has assigned them to the
-// consumer. They are in transit at the cancel, return to the front of the queue, and are flagged
+// sweep fetches the letters that the broker requeued when it cancelled a consumer with free
+// capacity. A quorum queue has assigned these letters to the consumer, but the client never sees
+// them. They are on their way during the cancel, return to the front of the queue, and are flagged
 // redelivered (cancel_test.go). If they stayed in the queue, they would be ahead of a window that
-// comes back, and could be taken for that window if it was acknowledged.
+// comes back. If the window was acknowledged, they could be mistaken for it.
 //
-// A get is processed after the letters have returned. A letter that is delivered for the first
-// time, or no letter, therefore means that none is left. If first deliveries are flagged too (4.0
-// and later, from one quorum queue into another), this sign does not come soon, so sweep ends after
-// a while.
+// The broker processes a get after the letters have returned. A letter that is delivered for the
+// first time, or no letter, therefore means that none of them is left. If first deliveries are
+// flagged too (4.0 and later, from one quorum queue into another), this sign may not come soon, so
+// sweep ends after the time sweepMost.
 func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
 	for began := time.Now(); have < room && !i.locked && time.Since(began) < sweepMost; have++ {
 		d, ok, err := i.ch.Get(i.queue, false)
@@ -146,12 +147,12 @@ func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
 	return nil
 }
 
-// sweepMost is enough for a window of 256 letters at 20 ms per get. 250 ms was too short for a busy
-// broker. In 12 of 144 windows, requeued letters then remained ahead of the window (4.3.6 on a
-// loaded machine).
+// sweepMost is the maximum time that sweep takes. It is enough for a window of 256 letters at 20 ms
+// per get. With 250 ms, requeued letters stayed ahead of the window in 12 of 144 windows (4.3.6 on
+// a loaded machine).
 const sweepMost = 5 * time.Second
 
-// Ack acknowledges a window. The broker may process the acknowledgement later; Fence waits until it
+// Ack acknowledges a window. The broker may process the acknowledgement later. Fence waits until it
 // has.
 func (i *Inbox) Ack(w []deadletter.Arrival) error {
 	if err := i.ch.Ack(w[len(w)-1].Tag, true); err != nil {
@@ -160,9 +161,9 @@ func (i *Inbox) Ack(w []deadletter.Arrival) error {
 	return nil
 }
 
-// Fence makes a synchronous round trip on the channel of Ack. When it returns nil, the broker has
-// processed the acknowledgement, and no letter of the window can come back while the broker is
-// running.
+// Fence sends a request on the channel of Ack and waits for the reply. When it returns nil, the
+// broker has processed the acknowledgement, and no letter of the window can come back while the
+// broker is running.
 func (i *Inbox) Fence() error {
 	i.applied = 0
 	if err := i.setPrefetch(i.prefetch); err != nil {
@@ -176,8 +177,8 @@ func (i *Inbox) Fence() error {
 	return nil
 }
 
-// setPrefetch sets the prefetch of the next consumer with a synchronous round trip. It does nothing
-// if that prefetch is already set.
+// setPrefetch sets the prefetch of the next consumer, and waits for the broker's reply. It does
+// nothing if that prefetch is already set.
 func (i *Inbox) setPrefetch(n int) error {
 	if i.applied == n {
 		return nil

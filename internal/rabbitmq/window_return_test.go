@@ -13,17 +13,18 @@ import (
 )
 
 // window is the number of letters in a window of these tests. behind is the number of letters that
-// wait after it.
+// wait after the window.
 const (
 	window = 200
 	behind = 50
 )
 
-// TestWindowReturnsWholeOrNotAtAll verifies the basis of ingest's claim rule on a real broker with
-// a plain client. It takes a window with consume and cancel, and then the connection dies. An
+// TestWindowReturnsWholeOrNotAtAll checks, on a real broker and with a plain client, what ingest's
+// claim rule relies on. It takes a window with consume and cancel, and then the connection dies. An
 // unacknowledged window comes back whole, ahead of all other letters, in its original order, with
-// every letter flagged redelivered. A window acknowledged with one frame comes back whole or not at
-// all, however soon after the frame the connection dies. After the fence nothing comes back.
+// every letter flagged redelivered. A window that was acknowledged with one frame comes back whole
+// or not at all, however soon after the frame the connection dies. After the fence, nothing comes
+// back.
 func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -31,7 +32,7 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 	cases := []struct {
 		name    string
 		die     death
-		outcome []string // allowed
+		outcome []string // the outcomes that are allowed
 	}{
 		{"not acknowledged", func(_ *testing.T, _ int, _ *amqp.Channel, _ uint64, link *testenv.Link) {
 			link.Cut()
@@ -59,7 +60,7 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 		}, []string{whole, gone}},
 		{"acknowledged, cut after the fence", func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
 			ackWindow(t, ch, last)
-			if err := ch.Qos(1, 0, false); err != nil { // this round trip shows that the channel has processed the previous frame
+			if err := ch.Qos(1, 0, false); err != nil { // after this reply, the channel has processed the previous frame
 				t.Fatal(err)
 			}
 			link.Cut()
@@ -70,7 +71,7 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 			t.Parallel()
 			args := amqp.Table{"x-queue-type": kind}
 			if kind == "quorum" && node.AtLeast("4.0") {
-				args["x-delivery-limit"] = -1 // the default limit of 20 deletes letters; on 3.x -1 means 0
+				args["x-delivery-limit"] = -1 // the default limit of 20 deletes letters; on 3.x, -1 means 0
 			}
 			for _, c := range cases {
 				t.Run(c.name, func(t *testing.T) {
@@ -87,11 +88,11 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestOpenWindowIsPassedByWhileItsSessionLives shows the limit of the claim rule. If the network
-// swallows everything and no heartbeat has been missed yet, the broker considers a dead session
-// alive. A new session then gets the letters behind the window first. The first letters of a new
-// session therefore prove nothing about the window until the broker has ended the old session. An
-// exclusive queue of the old session shows when it has.
+// TestOpenWindowIsPassedByWhileItsSessionLives shows a case in which the claim rule cannot be used
+// yet. If the network swallows everything and no heartbeat has been missed yet, the broker
+// considers a dead session alive. A new session then gets the letters behind the window first. The
+// first letters of a new session therefore prove nothing about the window until the broker has
+// ended the old session. An exclusive queue of the old session shows when it has.
 func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 	t.Parallel()
 	const inbox = "inbox"
@@ -126,8 +127,8 @@ func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 // cuts is the number of attempts for each case.
 const cuts = 4
 
-// death closes a window's connection, and may first acknowledge the window up to its last tag. cut
-// counts from 0.
+// death closes the connection of a window. It may first acknowledge the window up to its last tag.
+// The parameter cut is the number of the attempt, counted from 0.
 type death func(t *testing.T, cut int, ch *amqp.Channel, last uint64, link *testenv.Link)
 
 // cutWindow fills an inbox, takes a window from it and kills the connection. It returns how the
@@ -152,7 +153,7 @@ func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die d
 	<-closed
 	awaitSessionEnd(t, url)
 
-	// The letters that are left are those ahead of a letter that is published now.
+	// The test publishes one more letter. The letters ahead of it are those that are left.
 	publishLetters(t, observer, inbox, "the end")
 	var left []amqp.Delivery
 	deliveries := consume(t, observer, inbox, 0)
@@ -166,8 +167,8 @@ func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die d
 	return describeReturn(left)
 }
 
-// takeWindow takes the first letters of an inbox as ingest does. It consumes, and cancels when the
-// window is full so that the broker cannot deliver more.
+// takeWindow takes the first letters of an inbox as ingest does. It cancels the consumer when the
+// window is full, so that the broker cannot deliver more.
 func takeWindow(t *testing.T, ch *amqp.Channel, inbox string) []amqp.Delivery {
 	t.Helper()
 	deliveries := consume(t, ch, inbox, window)
@@ -188,7 +189,7 @@ func ackWindow(t *testing.T, ch *amqp.Channel, last uint64) {
 	}
 }
 
-// describeReturn describes how the window came back, based on the letters now in the inbox.
+// describeReturn says how the window came back, judged by the letters that are now in the inbox.
 func describeReturn(left []amqp.Delivery) string {
 	got := bodies(left)
 	switch {
@@ -206,8 +207,8 @@ func describeReturn(left []amqp.Delivery) string {
 }
 
 // sessionLock is a queue that only the reader's connection may use. The broker deletes it only when
-// it has noticed the end of that connection, so another connection can detect the end. A new
-// session that begins before that would see the letters behind the window first.
+// it has noticed the end of that connection, so that another connection can detect the end. A new
+// session that began earlier would see the letters behind the window first.
 const sessionLock = "session lock"
 
 func lockSession(t *testing.T, ch *amqp.Channel) {
@@ -217,8 +218,8 @@ func lockSession(t *testing.T, ch *amqp.Channel) {
 	}
 }
 
-// tryLock returns nil if no connection holds the lock. The lock is then held by a connection that
-// is closed at the end of the test.
+// tryLock returns nil if no other connection holds the lock. A new connection then holds it until
+// the end of the test.
 func tryLock(t *testing.T, url string) error {
 	t.Helper()
 	_, err := openChannel(t, url, nil).QueueDeclare(sessionLock, false, false, true, false, nil)
