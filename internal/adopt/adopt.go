@@ -1,6 +1,6 @@
-// Package adopt applies plans to brokers, proves them with a message, and takes them back. It
-// records each policy in the store before it sets the policy on the broker. A crash therefore
-// leaves no policy that dlo does not know.
+// Package adopt applies plans to brokers, proves each policy with a test message, and takes
+// policies back. It records each policy in the store before it sets the policy on the broker. A
+// crash therefore leaves no policy that dlo does not know.
 package adopt
 
 import (
@@ -29,16 +29,16 @@ type Store interface {
 // Place is a vhost whose policies dlo can set.
 type Place struct {
 	Broker, VHost string
-	Exchange      string // exchange to which planned policies lead dead letters; "" = the configuration has none
+	Exchange      string // the exchange to which planned policies lead dead letters; "" = the configuration has none
 	Intents       []topology.IntentOf
-	Unready       func() string // why a message could not arrive now; "" = it could arrive
+	Unready       func() string // why a test message could not arrive now; "" = it could arrive
 	Look          func(ctx context.Context) (topology.Snapshot, error)
-	// Policy returns the policy that the broker has now under a name, or nil if there is none. Its
-	// errors wrap ErrUnavailable.
+	// Policy returns the policy that the broker has now under the given name, or nil if there is none.
+	// Its errors wrap ErrUnavailable.
 	Policy func(ctx context.Context, name string) (*topology.Policy, error)
 	Set    func(ctx context.Context, p topology.Policy) error
 	Delete func(ctx context.Context, name string) error
-	// Probe rejects a message in a temporary queue and waits until arrived is closed.
+	// Probe rejects a message in a temporary queue, and waits until the channel arrived is closed.
 	Probe       func(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error
 	DeleteProbe func(ctx context.Context, queue string) error
 }
@@ -48,29 +48,29 @@ type Adoption struct {
 	store   Store
 	places  []Place
 	changed func(broker, vhost string) // called after each request for a change
-	crash   func(point string)         // called at the named points
+	crash   func(point string)         // called at named points, for tests
 	log     *slog.Logger
 
 	changing sync.Mutex
 
 	mu      sync.Mutex
-	probing map[string]chan struct{} // by message id; each is closed when its message has arrived
+	probing map[string]chan struct{} // channels by message id; each is closed when the message has arrived
 }
 
-// These are the time limits of one change. A change ends within them even if the request that
-// started it is gone.
+// These are the time limits of one change. A change ends within them even if the client that
+// requested it has disconnected.
 const (
 	changeWait = 2 * time.Minute
 	probeWait  = 20 * time.Second // for one policy
-	giveUpWait = 30 * time.Second // to take back the policies of a change that failed
+	giveUpWait = 30 * time.Second // for taking back the policies of a change that failed
 )
 
-// recoverEvery is the interval between attempts to take back changes that a crash left unfinished.
+// recoverEvery is the time between attempts to take back changes that a crash left unfinished.
 const recoverEvery = 10 * time.Second
 
-// New returns an Adoption for places. The caller must run Run, which takes back unfinished changes
-// after a crash. The Adoption calls changed after each request for a change of a vhost. crash may
-// be nil.
+// New returns an Adoption for places. The caller must run Run, which takes back changes that a
+// crash left unfinished. The Adoption calls the function changed after each request for a change of
+// a vhost. The function crash may be nil.
 func New(store Store, places []Place, changed func(broker, vhost string), crash func(point string), log *slog.Logger) *Adoption {
 	if crash == nil {
 		crash = func(string) {}
@@ -78,7 +78,8 @@ func New(store Store, places []Place, changed func(broker, vhost string), crash 
 	return &Adoption{store: store, places: places, changed: changed, crash: crash, log: log, probing: map[string]chan struct{}{}}
 }
 
-// Run takes back policies that a crash left recorded but not proved, until ctx ends.
+// Run takes back policies that were recorded but not proved when dlo crashed. It runs until ctx
+// ends.
 func (a *Adoption) Run(ctx context.Context) error {
 	for {
 		if err := a.recover(ctx); err != nil && ctx.Err() == nil {
@@ -92,7 +93,7 @@ func (a *Adoption) Run(ctx context.Context) error {
 	}
 }
 
-// recover takes back policies that are recorded as being set although no change is under way.
+// recover takes back policies that the store records as being set, although no change is running.
 func (a *Adoption) recover(ctx context.Context) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -112,7 +113,7 @@ func (a *Adoption) recover(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// place returns a vhost, or nil if dlo has no management API for it.
+// place returns the Place of a vhost. It returns nil if dlo has no management API for the vhost.
 func (a *Adoption) place(broker, vhost string) *Place {
 	for i := range a.places {
 		if a.places[i].Broker == broker && a.places[i].VHost == vhost {
@@ -135,10 +136,10 @@ func (a *Adoption) allowed(by deadletter.Principal, broker, vhost string) (*Plac
 	return p, nil
 }
 
-// Apply sets the policies of a plan, checks that they take effect, and proves each with a message.
-// If any of these steps fails, it takes all policies back. The error wraps ErrConflict if the vhost
-// has changed since the plan was made. It can also wrap ErrForbidden, ErrInvalid, ErrNotFound or
-// ErrUnavailable.
+// Apply sets the policies of a plan, checks that they take effect, and proves each with a test
+// message. If one of these steps fails, it takes all policies back. The error wraps ErrConflict if
+// the vhost has changed since the plan was made. It can also wrap ErrForbidden, ErrInvalid,
+// ErrNotFound or ErrUnavailable.
 func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topology.Plan) (topology.Applied, error) {
 	out := topology.Applied{Broker: plan.Broker, VHost: plan.VHost}
 	p, err := a.allowed(by, plan.Broker, plan.VHost)
@@ -150,7 +151,7 @@ func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topo
 	}
 	a.changing.Lock()
 	defer a.changing.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait) // a disconnected client does not interrupt the change, so that it is either finished or taken back
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait) // if the client disconnects, the change continues, so that it is either finished or taken back
 	defer cancel()
 	defer a.changed(p.Broker, p.VHost)
 	if err := p.unchanged(ctx, &plan); err != nil {
@@ -181,7 +182,7 @@ func (a *Adoption) apply(ctx context.Context, by deadletter.Principal, p *Place,
 	return proofs, nil
 }
 
-// unchanged checks that a plan made now would be equal to the given one.
+// unchanged checks that a plan that is made now is equal to the given one.
 func (p *Place) unchanged(ctx context.Context, plan *topology.Plan) error {
 	s, err := p.Look(ctx)
 	if err != nil {
@@ -194,7 +195,8 @@ func (p *Place) unchanged(ctx context.Context, plan *topology.Plan) error {
 	return nil
 }
 
-// record records the policies of a plan before they are set, and returns their records.
+// record stores a record of each policy of a plan, before the policies are set. It returns these
+// records.
 func (a *Adoption) record(ctx context.Context, by deadletter.Principal, plan *topology.Plan) ([]deadletter.Declared, error) {
 	var rows []deadletter.Declared
 	for i := range plan.Policies {
@@ -207,7 +209,7 @@ func (a *Adoption) record(ctx context.Context, by deadletter.Principal, plan *to
 	return rows, a.store.Declare(ctx, rows, deadletter.Act{})
 }
 
-// act returns the act of a change to policies.
+// act returns the act that the store records for a change of policies.
 func (a *Adoption) act(kind string, by deadletter.Principal, rows []deadletter.Declared, why string) deadletter.Act {
 	var names []string
 	for _, d := range rows {
@@ -222,7 +224,7 @@ func (a *Adoption) act(kind string, by deadletter.Principal, rows []deadletter.D
 	return act
 }
 
-// set sets the policies of a plan, verifies them and proves them.
+// set sets the policies of a plan, verifies that they apply, and proves them.
 func (a *Adoption) set(ctx context.Context, p *Place, plan *topology.Plan) ([]topology.Proof, error) {
 	for i := range plan.Policies {
 		if err := p.Set(ctx, plan.Policies[i].Policy); err != nil {
@@ -254,7 +256,8 @@ func (a *Adoption) set(ctx context.Context, p *Place, plan *topology.Plan) ([]to
 	return proofs, nil
 }
 
-// prove sends a message through the temporary queue of a policy and waits until dlo has stored it.
+// prove sends a message through the temporary queue of a policy, and waits until dlo has stored the
+// message.
 func (a *Adoption) prove(ctx context.Context, p *Place, planned *topology.Planned) error {
 	ctx, cancel := context.WithTimeout(ctx, probeWait)
 	defer cancel()
@@ -277,7 +280,8 @@ func (a *Adoption) prove(ctx context.Context, p *Place, planned *topology.Planne
 	}}, arrived)
 }
 
-// Arrived is called for each letter that dlo created, once the letter is stored and classified.
+// Arrived must be called for each letter that dlo itself created, once the letter is stored and
+// classified.
 func (a *Adoption) Arrived(l *deadletter.Letter) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -16,17 +16,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// office is a store and a broker in memory. The test decides when they fail.
+// office is a store and a broker in memory. A test decides which of their methods fail.
 type office struct {
 	rows     []deadletter.Declared
 	acts     []string
 	next     int64
 	snapshot topology.Snapshot
-	probed   []string // queues
+	probed   []string // queues of the probes
 	adoption *adopt.Adoption
 
 	look, set, remove, probe, declare error
-	late                              bool // a policy is set although set fails
+	late                              bool // the method set fails, but the policy is set
 	unready                           string
 	lost                              bool          // the message of a probe does not arrive
 	slow                              time.Duration // how long a probe takes
@@ -120,8 +120,8 @@ func (o *office) plan(queues ...string) topology.Plan {
 	return topology.MakePlan(&o.snapshot, topology.Want{Queues: queues, Exchange: "dlo.dlx"})
 }
 
-// TestAPlanIsAppliedOrNothing applies a plan while one step fails. Afterwards the policies are
-// either both set and recorded, or neither.
+// TestAPlanIsAppliedOrNothing applies a plan while one step fails. Afterwards, either both policies
+// must be set and recorded, or neither.
 func TestAPlanIsAppliedOrNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail func(o *office)
@@ -163,8 +163,8 @@ func TestAPlanIsAppliedOrNothing(t *testing.T) {
 	}
 }
 
-// TestARequestThatTimedOutIsTakenBackLater sets a policy with a request that gets no answer but is
-// carried out. dlo takes the policy back once the API answers again.
+// TestARequestThatTimedOutIsTakenBackLater sets a policy with a request that the API carries out
+// but does not answer. dlo must take the policy back once the API answers again.
 func TestARequestThatTimedOutIsTakenBackLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := open()
@@ -193,8 +193,8 @@ func TestARequestThatTimedOutIsTakenBackLater(t *testing.T) {
 	})
 }
 
-// TestOnlyUnchangedPoliciesAreUndone undoes three policies: one that somebody changed, one that
-// somebody deleted, and one that nobody touched.
+// TestOnlyUnchangedPoliciesAreUndone undoes three policies. Somebody has changed the first one, and
+// somebody has deleted the second one. Nobody has touched the third one.
 func TestOnlyUnchangedPoliciesAreUndone(t *testing.T) {
 	o := open()
 	if _, err := o.adoption.Apply(t.Context(), deadletter.Local, o.plan("orders", "mail")); err != nil {
@@ -227,8 +227,8 @@ func TestOnlyUnchangedPoliciesAreUndone(t *testing.T) {
 	}
 }
 
-// TestWhatLeavesIsNamed takes out a queue with the name of a glob, which takes out no other queue.
-// If a later policy cannot be changed, the error names the queues that have left.
+// TestWhatLeavesIsNamed removes a queue whose name is a glob from its policy. No other queue may
+// leave. If a later policy cannot be changed, the error must name the queues that have left.
 func TestWhatLeavesIsNamed(t *testing.T) {
 	o := open()
 	o.snapshot.Queues = append(o.snapshot.Queues, topology.Queue{Name: "*"})
@@ -248,7 +248,8 @@ func TestWhatLeavesIsNamed(t *testing.T) {
 	}
 }
 
-// TestNobodyElseMayApply checks the permission, the place and an empty plan.
+// TestNobodyElseMayApply checks the errors for a missing permission, an unknown place and an empty
+// plan.
 func TestNobodyElseMayApply(t *testing.T) {
 	o := open()
 	plan := o.plan("orders")

@@ -10,8 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Leave takes queues out of the policies that dlo has applied. Names or globs select the queues.
-// The other queues of such a policy stay covered by a policy. An empty broker or vhost selects all.
+// Leave removes queues from the policies that dlo has applied. Names or globs select the queues. A
+// policy still covers the other queues. An empty broker means all brokers, and an empty vhost means
+// all vhosts.
 //
 // Leave returns the names of the queues that left, even if there is an error. The error names these
 // queues too. It wraps ErrNotFound if no policy has such a queue. It can also wrap ErrConflict,
@@ -52,8 +53,8 @@ func (a *Adoption) Leave(ctx context.Context, by deadletter.Principal, w topolog
 	return left, nil
 }
 
-// leave takes queues out of one policy. If other queues remain, it first sets a policy for them, so
-// that none of their dead letters is lost in between.
+// leave removes queues from one policy. If other queues remain, it first sets a new policy for
+// them, so that none of their dead letters is lost in between.
 func (a *Adoption) leave(ctx context.Context, by deadletter.Principal, id int64, leaving []string) error {
 	d, applied, err := a.find(ctx, id)
 	if err != nil {
@@ -86,7 +87,7 @@ func (a *Adoption) leave(ctx context.Context, by deadletter.Principal, id int64,
 	return a.takeBack(ctx, p, &d, by, "queues that left: "+deadletter.Visible(strings.Join(leaving, ", ")))
 }
 
-// keep sets and proves the policy of the queues that remain.
+// keep sets and proves the policy for the queues that remain.
 func (a *Adoption) keep(ctx context.Context, by deadletter.Principal, p *Place, rest topology.Planned) error {
 	switch now, err := p.Policy(ctx, rest.Name); {
 	case err != nil:

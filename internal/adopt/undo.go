@@ -12,14 +12,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// giveUp takes back the policies of a plan that could not be applied. It returns the cause as an
-// error. The error also names the policies that could not be taken back. Run tries to take these
-// back again.
+// giveUp takes back the policies of a plan that could not be applied. It returns the parameter
+// cause as an error. The error also names the policies that could not be taken back. Run tries
+// again to take these back.
 func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Declared, by deadletter.Principal, cause error) error {
-	if errors.Is(cause, deadletter.ErrUnavailable) { // a request that timed out may still be carried out
+	if errors.Is(cause, deadletter.ErrUnavailable) { // the broker may still carry out a request that timed out
 		return fmt.Errorf("%w. %s may be set now. dlo takes the policies back as soon as the management API responds", cause, policies(rows))
 	}
-	// The change may have reached its time limit, and that may be the cause.
+	// A new time limit is needed, because the change may have failed when its own time limit was
+	// reached.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveUpWait)
 	defer cancel()
 	stored, err := a.store.Declared(ctx)
@@ -45,7 +46,7 @@ func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Decla
 	return fmt.Errorf("%w. All policies of the plan were taken back", cause)
 }
 
-// policies names policies at the beginning of a sentence.
+// policies returns the names of policies, in words that begin a sentence.
 func policies(rows []deadletter.Declared) string {
 	var names []string
 	for _, d := range rows {
@@ -57,8 +58,8 @@ func policies(rows []deadletter.Declared) string {
 	return "Policies " + strings.Join(names, ", ")
 }
 
-// takeBack deletes a policy that dlo has set or was about to set, and removes its record. It
-// deletes the policy only if the policy on the broker is exactly as dlo set it.
+// takeBack deletes a policy that dlo has set or was about to set, and removes its record. It does
+// not delete the policy if the one on the broker differs from the one that dlo set.
 func (a *Adoption) takeBack(ctx context.Context, p *Place, d *deadletter.Declared, by deadletter.Principal, why string) error {
 	planned, err := planned(d)
 	if err != nil {
@@ -84,7 +85,7 @@ func (a *Adoption) takeBack(ctx context.Context, p *Place, d *deadletter.Declare
 	return a.store.Undeclare(ctx, []int64{d.ID}, act)
 }
 
-// planned returns the policy of a recorded row.
+// planned decodes the policy that a record contains.
 func planned(d *deadletter.Declared) (topology.Planned, error) {
 	var p topology.Planned
 	if err := json.Unmarshal(d.Detail, &p); err != nil {
@@ -125,9 +126,9 @@ func (a *Adoption) Applied(ctx context.Context, broker, vhost string) ([]topolog
 	return list, err
 }
 
-// Undo deletes a policy that dlo has applied, if it is still as dlo set it. If somebody has changed
-// it since, the error wraps ErrConflict and contains both policies. The error can also wrap
-// ErrForbidden, ErrNotFound or ErrUnavailable.
+// Undo deletes a policy that dlo has applied. If somebody has changed the policy since, Undo does
+// not delete it, and returns an error that wraps ErrConflict and contains both policies. The error
+// can also wrap ErrForbidden, ErrNotFound or ErrUnavailable.
 func (a *Adoption) Undo(ctx context.Context, by deadletter.Principal, id int64) (topology.Adopted, error) {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -160,7 +161,7 @@ func (p *Place) asApplied(ctx context.Context, applied *topology.Policy) error {
 	return nil
 }
 
-// find returns the record of an applied policy.
+// find returns an applied policy, and its record.
 func (a *Adoption) find(ctx context.Context, id int64) (deadletter.Declared, topology.Adopted, error) {
 	all, err := a.store.Declared(ctx)
 	if err != nil {

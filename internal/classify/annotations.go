@@ -8,16 +8,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// reports holds the annotations that match the letters of one batch. The most certain annotations
-// come first, then the newest. It also records which annotations have been used.
+// reports holds the annotations that match the letters of one batch, and the ids of those that have
+// been used. For each letter, the most certain annotations come first, then the newest.
 type reports struct {
 	of    map[deadletter.ID][]deadletter.Annotation
 	taken map[int64]bool
 }
 
 // reports returns the annotations that consumers sent about the letters of a batch. If they cannot
-// be loaded, the letters are read without annotations. In that case, the annotations are joined
-// when the verdicts are recorded.
+// be loaded, the letters are read without them. In that case, the store joins the annotations to
+// the letters when it records the verdicts.
 func (c *Classifier) reports(ctx context.Context, letters []deadletter.Letter) *reports {
 	found, err := c.store.Annotations(ctx, letters)
 	if err != nil {
@@ -26,11 +26,11 @@ func (c *Classifier) reports(ctx context.Context, letters []deadletter.Letter) *
 	return &reports{found, map[int64]bool{}}
 }
 
-// annotate attaches an annotation to l, and reports whether there was one. It takes the first
+// annotate gives the letter l an annotation, and reports whether it did. It takes the first
 // annotation that fits the death of l and that no other letter has used. An annotation for many
 // deaths can be used again. An annotation takes precedence over headers, because it describes
-// exactly this death. Letters that were decided elsewhere, or that already have an annotation, get
-// no annotation.
+// exactly this death. A letter gets no annotation if it already has one, or if another dlo decided
+// on it.
 func (s *reports) annotate(l *deadletter.Letter, v *deadletter.Classified) bool {
 	if l.Annotation != nil || l.Imported != "" || len(s.of[l.ID]) == 0 {
 		return false
@@ -46,16 +46,16 @@ func (s *reports) annotate(l *deadletter.Letter, v *deadletter.Classified) bool 
 	return true
 }
 
-// unexplained records the keys of a death without a known reason, so that an annotation that
-// arrives later can be matched to it.
+// unexplained records the keys of a death that has no known reason. An annotation that arrives
+// later can then be matched to the death.
 func unexplained(l *deadletter.Letter, v *deadletter.Classified) {
 	if v.Error == "" && l.Annotation == nil && l.Imported == "" {
 		v.Unexplained = l.DeathKeys()
 	}
 }
 
-// annotated returns a consumer's account of a death, masked. If the consumer sent only a stack, the
-// first line of the stack becomes the message.
+// annotated returns the failure that a consumer describes in an annotation, masked. If the consumer
+// sent only a stack, the first line of the stack becomes the message.
 func (c *Classifier) annotated(a *deadletter.Failure) deadletter.Failure {
 	f := *a
 	for _, text := range []*string{&f.Type, &f.Message, &f.Stack} {

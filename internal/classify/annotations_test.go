@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// said runs one step over letters for which consumers have sent annotations, and returns the
+// said classifies one batch of letters for which consumers have sent annotations. It returns the
 // verdicts.
 func said(t *testing.T, annotations map[deadletter.ID][]deadletter.Annotation, letters ...deadletter.Letter) []deadletter.Classified {
 	t.Helper()
@@ -20,7 +20,7 @@ func said(t *testing.T, annotations map[deadletter.ID][]deadletter.Annotation, l
 }
 
 // TestTheErrorOfAnAnnotation checks that a consumer's annotation takes precedence over headers and
-// is masked like them. It also checks that an unexplained death waits for an annotation.
+// is masked like them. It also checks that a death without a known reason waits for an annotation.
 func TestTheErrorOfAnAnnotation(t *testing.T) {
 	t.Parallel()
 	header := deadletter.Table{"x-error-message": "of a header"}
@@ -69,8 +69,8 @@ func TestWhatNobodySaysWaitsForAWord(t *testing.T) {
 	}
 }
 
-// TestAnAnnotationIsTakenOnce checks that two letters in a batch do not both get an annotation that
-// describes one death.
+// TestAnAnnotationIsTakenOnce checks that only one of two letters in a batch gets an annotation
+// that describes one death.
 func TestAnAnnotationIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	one, other := died("sms", "rejected", nil), died("sms", "rejected", nil)

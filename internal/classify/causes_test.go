@@ -18,8 +18,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// causes contains 40 causes of deaths: the headers of each, and the body of some. The variable
-// parts are in brackets. Many causes differ only slightly.
+// causes contains 40 causes of deaths. Each has headers, and some have a body. The variable parts
+// are in brackets. Many causes differ only slightly.
 var causes = []struct {
 	headers map[string]string
 	body    string
@@ -118,9 +118,9 @@ var (
 	hosts = []string{"shop", "mail-2", "api.eu", "x", "db7"}
 )
 
-// TestLettersOfFortyCausesAreFortyGroups checks that 5,000 letters with 40 causes, containing ids
-// and numbers, form exactly 40 unmixed groups. This also holds if dlo is stopped halfway, and after
-// all letters are grouped again.
+// TestLettersOfFortyCausesAreFortyGroups checks that 5,000 letters with 40 causes form exactly 40
+// groups, and that no group mixes causes. The letters contain ids and numbers. The result must be
+// the same if dlo is stopped halfway, and after all letters are grouped again.
 func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 	t.Parallel()
 	const letters, inWindow = 5000, 250
@@ -176,7 +176,7 @@ func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 			cause[id] = of[i]
 		}
 		c := classify.New(s, o)
-		if n == letters/2 { // also in the middle of a batch
+		if n == letters/2 { // this is in the middle of a batch
 			if _, err := c.Step(ctx); err != nil {
 				t.Fatal(err)
 			}

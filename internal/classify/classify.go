@@ -1,7 +1,7 @@
-// Package classify reads letters after they are stored. It decodes their bodies under a budget and
-// writes the masked summary and error that lists show. It determines where and why the letters
-// died, and applies the rules to decide what happens to them. A letter that kills the process is
-// tried once more, alone, and then left as "undecodable (crash)".
+// Package classify reads letters after they are stored. It decodes their bodies within a memory
+// budget, and writes the masked summary and error that lists show. It finds out where and why the
+// letters died, and applies the rules to decide what happens to them. If reading a letter kills the
+// process, the letter is tried once more, alone, and then left as "undecodable (crash)".
 package classify
 
 import (
@@ -20,46 +20,48 @@ import (
 // Store is the part of the store that the classifier needs.
 type Store interface {
 	NextReceived(ctx context.Context, n int) ([]deadletter.Letter, error)
-	// Reading registers a letter as being read. "" means that no letter is being read.
+	// Reading stores the id of the letter that is being read; "" = no letter is being read.
 	Reading(id deadletter.ID) error
 	Classify(ctx context.Context, verdicts []deadletter.Classified) error
-	// Priors returns the share of each type in a queue and routing key, judged by earlier letters.
+	// Priors returns the share of each type among the earlier letters of a queue and routing key.
 	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
-	// OnlyType returns the type that all of a queue's newest letters had; "" = several types.
+	// OnlyType returns the type that all of the newest letters of a queue had; "" = they had several
+	// types.
 	OnlyType(ctx context.Context, o deadletter.Origin) (string, error)
-	// Annotations returns the annotations that consumers recently sent about the deaths of letters:
-	// the most certain first, then the newest.
+	// Annotations returns the annotations that consumers recently sent about the deaths of the given
+	// letters. The most certain ones come first, then the newest.
 	Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error)
 }
 
 // Options are the settings of a Classifier.
 type Options struct {
-	Decoder func() *payload.Decoder                // decoder with the current types
-	Picks   func() map[[32]byte]string             // types that people picked for groups, by group key; nil = none
-	Mask    func(name, text string) (string, bool) // masks one header value; nil = nothing is masked
+	Decoder func() *payload.Decoder                // returns a decoder with the current types
+	Picks   func() map[[32]byte]string             // returns the types that people picked for groups, by group key; nil = none
+	Mask    func(name, text string) (string, bool) // masks the value of a header; nil = nothing is masked
 	Rules   *rules.Book
 	Targets *rules.Targets
 	Now     func() time.Time
 	Log     *slog.Logger
-	Crash   func(point string) // called at the named points; nil in production
+	Crash   func(point string) // called at named points, for tests; nil in production
 	Busy    func() bool        // reports whether letters are waiting to be stored; nil = never
 	Done    func()             // called after each commit; wakes the dispatcher
 	Metrics *Metrics
 
-	// Given returns the origin that the configuration assigns to letters from an inbox. If it is
-	// nil, no inbox has such an origin.
+	// Given returns the origin queue that the configuration assigns to letters from an inbox. If Given
+	// is nil, no inbox has such an origin.
 	Given func(broker, vhost, inbox string) string
-	// Onward asks the broker about queue o, in which a letter expired. The parameter route is the
-	// route by which the letter then reached dlo. If Onward is nil, the broker cannot be asked.
+	// Onward asks the broker about the queue of the parameter o, in which a letter expired. The
+	// parameter route says how the letter then reached dlo. If Onward is nil, the broker cannot be
+	// asked.
 	Onward func(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward
 
-	Made  func(l *deadletter.Letter) bool // reports whether the letter's mark shows that dlo made the letter for a trial; nil = no trials
+	Made  func(l *deadletter.Letter) bool // reports whether the mark of a letter shows that dlo made it for a trial; nil = there are no trials
 	Tried func(l *deadletter.Letter)      // called for each trial letter that has arrived
 
-	FirstName func(broker string) string // returns the first name of a broker, by which its groups are found; nil = its current name
+	FirstName func(broker string) string // returns the first name that a broker had, which is part of the keys of its groups; nil = the current name
 }
 
-// Metrics counts verdicts and measures how long bodies took to read.
+// Metrics counts verdicts, and measures the time that reading the bodies took.
 type Metrics struct {
 	readings *prometheus.CounterVec
 	seconds  *prometheus.CounterVec
@@ -83,13 +85,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Classifier gives verdicts on received letters.
+// Classifier decides what happens to received letters.
 type Classifier struct {
 	loop
 	store Store
 	o     Options
-	hand  sync.RWMutex // held while a letter is read; held exclusively if dlo may have died reading that letter
-	types sync.RWMutex // held (shared) by each step, from reading a body to recording the result; held exclusively while the known types change
+	hand  sync.RWMutex // held while a letter is read; held exclusively for a letter whose reading may have killed dlo
+	types sync.RWMutex // each step holds it shared, from reading a body to recording the result; a change of the known types holds it exclusively
 }
 
 // New returns a Classifier. Call Run to start it.
@@ -118,12 +120,12 @@ func New(store Store, o Options) *Classifier {
 	if o.Picks == nil {
 		o.Picks = func() map[[32]byte]string { return nil }
 	}
-	// During a flood, storing goes first, because a stored letter is safe and its verdict can wait.
+	// During a flood, storing letters comes first. A stored letter is safe, and its verdict can wait.
 	work := loop{wake: make(chan struct{}, 1), busy: o.Busy, yield: 250 * time.Millisecond, fail: func(err error) { o.Log.Error("deciding on received letters failed", "err", err) }}
 	return &Classifier{loop: work, store: store, o: o}
 }
 
-// Run classifies until ctx ends.
+// Run classifies letters until ctx ends.
 func (c *Classifier) Run(ctx context.Context) error {
 	c.run(ctx, func(ctx context.Context) (bool, error) {
 		n, err := c.Step(ctx)
@@ -167,7 +169,7 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	}
 	if m := c.o.Metrics; m != nil {
 		for i, v := range verdicts {
-			if letters[i].Imported != "" || v.Tried { // the letter died elsewhere, or it is a trial
+			if letters[i].Imported != "" || v.Tried { // the letter died on another dlo's broker, or it belongs to a trial
 				continue
 			}
 			if letters[i].Attempts > 0 {
@@ -182,8 +184,8 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	return len(letters), nil
 }
 
-// toldAfter is the time between a letter's last expected retry and the notice to people that the
-// letter is still waiting.
+// toldAfter is the time between a letter's last expected retry and the notice that the letter is
+// still waiting.
 const toldAfter = time.Minute
 
 // verdict decides what happens to one letter.
@@ -244,7 +246,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	return v
 }
 
-// facts returns all facts that rules can match.
+// facts returns the facts about a letter that rules can match.
 func (c *Classifier) facts(l *deadletter.Letter, v *deadletter.Classified, doc *payload.Document) rules.Facts {
 	serial, _, _ := l.ID.Split()
 	return rules.Facts{

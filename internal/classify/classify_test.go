@@ -21,7 +21,7 @@ import (
 
 var now = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 
-// fake is a store of received letters with scripted failures.
+// fake is a store of received letters. A test decides which of its methods fail.
 type fake struct {
 	letters  []deadletter.Letter
 	verdicts []deadletter.Classified
@@ -62,9 +62,9 @@ func (f *fake) Reading(id deadletter.ID) error {
 	return f.fail
 }
 
-// options returns the options of a classifier that retries twice, allows the queues sms and
-// email-*, and masks the header secret and long numbers. Its broker reports that every queue has a
-// consumer.
+// options returns the options of a classifier that retries twice and allows the queues sms and
+// email-*. It masks the header x-error-class and numbers of 16 digits. Its broker reports that
+// every queue has a consumer.
 func options() classify.Options {
 	masks := payload.Masks{Headers: []string{"x-error-class"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}
 	targets := &rules.Targets{}
@@ -78,7 +78,7 @@ func options() classify.Options {
 	}
 }
 
-// died returns a received letter that died in queue.
+// died returns a received letter that died in the given queue.
 func died(queue, reason string, headers deadletter.Table) deadletter.Letter {
 	table := deadletter.Table{}
 	for k, v := range headers {
@@ -91,7 +91,7 @@ func died(queue, reason string, headers deadletter.Table) deadletter.Letter {
 	return deadletter.Letter{ID: deadletter.NewID(1, 1), State: deadletter.StateReceived, Inbox: "dlo.letters", Origin: deadletter.Origin{Broker: "main", VHost: "/"}, Properties: p, Arrived: p, Body: []byte(`{"user":"x"}`)}
 }
 
-// verdicts classifies letters and returns the recorded verdicts.
+// verdicts classifies letters, and returns the verdicts that were recorded.
 func verdicts(t testing.TB, o classify.Options, letters ...deadletter.Letter) []deadletter.Classified {
 	t.Helper()
 	f := &fake{letters: letters}
@@ -176,7 +176,7 @@ func TestAVerdictSaysWhereAndWhenItDied(t *testing.T) {
 	want := deadletter.Classified{
 		Letter: got.Letter, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "k"}, Reason: "rejected",
 		DiedAt: now.Add(-time.Hour), Rule: "default", Reading: deadletter.ReadAsJSON, Summary: `user: "x"`, Why: got.Why, GroupKey: got.GroupKey, GroupTitle: "letters rejected", GroupVersion: classify.GroupVersion, Unexplained: got.Unexplained,
-		Severity: deadletter.SeverityNotify, DueAt: got.DueAt, ToldBy: now.Add(170 * time.Second), // the letter's delays plus a minute
+		Severity: deadletter.SeverityNotify, DueAt: got.DueAt, ToldBy: now.Add(170 * time.Second), // the delays of the letter's retries, plus a minute
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -204,8 +204,8 @@ func TestALetterThatCameBackIsReadAgain(t *testing.T) {
 }
 
 // TestALetterWhoseHeadersDoNotSayWhereItDied checks that the origin of such a letter is the one
-// given to the inbox, or the queue to which dlo had sent the letter. Nothing else is assumed about
-// the death.
+// that the configuration gives the inbox, or the queue to which dlo had sent the letter. Nothing
+// else may be assumed about the death.
 func TestALetterWhoseHeadersDoNotSayWhereItDied(t *testing.T) {
 	t.Parallel()
 	parked := died("", "", deadletter.Table{"x-error": "boom"})
@@ -418,7 +418,7 @@ func TestRunWorksUntilItIsStopped(t *testing.T) {
 }
 
 // FuzzVerdict checks that any headers and body lead to a verdict. The texts of the verdict must be
-// bounded and on one line, and its target must be allowed.
+// bounded and on one line. Its target must be allowed.
 func FuzzVerdict(f *testing.F) {
 	for _, l := range []deadletter.Letter{died("sms", "rejected", deadletter.Table{"x-error": "\x1b"}), died("", "", nil), died("amq.gen", "expired", nil)} {
 		b, err := deadletter.Properties{Headers: l.Arrived.Headers}.Encode()
@@ -447,8 +447,8 @@ func FuzzVerdict(f *testing.F) {
 	})
 }
 
-// TestARenamedBrokerKeepsItsGroups checks that groups are found by the first name of their broker,
-// even if a rule names the group or the letter cannot be read.
+// TestARenamedBrokerKeepsItsGroups checks that the keys of groups contain the first name of the
+// broker. This must be so even if a rule names the group or the letter cannot be read.
 func TestARenamedBrokerKeepsItsGroups(t *testing.T) {
 	t.Parallel()
 	crashed, plain := died("sms", "rejected", nil), died("sms", "rejected", deadletter.Table{"x-error": "boom"})

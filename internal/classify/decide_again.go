@@ -8,9 +8,10 @@ import (
 )
 
 // DecideAgain applies the current rules again to letters that wait for a retry. It returns one
-// decision per letter in the given order and changes nothing. Due times and ages count from the
-// death after which a letter began to wait. Rules that did not change therefore decide as before.
-// DecideAgain needs the memory of one decoded body at a time. It stops when ctx ends.
+// decision for each letter, in the same order, and changes nothing. It computes due times and ages
+// from the death after which a letter began to wait. Rules that did not change therefore decide as
+// before. DecideAgain decodes one body at a time, and needs the memory for one. It stops when ctx
+// ends.
 func (c *Classifier) DecideAgain(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.NewDecision, error) {
 	decided := make([]deadletter.NewDecision, 0, len(letters))
 	for i := range letters {
@@ -46,8 +47,8 @@ func (c *Classifier) decideAgain(l *deadletter.Waiting) deadletter.NewDecision {
 	facts := c.Facts(&l.Letter)
 	facts.Age = l.Since.Sub(l.ReceivedAt)
 	d := c.o.Rules.Set().Decide(facts)
-	// A letter has no reason if its queue or its broker rejected it, or if a person released it. No
-	// rule set the due time of such a letter, so no rule changes it now.
+	// A letter that its queue or broker rejected, or that a person released, has no reason. No rule
+	// set the due time of such a letter, so no rule changes it now.
 	same := d.Why == l.Why || l.Why == ""
 	retried := d.Outcome == deadletter.RuleRetry
 	if retried && same && d.Rule == l.Rule && d.Severity == l.Severity {
@@ -70,7 +71,7 @@ func (c *Classifier) decideAgain(l *deadletter.Waiting) deadletter.NewDecision {
 	return a
 }
 
-// Applied is called after decisions of DecideAgain have been recorded.
+// Applied must be called after decisions of DecideAgain have been recorded.
 func (c *Classifier) Applied(recorded []deadletter.NewDecision) {
 	for i := range recorded {
 		if a := &recorded[i]; c.o.Metrics != nil && a.Outcome == deadletter.RuleDead {

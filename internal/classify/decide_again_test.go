@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// waits returns a letter that waits under the default rule. It died a minute ago, twenty minutes
-// after it was received.
+// waits returns a letter that waits for a retry under the default rule. It was received 21 minutes
+// ago and died again a minute ago.
 func waits(change func(*deadletter.Waiting)) deadletter.Waiting {
 	w := deadletter.Waiting{Letter: died("sms", "rejected", nil), Since: now.Add(-time.Minute)}
 	w.State, w.Origin.Queue, w.Reason, w.ReceivedAt, w.DueAt = deadletter.StateScheduled, "sms", "rejected", now.Add(-21*time.Minute), now.Add(39*time.Second)
@@ -42,7 +42,7 @@ func TestDecidedAgain(t *testing.T) {
 		outcome deadletter.RuleOutcome
 		left    string
 		why     string
-		due     time.Duration // from now; 0 = none
+		due     time.Duration // time from now; 0 = no due time
 	}{
 		{name: "nothing has changed", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
 		{name: "another delay", rules: []rules.Rule{{Name: "a", Retry: &rules.Retry{Delays: []time.Duration{0, 10 * time.Minute}}}}, outcome: deadletter.RuleRetry, why: "rule a: retry 2 of 2 in 10m0s", due: 9 * time.Minute},

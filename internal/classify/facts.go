@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// header returns the value of a header in the form that rules match, with scalars as text. As in
-// search, tables, lists and masked values count as missing headers.
+// header returns the value of a header as the text that rules match. Tables, lists and masked
+// values count as missing headers, as they do in search.
 func (c *Classifier) header(headers deadletter.Table, name string) (string, bool) {
 	value, ok := headers[name]
 	if _, list := value.([]any); !ok || list {
@@ -27,8 +27,8 @@ func (c *Classifier) header(headers deadletter.Table, name string) (string, bool
 }
 
 // fieldValues returns the values at a path of a decoded body, in the format of
-// payload.Document.Value. If the path does not index a list, the values of all its elements are
-// returned. Masked values count as missing. ok reports whether any value was found.
+// payload.Document.Value. If the path leads to a list without an index, it returns the values of
+// all elements. Masked values count as missing. The result ok is false if no value was found.
 func fieldValues(nodes []payload.Node, path string) (values []string, ok bool) {
 	for i := range nodes {
 		n := &nodes[i]
@@ -46,7 +46,7 @@ func fieldValues(nodes []payload.Node, path string) (values []string, ok bool) {
 	return values, len(values) > 0
 }
 
-// below returns the values at a path inside a node.
+// below returns the values at a path below a node.
 func below(n *payload.Node, path string) []string {
 	values, _ := fieldValues(n.Children, path)
 	if n.Kind == payload.List {
@@ -57,7 +57,7 @@ func below(n *payload.Node, path string) []string {
 	return values
 }
 
-// leaves returns the value of a node, or the values of all elements if it is a list.
+// leaves returns the value of a node. If the node is a list, it returns the values of all elements.
 func leaves(n *payload.Node) []string {
 	if n.Kind == payload.List {
 		var values []string

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ruled returns the options of a classifier with a rule named "it".
+// ruled returns the options of a classifier whose only special rule has the name "it".
 func ruled(rule rules.Rule) classify.Options {
 	o := options()
 	set := *o.Rules.Set()

@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/failure"
 )
 
-// failure returns the reason why a letter was given up, masked with the current masks. The reason
-// comes from the consumer's annotation or from the headers. Details from the body are joined later,
-// once the body is read. For an unwrapped letter, these details come from the body that arrived
-// last.
+// failure returns the reason why the consumer gave up a letter, masked with the current masks. The
+// reason comes from the consumer's annotation or from the headers. The caller adds details from the
+// body after it has read the body. For an unwrapped letter, failure takes these details from the
+// body that arrived last.
 func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	if l.Annotation != nil {
 		return c.annotated(l.Annotation)
@@ -27,11 +27,11 @@ func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	return failure.Join(f, d.Decode(arrived.Body, d.HintsOf(&arrived), nil).Failure)
 }
 
-// named returns the message type that a letter's framework names. It is for letters that no schema
-// can decode. The parameter f is the known failure.
+// named returns the message type that a framework names in a letter. It is for letters that no
+// schema can decode. The parameter f is the failure that is known so far.
 func (c *Classifier) named(l *deadletter.Letter, f *deadletter.Failure) string {
 	name := f.MessageType
-	if name == "" && l.Annotation != nil { // the annotation describes the failure, but only the headers name the type
+	if name == "" && l.Annotation != nil { // the failure comes from the annotation, but only the headers name the type
 		said := failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
 		name = said.MessageType
 	}
@@ -39,16 +39,16 @@ func (c *Classifier) named(l *deadletter.Letter, f *deadletter.Failure) string {
 }
 
 const (
-	maxType     = 300 // maximum bytes of a type named by a framework
-	maxError    = 500 // maximum bytes of an error text in lists and groups
+	maxType     = 300 // maximum number of bytes of a type that a framework names
+	maxError    = 500 // maximum number of bytes of an error text in lists and groups
 	importedWhy = "imported: it was "
 )
 
-// said returns the failure by which a letter is grouped, and its error as shown in lists: "Type:
-// message", on one line. An imported letter keeps the error that it had in the dlo from which it
-// was imported, because that is the error of its latest death. Until the letter dies here, its
-// headers describe its first death. If the headers agree with that error, they are used, because
-// they contain more detail. A stored letter whose headers give no error keeps its error.
+// said returns the failure by which a letter is grouped, and the error that lists show: "Type:
+// message", on one line. An imported letter keeps the error that it had in the other dlo, because
+// that is the error of its latest death. Until the letter dies here, its headers describe its first
+// death. If the headers have the same error, they are used, because they contain more detail. A
+// stored letter also keeps its error if its headers give none.
 func (c *Classifier) said(l *deadletter.Letter, f deadletter.Failure) (deadletter.Failure, string) {
 	text := errorLine(&f)
 	known := l.Imported != "" || strings.HasPrefix(l.Why, importedWhy) || !f.Said() && l.State != deadletter.StateReceived
@@ -60,7 +60,7 @@ func (c *Classifier) said(l *deadletter.Letter, f deadletter.Failure) (deadlette
 	return f, text
 }
 
-// errorLine returns an error on one line of at most maxError bytes.
+// errorLine returns an error as one line of at most maxError bytes.
 func errorLine(f *deadletter.Failure) string {
 	text := f.Message
 	switch {
@@ -76,7 +76,7 @@ func oneLine(text string) string {
 	return deadletter.Cut(deadletter.Visible(deadletter.Cut(text, 4*maxError)), maxError)
 }
 
-// masked returns the part of a text that may be shown, on one line.
+// masked returns a text with the current masks applied, on one line.
 func (c *Classifier) masked(name, text string) string {
 	if c.o.Mask != nil {
 		text, _ = c.o.Mask(name, text)

@@ -26,20 +26,19 @@ const (
 	phpTrace     = "#0 /app/src/PlaceHandler.php(20): App\\Stock->take()\n#1 {main}"
 )
 
-// delivered returns a letter from an error queue, in the form in which a framework publishes it to
-// that queue.
+// delivered returns a letter from an error queue, as a framework publishes it to that queue.
 func delivered(inbox string, p deadletter.Properties, body string) deadletter.Letter {
 	return deadletter.Letter{ID: deadletter.NewID(1, 1), State: deadletter.StateReceived, Inbox: inbox, Origin: deadletter.Origin{Broker: "main", VHost: "/"}, ArrivedBy: deadletter.Route{RoutingKey: inbox}, Properties: p, Arrived: p, Body: []byte(body)}
 }
 
-// frameworks has deliveries for every framework that dlo knows, with the failures that they
-// describe. Names, types and formats are taken from the source of the framework.
+// frameworks has deliveries for every framework that dlo knows, and the failures that they
+// describe. Names, types and formats come from the source code of the frameworks.
 var frameworks = []struct {
 	name   string
 	letter deadletter.Letter
 	want   deadletter.Failure // failure from headers and body together
-	error  string             // error as shown in lists
-	origin deadletter.Origin  // origin without broker and vhost
+	error  string             // the error that lists show
+	origin deadletter.Origin  // the origin, without broker and vhost
 	reason string
 	diedAt time.Time
 }{
@@ -264,8 +263,8 @@ func TestWhatFrameworksSay(t *testing.T) {
 	}
 }
 
-// TestErrorsOfEasyNetQAreUnwrapped checks that the message inside an EasyNetQ error is sent back.
-// The error of the letter is always the one in the envelope, even after the letter came back in
+// TestErrorsOfEasyNetQAreUnwrapped checks that dlo sends back the message inside an EasyNetQ error.
+// The error of the letter must always be the one in the envelope, even if the letter came back in
 // another envelope.
 func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
 	t.Parallel()
@@ -299,7 +298,7 @@ func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
 }
 
 // TestTheTypeThatAFrameworkNames checks that lists, rules and queries use the type that a framework
-// names. The keys of groups do not change.
+// names. The keys of groups must not change.
 func TestTheTypeThatAFrameworkNames(t *testing.T) {
 	t.Parallel()
 	died := func(queue string, headers table) deadletter.Letter {
@@ -337,7 +336,8 @@ func TestTheTypeThatAFrameworkNames(t *testing.T) {
 }
 
 // TestEveryFrameworkOfTheManualHasADelivery checks that every framework in the manual has a test
-// delivery. It also reminds people who add a framework to regroup the stored letters.
+// delivery. It also reminds people who add a framework that the stored letters must be grouped
+// again.
 func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile("../../docs/grouping.md")
@@ -363,9 +363,9 @@ func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 	}
 }
 
-// TestAMaskedHeaderOfAFrameworkShowsNowhere checks that a masked header is not shown anywhere. It
-// must not appear in a value derived from another header that repeats it, nor in the title of the
-// group.
+// TestAMaskedHeaderOfAFrameworkShowsNowhere checks that the value of a masked header is not shown
+// anywhere. It must not be in a value that comes from another header with the same text, nor in the
+// title of the group.
 func TestAMaskedHeaderOfAFrameworkShowsNowhere(t *testing.T) {
 	t.Parallel()
 	const canary = "Canary of Anna"
@@ -379,7 +379,7 @@ func TestAMaskedHeaderOfAFrameworkShowsNowhere(t *testing.T) {
 				}
 				headers := table{}
 				for k, v := range c.letter.Arrived.Headers {
-					if s, ok := v.(string); ok && (k == name || strings.HasPrefix(text, secret) && len(text) < 40) { // a stack repeats a message or a type; if only the stack is masked, it repeats text that is shown
+					if s, ok := v.(string); ok && (k == name || strings.HasPrefix(text, secret) && len(text) < 40) { // a stack repeats a message or a type; if only the stack is masked, the repeated text may be shown
 						v = strings.ReplaceAll(s, secret, canary)
 					}
 					headers[k] = v

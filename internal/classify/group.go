@@ -9,24 +9,25 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// GroupVersion is stored with each group. Increase it when grouping improves. Letters in groups
-// with a lower version are then grouped again in the background. Version 1 used only the error
-// text. Version 2 did not treat types named by frameworks as letter types; its keys are the same as
-// those of version 3. Version 3 did not distinguish the inboxes of letters of unknown origin.
+// GroupVersion is stored with each group. Increase it when grouping improves. dlo then groups
+// letters again, in the background, if their group has a lower version. Version 1 used only the
+// error text. Version 2 did not use types that frameworks name as letter types; its keys are the
+// same as those of version 3. Version 3 did not distinguish the inboxes of letters of unknown
+// origin.
 const GroupVersion = 4
 
-const ownFrames = 3 // number of stack frames that distinguish causes; frames further out are shared by all letters of a queue
+const ownFrames = 3 // number of stack frames that are part of a cause; all letters of a queue share the frames further out
 
-// cause distinguishes the groups within an origin, in addition to reason and type.
+// cause is what distinguishes the groups of an origin, in addition to reason and type.
 type cause struct {
-	schema  string // type of the letter according to a schema; "" = no schema can decode the letter
-	group   string // group set by the rule; if set, nothing else counts
+	schema  string // the type that a schema gives the letter; "" = no schema can decode the letter
+	group   string // the group that a rule sets; if it is set, nothing else counts
 	failure deadletter.Failure
-	form    []string // for a letter without an error: how the letter was published, and the shape of its body
+	form    []string // for a letter without an error: how it was published, and the shape of its body
 }
 
 // causeOf returns the cause of a letter whose origin, reason and type are known. If the publisher
-// names the message's type, the body is not examined.
+// names the type of the message, the shape of the body is not part of the cause.
 func causeOf(v *deadletter.Classified, f *deadletter.Failure, doc *payload.Document, group string) cause {
 	c := cause{schema: doc.Type, group: group, failure: *f}
 	if group == "" && !f.Said() {
@@ -38,7 +39,7 @@ func causeOf(v *deadletter.Classified, f *deadletter.Failure, doc *payload.Docum
 	return c
 }
 
-// parts returns the texts that are the same for all letters with this cause.
+// parts returns the texts that identify a cause. They are the same for all letters with this cause.
 func (c *cause) parts() []string {
 	if !c.failure.Said() {
 		return append([]string{"form"}, c.form...)
@@ -48,11 +49,11 @@ func (c *cause) parts() []string {
 	return append(parts, frames[:min(len(frames), ownFrames)]...)
 }
 
-// grouped fills in the verdict's group. Letters with one cause belong together: they have the same
-// origin queue, broker, vhost, reason, type and normalised error. If the rule sets a group, only
-// the origin and that group count. If the queue is unknown, the inbox stands for it, because people
-// who may see one inbox need not be allowed to see another. A group keeps its key when its broker
-// is renamed.
+// grouped puts the group of a letter into its verdict. Letters of one group have the same origin
+// queue, broker, vhost, reason, type and normalised error. If a rule sets the group, only the
+// origin and the name of that group count. If the origin queue is unknown, the inbox takes its
+// place, because people who may see one inbox need not be allowed to see another. The key of a
+// group does not change when its broker is renamed.
 func (c *Classifier) grouped(l *deadletter.Letter, v deadletter.Classified, of cause) deadletter.Classified {
 	place := []string{c.o.FirstName(v.Origin.Broker), v.Origin.VHost, v.Origin.Queue}
 	if v.Origin.Queue == "" {
@@ -73,9 +74,9 @@ func (c *Classifier) grouped(l *deadletter.Letter, v deadletter.Classified, of c
 	return v
 }
 
-// title returns a group's name in lists. Types decoded by a schema are shortened to their last
-// part. Types named only by a framework are shown in full, because their first parts are not a
-// package.
+// title returns the name of a group in lists. It shortens a type that a schema has decoded to its
+// last part. It shows a type that only a framework names in full, because the first parts of such a
+// type are not a package.
 func title(v deadletter.Classified, schema string) string {
 	switch {
 	case v.Error != "":

@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// TestTheGroupOfARule checks that a rule's own group holds all letters from one origin that the
-// rule matches, whatever their error. The title of the group must begin with the rule's group name.
+// TestTheGroupOfARule checks that a group which a rule sets holds all letters of one origin that
+// the rule matches, whatever their error is. The title of the group must begin with the name that
+// the rule gives.
 func TestTheGroupOfARule(t *testing.T) {
 	t.Parallel()
 	o := options()

@@ -7,9 +7,9 @@ import (
 )
 
 // applyEarlierDecision applies a decision that was made about a letter before the letter was read.
-// It reports whether there was such a decision. An imported letter keeps its state, and a suspect
-// is held. Neither a rule nor a failure to read the letter changes that. If a suspect became dead,
-// anybody could requeue it, and it might be sent twice.
+// It reports whether there was such a decision. An imported letter keeps its state. A suspected
+// duplicate is held. Neither a rule nor a failure to read the letter changes that. If a suspected
+// duplicate became dead, anybody could requeue it, and it might be sent twice.
 func applyEarlierDecision(l *deadletter.Letter, v *deadletter.Classified) bool {
 	switch {
 	case l.Imported != "":
@@ -26,18 +26,18 @@ func applyEarlierDecision(l *deadletter.Letter, v *deadletter.Classified) bool {
 	return true
 }
 
-// guard overrides a rule's decision if the letter must not be sent to its target. If a person has
-// released a letter from a guard, no guard holds the letter again. If such a letter is to be
-// retried but cannot be sent, it becomes dead and needs a person. The parameter question is the
-// open question about where the letter died, or "".
+// guard overrides a rule's decision if the letter must not be sent to its target. Once a person has
+// released a letter, no guard holds it again. If such a letter is to be retried but cannot be sent,
+// it becomes dead and waits for a person. The parameter question is the open question about where
+// the letter died; "" = none.
 func (c *Classifier) guard(l *deadletter.Letter, v *deadletter.Classified, decided deadletter.RuleOutcome, question string) {
 	switch err := c.o.Targets.AllowLetter(v.Origin, v.Rule); {
-	case l.Unguarded && err != nil && decided == deadletter.RuleRetry: // nothing can send the letter automatically
+	case l.Unguarded && err != nil && decided == deadletter.RuleRetry: // dlo cannot send the letter automatically
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, "no target: "+err.Error(), time.Time{}
 	case l.Unguarded && v.Unpublishable != "" && decided == deadletter.RuleRetry:
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, v.Unpublishable, time.Time{}
 	case l.Unguarded:
-	case decided == deadletter.RuleDiscard: // no target needed
+	case decided == deadletter.RuleDiscard: // a discarded letter needs no target
 	case question != "":
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, question, time.Time{}
 	case v.Origin.Queue == "":

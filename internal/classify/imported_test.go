@@ -7,9 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAnImportedLetterStaysWhatItWas checks that rules and guards do not decide again about a
-// letter on which another dlo has already decided. The other dlo also determines where the letter
-// died last.
+// TestAnImportedLetterStaysWhatItWas checks that rules and guards do not decide on a letter again
+// if another dlo has already decided on it. The origin that the other dlo recorded must also stay.
 func TestAnImportedLetterStaysWhatItWas(t *testing.T) {
 	t.Parallel()
 	imported := func(was deadletter.State, queue string, headers deadletter.Table) deadletter.Letter {

@@ -2,9 +2,9 @@ package classify
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// inHand reads a letter. While it does so, the letter is registered as being read. A letter that
-// was being read when dlo died is read alone, while no other letter is being read. If dlo then dies
-// again, only that letter is to blame.
+// inHand reads a letter, and notes the id of the letter while it does so. A letter whose reading
+// dlo did not survive is read alone, while no other letter is being read. If dlo then dies again,
+// only that letter can be the cause.
 func (c *Classifier) inHand(l *deadletter.Letter, note func(deadletter.ID) error, read func()) error {
 	if l.Crashes > 0 {
 		c.hand.Lock()

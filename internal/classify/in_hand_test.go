@@ -13,8 +13,8 @@ import (
 )
 
 // TestTheLetterInHandIsNoted checks that exactly one letter at a time is noted while letters are
-// read, and that none is noted while the verdicts are recorded. If a letter cannot be noted, it is
-// not read.
+// read. None may be noted while the verdicts are recorded. A letter that cannot be noted must not
+// be read.
 func TestTheLetterInHandIsNoted(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
@@ -45,7 +45,7 @@ func TestTheLetterInHandIsNoted(t *testing.T) {
 	}
 }
 
-// notes keeps track of the letters that two readers have noted at any given moment.
+// notes records which letters two readers have noted at each moment.
 type notes struct {
 	t    *testing.T
 	mu   sync.Mutex
@@ -76,8 +76,8 @@ type notingUnread struct {
 
 func (u *notingUnread) Rereading(id deadletter.ID) error { u.note(1, id); return nil }
 
-// TestWhatDloMayHaveDiedOfIsReadAlone checks that the classifier and the reader work in parallel,
-// except while either of them reads a letter that was noted when dlo died.
+// TestWhatDloMayHaveDiedOfIsReadAlone checks that the classifier and the reader work at the same
+// time. While one of them reads a letter that was noted when dlo died, the other one must wait.
 func TestWhatDloMayHaveDiedOfIsReadAlone(t *testing.T) {
 	t.Parallel()
 	const letters = 60

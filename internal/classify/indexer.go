@@ -17,7 +17,7 @@ import (
 
 // IndexStore is the part of the store that the indexer needs.
 type IndexStore interface {
-	// Reindex lists all letters to be indexed again, unless they were indexed under version.
+	// Reindex marks all letters to be indexed again, unless they were indexed under the given version.
 	Reindex(ctx context.Context, version string) (int, error)
 	NextUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error)
 	Index(ctx context.Context, list []deadletter.Indexed) error
@@ -26,9 +26,9 @@ type IndexStore interface {
 // IndexerOptions are the settings of an Indexer.
 type IndexerOptions struct {
 	Decoder func() *payload.Decoder                // decoder with the current types
-	Mask    func(name, text string) (string, bool) // masks one header value; nil = nothing is masked
-	Hide    func(text string) (string, bool)       // masks text; nil = nothing is masked
-	Masks   []string                               // the masks as text; if they change, all letters are indexed again
+	Mask    func(name, text string) (string, bool) // masks the value of a header; nil = nothing is masked
+	Hide    func(text string) (string, bool)       // masks a text; nil = nothing is masked
+	Masks   []string                               // the masks as texts; if they change, all letters are indexed again
 	Text    bool                                   // whether to index the words of bodies
 	Fields  []string                               // paths in bodies that queries can search
 	Busy    func() bool                            // reports whether more urgent work waits; nil = never
@@ -52,19 +52,19 @@ func NewIndexer(store IndexStore, o IndexerOptions) *Indexer {
 	return &Indexer{loop: work, store: store, o: o}
 }
 
-// indexVersion must change whenever this file writes other entries into the index.
+// indexVersion must be increased whenever this file writes other entries into the index.
 const indexVersion = 2
 
-// version identifies the data that is currently indexed. The part before the colon identifies the
-// masks.
+// version identifies what is indexed with the current settings. The part before the colon
+// identifies the masks.
 func (x *Indexer) version() string {
-	// Strings, numbers and booleans can always be encoded.
+	// Encoding cannot fail for strings, numbers and booleans.
 	masks, _ := json.Marshal(x.o.Masks)
 	text, _ := json.Marshal([]any{indexVersion, x.o.Text, x.o.Fields})
 	return fmt.Sprintf("%x:%x", sha256.Sum256(masks), sha256.Sum256(text))
 }
 
-// Run indexes until ctx ends.
+// Run indexes letters until ctx ends.
 func (x *Indexer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n, err := x.store.Reindex(ctx, x.version())
@@ -164,8 +164,8 @@ func (x *Indexer) masked(name, text string) bool {
 	return masked
 }
 
-// headerTexts returns a header's value in the form that is used in queries. For an array, it
-// returns all values. Tables and unreadable values have no text.
+// headerTexts returns the value of a header as the texts that queries find. For an array, it
+// returns all elements. Tables and values that cannot be read have no text.
 func headerTexts(value any) []string {
 	switch v := value.(type) {
 	case string:

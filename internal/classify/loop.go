@@ -7,7 +7,7 @@ import (
 
 const (
 	batch     = 200
-	idle      = time.Second // time after which the loop looks for work without a wake
+	idle      = time.Second // how long the loop waits before it looks for work although nobody has called Wake
 	yieldStep = 10 * time.Millisecond
 )
 
@@ -15,11 +15,11 @@ const (
 type loop struct {
 	wake  chan struct{}
 	busy  func() bool   // reports whether more urgent work is waiting
-	yield time.Duration // maximum wait for urgent work: a lasting flood slows the loop but does not stop it
+	yield time.Duration // maximum time that the loop lets urgent work go first; a lasting flood slows the loop but does not stop it
 	fail  func(err error)
 }
 
-// Wake signals that there is work to do.
+// Wake tells the loop that there is work to do.
 func (l *loop) Wake() {
 	select {
 	case l.wake <- struct{}{}:
@@ -27,7 +27,8 @@ func (l *loop) Wake() {
 	}
 }
 
-// run repeats step until ctx ends. step reports whether it did anything.
+// run calls the function step again and again until ctx ends. The function step reports whether it
+// did anything.
 func (l *loop) run(ctx context.Context, step func(ctx context.Context) (bool, error)) {
 	for ctx.Err() == nil {
 		more, err := step(ctx)
@@ -44,7 +45,7 @@ func (l *loop) run(ctx context.Context, step func(ctx context.Context) (bool, er
 	}
 }
 
-// rest waits for a wake, or until idle has passed.
+// rest waits until Wake is called, or until the time idle has passed.
 func (l *loop) rest(ctx context.Context) {
 	select {
 	case <-l.wake:

@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAnObservedLetterIsNeitherRetriedNorHeld checks the verdicts about letters of queues that are
-// only observed. Such a letter becomes dead with severity digest, and nobody is notified. This
-// includes letters whose queue is unknown or not allowed, and letters that cannot be read. A
-// suspected twin is still held.
+// TestAnObservedLetterIsNeitherRetriedNorHeld checks the verdicts about letters of queues that dlo
+// only observes. Such a letter must become dead with severity digest, and nobody may be notified.
+// This includes letters whose queue is unknown or not allowed, and letters that cannot be read. A
+// suspected duplicate must still be held.
 func TestAnObservedLetterIsNeitherRetriedNorHeld(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

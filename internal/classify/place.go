@@ -8,28 +8,31 @@ import (
 	"github.com/deadletteroffice/dlo/internal/failure"
 )
 
-// skew is the tolerated difference between the clocks of a broker and a consumer.
+// skew is the difference between the clocks of a broker and a consumer that dlo tolerates.
 const skew = time.Minute
 
-// place fills in where, why and when a letter died. It uses the first source that applies:
+// place finds out where, why and when a letter died, and puts this into the verdict. It uses the
+// first of these sources that says so:
 //
-// 1. The origin that the configuration assigns to the inbox. Whoever wrote it knows the worker. 2.
-// x-death, which the broker writes and no consumer can get wrong: the newest death outside dlo's
-// own queues, unless it happened in a delay queue. In that case, see rejectingQueue. 3. Without
-// x-death, l.Origin: the queue to which dlo had sent the letter, or the origin given for a drain.
-// 4. Otherwise, the queue in which the framework says the letter failed. Frameworks publish again
-// to fill their error queues. That removes x-death, so nothing else can name the queue.
+//  1. The origin that the configuration assigns to the inbox. Whoever wrote it knows the consumer.
+//  2. x-death, which the broker writes and no consumer can get wrong: the newest death outside
+//     dlo's own queues, unless it happened in a delay queue. In that case, see rejectingQueue.
+//  3. Without x-death, l.Origin: the queue to which dlo had sent the letter, or the origin given
+//     for a drain.
+//  4. Otherwise, the queue in which the framework says the letter failed. To fill their error
+//     queues, frameworks publish the message again. That removes x-death, so nothing else can
+//     name the queue.
 //
 // There is one exception. The framework takes precedence over x-death if the newest death is
-// "expired" and in a queue other than the framework's. The message then expired in the delay queue
-// of a retry recipe, went back to work, and failed for good in the framework's queue. However,
-// x-death still applies if its death is later than the failure. In that case, somebody moved the
-// message on after the failure, and it expired there.
+// "expired" and in a queue other than the framework's. In that case, the message expired in the
+// delay queue of a retry recipe, returned to its queue, and failed for good in the framework's
+// queue. However, x-death still applies if its death is later than the failure. In that case,
+// somebody moved the message on after the failure, and it expired there.
 //
 // If a framework reports an error, a consumer rejected the message. If x-death gives no reason, the
 // reason is therefore "rejected". Headers that belong to no particular framework give no reason,
 // because they may come from an earlier life of the message. The caller checks whether a letter may
-// be sent to its origin. place returns the question that only people can answer; "" = none.
+// be sent to its origin. The result question is a question that only people can answer; "" = none.
 func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified, k *known) (question string) {
 	ours := func(queue string) bool { return queue == l.Inbox || deadletter.NoOrigin(queue) }
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
@@ -69,10 +72,10 @@ func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadl
 	}
 	origin, v.Reason, v.DiedAt, v.Repeated = d.origin, d.reason, d.at, d.repeated
 	origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
-	if origin.Queue == l.Origin.Queue && origin.Queue != "" && (l.Origin.Exchange != "" || l.Origin.RoutingKey != "") { // the letter came back from dlo's own requeue: people and bindings know it by its first publish
+	if origin.Queue == l.Origin.Queue && origin.Queue != "" && (l.Origin.Exchange != "" || l.Origin.RoutingKey != "") { // the letter died again after dlo had requeued it, but people and bindings know it by the way it was first published
 		origin.Exchange, origin.RoutingKey = l.Origin.Exchange, l.Origin.RoutingKey
 	}
-	if l.Imported != "" && l.Origin.Queue != "" { // the dlo that exported the letter knew its latest death; its headers here describe the first one
+	if l.Imported != "" && l.Origin.Queue != "" { // the other dlo knew the latest death of the letter; the headers here describe the first one
 		origin = l.Origin
 		v.Reason, v.DiedAt = cmp.Or(l.Reason, v.Reason), latest(l.DiedAt, v.DiedAt)
 	}
@@ -80,7 +83,7 @@ func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadl
 	return d.question
 }
 
-// refused returns the reason and time of a death that a framework reports.
+// refused returns the reason and the time of a death that a framework reports.
 func refused(f *deadletter.Failure) (reason string, at time.Time) {
 	if !f.Said() {
 		return "", time.Time{}

@@ -67,8 +67,8 @@ func TestWhereALetterDied(t *testing.T) {
 	}
 }
 
-// TestABindingOfAQueueThatOnlyTheBodyNames checks that an origin named only by the body still
-// determines how the body is read.
+// TestABindingOfAQueueThatOnlyTheBodyNames covers an origin queue that only the body names. The
+// type that is bound to this queue must still be used to read the body.
 func TestABindingOfAQueueThatOnlyTheBodyNames(t *testing.T) {
 	t.Parallel()
 	o := options()

@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// read decodes a letter's body and fills in the verdict's type, error, summary and group. The
-// parameter f is the failure found in the headers. read returns the decision of the function
-// decide. If a person has picked a type for the letter's group, the body is decoded again with that
-// type. The letter still stays in that group, so that the pick is found again.
+// read decodes the body of a letter, and puts its type, error, summary and group into the verdict.
+// The parameter f is the failure found in the headers. read returns the decision of the function
+// decide. If a person has picked a type for the letter's group, read decodes the body again with
+// that type. The letter still stays in that group, so that the pick is found again.
 func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadletter.Classified, k *known, decide func(*payload.Document) rules.Decision) rules.Decision {
 	h := c.o.Decoder().HintsOf(l)
 	h.Picked = l.Picked
@@ -21,7 +21,7 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 	_, body := l.Current()
 	doc := c.decode(body, h)
 	f = failure.Join(f, doc.Failure)
-	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" { // only the body says where the letter died: read it as a letter of that queue
+	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" { // only the body says where the letter died, so read it as a letter of that queue
 		c.place(l, &f, v, k)
 		k.heed(&h, v.Origin)
 		doc = c.decode(body, h)
@@ -53,9 +53,9 @@ func (c *Classifier) decode(body []byte, h payload.Hints) *payload.Document {
 	return doc
 }
 
-// groupPick returns the type that a person picked for a group. If an older version grouped the
-// letter, the pick for the letter's old group still counts. The store moves that pick to the new
-// group.
+// groupPick returns the type that a person picked for a group. If an older version of the grouping
+// put the letter into another group, a pick for that group still counts. The store moves that pick
+// to the new group.
 func (c *Classifier) groupPick(l *deadletter.Letter, key [32]byte) string {
 	picked := c.o.Picks()[key]
 	if picked == "" && l.GroupVersion > 0 && l.GroupVersion < GroupVersion {
@@ -64,28 +64,29 @@ func (c *Classifier) groupPick(l *deadletter.Letter, key [32]byte) string {
 	return picked
 }
 
-// known caches the results of look-ups for one batch: the history of queues, and where queues lead.
+// known holds answers that are needed more than once in a batch: the types of earlier letters of a
+// queue, and the queues to which a queue leads.
 type known struct {
 	c       *Classifier
 	ctx     context.Context
 	past    map[deadletter.Origin]past
 	fail    bool
 	leads   map[asked]deadletter.Onward
-	reports *reports // nil = no broker is asked, because the verdict is not recorded
+	reports *reports // nil = the verdict is not recorded, so no broker is asked
 }
 
 func (c *Classifier) known(ctx context.Context) *known {
 	return &known{c: c, ctx: ctx, past: map[deadletter.Origin]past{}, leads: map[asked]deadletter.Onward{}}
 }
 
-// past contains the types that earlier letters with one queue and routing key had.
+// past holds the types that earlier letters of one queue and routing key had.
 type past struct {
 	priors map[string]float64
 	only   string
 }
 
-// heed adds the history of a queue to the hints about a body. If the history cannot be loaded, the
-// body alone decides.
+// heed adds the types of a queue's earlier letters to the hints about a body. If they cannot be
+// loaded, only the body decides.
 func (k *known) heed(h *payload.Hints, o deadletter.Origin) {
 	found, ok := k.past[o]
 	if !ok && !k.fail {

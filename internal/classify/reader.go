@@ -11,18 +11,18 @@ import (
 
 // ReaderStore is the part of the store that the reader needs.
 type ReaderStore interface {
-	// ListUnread lists the next letters that must be read again. The result more is true if there
-	// are further letters to check.
+	// ListUnread lists the next letters that must be read again. The result more is true if there may
+	// be further letters to list.
 	ListUnread(ctx context.Context) (more bool, err error)
 	NextUnread(ctx context.Context, n int) ([]deadletter.Letter, error)
-	// Rereading registers a letter as being read. "" means that no letter is being read.
+	// Rereading stores the id of the letter that is being read again; "" = no letter is being read.
 	Rereading(id deadletter.ID) error
 	Read(ctx context.Context, list []deadletter.Read) error
 }
 
-// Reader reads letter bodies again in the background after the known types have changed. It makes
-// no decisions, so each letter keeps its state and place. The list of letters to read is in the
-// store, so nothing is lost in a crash.
+// Reader reads the bodies of stored letters again, in the background, after the known types have
+// changed. It makes no decisions, so each letter keeps its state and its origin. The list of
+// letters to read is in the store, so nothing is lost in a crash.
 type Reader struct {
 	loop
 	store ReaderStore
@@ -30,16 +30,16 @@ type Reader struct {
 	read  func() // called after each commit; wakes the indexer
 }
 
-// NewReader returns a Reader that reads letters as c does. Call Run to start it.
+// NewReader returns a Reader that reads letters as the classifier c does. Call Run to start it.
 func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
 	work := loop{wake: make(chan struct{}, 1), busy: c.o.Busy, yield: time.Second, fail: func(err error) { c.o.Log.Error("decoding letters again failed", "err", err) }}
 	return &Reader{loop: work, store: store, c: c, read: read}
 }
 
-// Between calls the function change while no letter is being classified or read. The function
-// change modifies the known types. Between then wakes the reader, because change may have asked the
-// store to read letters again. None of the letters that the store lists after that is read with the
-// old types.
+// Between calls the function change, which changes the known types, while no letter is being
+// classified or read. Between then wakes the reader, because the function change may have told the
+// store to read letters again. No letter that the store lists after that is read with the old
+// types.
 func (r *Reader) Between(change func() error) error {
 	r.c.types.Lock()
 	defer r.c.types.Unlock()
@@ -54,7 +54,7 @@ func (r *Reader) Run(ctx context.Context) error {
 	return nil
 }
 
-// Step lists letters or reads one batch, and reports whether there was anything to do.
+// Step lists letters or reads one batch. It reports whether there was anything to do.
 func (r *Reader) Step(ctx context.Context) (bool, error) {
 	r.c.types.RLock()
 	defer r.c.types.RUnlock()
@@ -84,9 +84,9 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// readAgain returns the result of reading a stored letter again. The failure of the letter is read
-// with the current masks, but the letter keeps the place where it died. The rule of the letter is
-// not applied again. Only the group that the rule now assigns to the letter is used.
+// readAgain returns the result of reading a stored letter again. It reads the failure of the letter
+// with the current masks. The origin of the letter stays the same, and the rule of the letter is
+// not applied again. The letter only gets the group that the rule assigns now.
 func (c *Classifier) readAgain(l *deadletter.Letter, k *known) deadletter.Read {
 	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
 		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: GroupVersion,
@@ -102,7 +102,7 @@ func (c *Classifier) readAgain(l *deadletter.Letter, k *known) deadletter.Read {
 		said := c.failure(l)
 		v.Type = c.named(l, &said)
 		f := deadletter.Failure{Message: l.Error}
-		if l.Annotation != nil { // an annotation can be used without decoding the body
+		if l.Annotation != nil { // an annotation can be used although the body is not decoded
 			f = said
 			v.Error = errorLine(&f)
 		}

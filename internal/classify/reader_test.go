@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// unread is a store of letters that need reading again.
+// unread is a store with letters that must be read again.
 type unread struct {
 	list    int // how many more times ListUnread has letters to list
 	letters []deadletter.Letter
@@ -43,7 +43,7 @@ func (u *unread) Read(_ context.Context, list []deadletter.Read) error {
 	return u.fail
 }
 
-// twins returns two types that decode the same bodies.
+// twins returns a registry with two types that can both decode the same bodies.
 func twins(t *testing.T) *descriptor.Registry {
 	t.Helper()
 	types := descriptor.NewRegistry()
@@ -57,9 +57,9 @@ message Right { string id = 1; int64 at = 2; string text = 3; }`)}}); err != nil
 
 const twin = "\n\x0cabcdefghijkl\x10\x85\xa6\x03\x1a\x11hello good friend"
 
-// TestPriorsAndPicks checks that a queue's history decides between types that decode a body alike.
-// Without a history, no type is chosen. A person's pick for the group counts, and the letter stays
-// in its group.
+// TestPriorsAndPicks covers types that decode a body equally well. The types of a queue's earlier
+// letters must decide. If there are no earlier letters, no type may be chosen. A type that a person
+// picked for the group must be used, and the letter must stay in its group.
 func TestPriorsAndPicks(t *testing.T) {
 	t.Parallel()
 	decoder := &payload.Decoder{Types: twins(t)}
@@ -100,8 +100,8 @@ func TestPriorsAndPicks(t *testing.T) {
 	}
 }
 
-// TestTheOnlyTypeOfAQueueReadsNewFields checks a body with a field that is unknown to all types. If
-// all of the queue's newest letters have one type, the body gets that type.
+// TestTheOnlyTypeOfAQueueReadsNewFields covers a body with a field that no type knows. If all of
+// the newest letters of a queue have one type, the body must get that type.
 func TestTheOnlyTypeOfAQueueReadsNewFields(t *testing.T) {
 	t.Parallel()
 	decoder := &payload.Decoder{Types: twins(t)}

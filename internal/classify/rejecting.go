@@ -7,14 +7,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// deathOf contains the place and the reason of a letter's death, according to x-death and the
-// broker.
+// deathOf says where, why and when a letter died, according to x-death and the broker.
 type deathOf struct {
 	origin   deadletter.Origin
 	reason   string
 	at       time.Time
 	repeated bool
-	question string // open question about the death, which people have to answer; "" = none
+	question string // a question about the death that people have to answer; "" = none
 }
 
 // deathOfEntry returns the death that one entry of x-death describes.
@@ -22,9 +21,10 @@ func deathOfEntry(d *deadletter.Death) deathOf {
 	return deathOf{origin: d.Origin(), reason: d.Reason, at: d.FirstAt, repeated: d.Count > 1}
 }
 
-// inQueue returns the death of a letter in a queue that, according to another source, rejected the
-// letter. If x-death does not mention the rejection, the letter came out of a delay queue and was
-// then published to the inbox. Only a consumer does that.
+// inQueue returns the death of a letter in the given queue. The caller knows from another source
+// that the letter was rejected there. If x-death does not mention the rejection, the letter came
+// out of a delay queue, and somebody then published it to the inbox. Only a consumer does that, so
+// the reason is "rejected".
 func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) deathOf {
 	d, ok := deadletter.DiedIn(deaths, queue)
 	switch {
@@ -37,11 +37,12 @@ func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) 
 }
 
 // rejectingQueue finds the queue that rejected a letter whose newest death may have happened in a
-// delay queue. It asks the broker about the queue of that death. If that queue is consumed, the
-// letter died there. The same is true if that queue leads to the inbox and x-death lists no
-// rejection before that death. If x-death lists such a rejection, the letter died in the queue of
-// that rejection (DiedIn). Otherwise, the letter died in the queue to which the delay queue leads,
-// or in the queue to which dlo had sent the letter.
+// delay queue. It asks the broker about the queue of the newest death. If that queue has a
+// consumer, the letter died there. If that queue leads to the inbox, and x-death has no earlier
+// rejection, the letter also died there. If x-death has an earlier rejection, the letter died in
+// the queue of that rejection, which is the parameter chain. Otherwise, the letter died in the
+// queue to which the delay queue leads, or in the queue to which dlo had sent the letter. If
+// neither is known, the result contains a question for people.
 func (c *Classifier) rejectingQueue(l *deadletter.Letter, k *known, deaths []deadletter.Death, newest *deadletter.Death, chain string) deathOf {
 	on := k.onward(l, newest)
 	switch home := l.Origin.Queue; {
@@ -61,17 +62,17 @@ func (c *Classifier) rejectingQueue(l *deadletter.Letter, k *known, deaths []dea
 	return d
 }
 
-// asked is a question about a queue, including how the letter left it.
+// asked identifies a question to the broker: a queue, and the route by which the letter left it.
 type asked struct {
 	queue deadletter.Origin
 	route deadletter.Route
 }
 
-// maxAsked is the number of queues that one batch may ask about. Retry recipes have a few delay
-// queues. Only hostile letters name hundreds of queues.
+// maxAsked is the maximum number of queues about which one batch asks the broker. Retry recipes
+// have a few delay queues. Only hostile letters name hundreds of queues.
 const maxAsked = 50
 
-// onward asks the broker about the queue of a death. For each queue, it asks once per batch.
+// onward asks the broker about the queue of a death. It asks only once for each queue of a batch.
 func (k *known) onward(l *deadletter.Letter, d *deadletter.Death) deadletter.Onward {
 	if k.c.o.Onward == nil || k.reports == nil {
 		return deadletter.Onward{Why: "nobody can be asked"}
@@ -79,7 +80,7 @@ func (k *known) onward(l *deadletter.Letter, d *deadletter.Death) deadletter.Onw
 	var q asked
 	q.queue = d.Origin()
 	q.queue.Broker, q.queue.VHost, q.queue.Exchange = l.Origin.Broker, l.Origin.VHost, ""
-	if l.Attempts == 0 { // if the letter came back, only its first route is known
+	if l.Attempts == 0 { // for a letter that came back, only its first route is known
 		q.route.Exchange = l.ArrivedBy.Exchange
 	}
 	on, ok := k.leads[q]

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// carried returns a received letter whose x-death has the given entries. Each has the form "queue
-// reason". The most recent is first, and all are from an hour ago.
+// carried returns a received letter with the given entries in x-death. Each entry has the form
+// "queue reason". The newest entry comes first, and all are an hour old.
 func carried(deaths ...string) deadletter.Letter {
 	l := died("", "", nil)
 	var entries []any
@@ -30,9 +30,9 @@ const (
 		". Give inbox dlo.letters an origin in the configuration, send it to the queue where it failed, or release it if it failed in wait"
 )
 
-// TestADelayQueueIsNoOrigin checks that reason, time and target are taken from the queue that
-// rejected the letter. x-death, the broker or the configuration names that queue. If none of them
-// does, people are asked.
+// TestADelayQueueIsNoOrigin checks that the reason, the time and the target come from the queue
+// that rejected the letter. x-death, the broker or the configuration names that queue. If none of
+// them does, dlo must ask people.
 func TestADelayQueueIsNoOrigin(t *testing.T) {
 	t.Parallel()
 	unknown, consumed, ends, leads := deadletter.Onward{Why: noAnswer}, deadletter.Onward{Consumed: true}, deadletter.Onward{Ends: true}, deadletter.Onward{Queue: "sms"}
@@ -107,8 +107,8 @@ func TestADelayQueueIsNoOrigin(t *testing.T) {
 	}
 }
 
-// TestAQueueIsAskedAboutOnce checks that the broker is asked about a queue once per batch. A flood
-// of invented names must cause only a limited number of questions.
+// TestAQueueIsAskedAboutOnce checks that dlo asks the broker about a queue only once in a batch. A
+// flood of invented names may cause only a limited number of questions.
 func TestAQueueIsAskedAboutOnce(t *testing.T) {
 	t.Parallel()
 	o, asks := options(), map[string]int{}
@@ -131,8 +131,9 @@ func TestAQueueIsAskedAboutOnce(t *testing.T) {
 	}
 }
 
-// TestAGroupIsOneWhoeverKnowsTheQueue checks that letters of one retry recipe form one group. It
-// does not matter whether x-death, the broker or the configuration says where they failed.
+// TestAGroupIsOneWhoeverKnowsTheQueue checks that the letters of one retry recipe form one group.
+// It must not matter whether x-death, the broker or the configuration names the queue in which they
+// failed.
 func TestAGroupIsOneWhoeverKnowsTheQueue(t *testing.T) {
 	t.Parallel()
 	keys := map[[32]byte]string{}
@@ -157,8 +158,8 @@ func TestAGroupIsOneWhoeverKnowsTheQueue(t *testing.T) {
 	}
 }
 
-// TestAStoredLetterStaysWhereItDied checks that the broker is not asked again about the queue of a
-// stored letter, and that the rules see the stored origin.
+// TestAStoredLetterStaysWhereItDied checks that dlo does not ask the broker again about the queue
+// of a stored letter. The rules must see the origin that is stored.
 func TestAStoredLetterStaysWhereItDied(t *testing.T) {
 	t.Parallel()
 	o := options()

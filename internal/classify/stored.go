@@ -9,15 +9,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Facts returns the facts that the rules would see if a complete stored letter were classified now.
-// The letter is decoded with the current types, and its error is masked with the current masks. For
-// a letter that must not be decoded, Facts returns the facts that are known without its body. Facts
-// is safe for concurrent use and needs the memory of one decoded body.
+// Facts returns the facts that the rules would see if they decided on a stored letter now. It
+// decodes the letter with the current types, and masks the error with the current masks. If the
+// letter must not be decoded, Facts returns the facts that are known without its body. Facts is
+// safe for concurrent use. It needs the memory of one decoded body.
 func (c *Classifier) Facts(l *deadletter.Letter) rules.Facts {
 	v := deadletter.Classified{Origin: l.Origin, Reason: l.Reason}
 	mine := *l
 	l = &mine
-	if l.State == deadletter.StateReceived { // nobody has determined yet where the letter died
+	if l.State == deadletter.StateReceived { // the origin of the letter is not known yet
 		v = c.verdict(l, c.known(context.Background()))
 	}
 	at := *l

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestFactsAreWhatTheClassifierSees compares the facts of a stored letter with its verdict. People
-// who ask for the reason must see the same facts as the classifier.
+// TestFactsAreWhatTheClassifierSees compares the facts of a stored letter with its verdict. If
+// people ask why a rule decided, they must see the same facts as the classifier.
 func TestFactsAreWhatTheClassifierSees(t *testing.T) {
 	t.Parallel()
 	o := options()

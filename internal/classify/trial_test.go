@@ -10,9 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TestALetterOfATrial checks that a trial letter is decided by the trial rule, goes back to its
-// queue, and is not counted as a death. Other letters that died in that queue are normal letters,
-// and are held.
+// TestALetterOfATrial checks that the rule for trials decides on a trial letter, that the letter
+// goes back to its queue, and that it does not count as a death. Other letters that died in that
+// queue are normal letters, and must be held.
 func TestALetterOfATrial(t *testing.T) {
 	t.Parallel()
 	var told []deadletter.ID
@@ -52,7 +52,7 @@ func TestALetterOfATrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, family := range families {
-		if n := len(family.GetMetric()); family.GetName() == "dlo_received_total" && n != 2 { // forged, elsewhere
+		if n := len(family.GetMetric()); family.GetName() == "dlo_received_total" && n != 2 { // only the letters "forged" and "elsewhere" count
 			t.Errorf("%d queues with deaths", n)
 		}
 	}

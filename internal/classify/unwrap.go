@@ -3,8 +3,9 @@ package classify
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // unwrap turns an EasyNetQ error letter into one that its consumer can read. The message inside the
-// error becomes a revision and is sent instead of the envelope. If the error contains no usable
-// message, why gives the reason. Only people can then send the letter, after they edit it.
+// error becomes a revision, and dlo sends it instead of the envelope. If the error contains no
+// message that can be used, the result why is the reason. In that case, only a person can send the
+// letter, after an edit.
 func unwrap(l *deadletter.Letter, v *deadletter.Classified) (why string) {
 	if l.Revised != nil || l.Undecodable() || !deadletter.EasyNetQError(l.Properties) {
 		return ""

@@ -1,4 +1,4 @@
-// Package survey looks at the dead-letter paths of the configured vhosts from time to time, and
+// Package survey reads the dead-letter paths of the configured vhosts at regular intervals, and
 // keeps the latest findings.
 package survey
 
@@ -16,26 +16,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Every is the interval between two looks at a vhost. dlo does not read the management API more
-// often, because it is work for the broker to report thousands of queues.
+// Every is the time between two looks at a vhost. dlo does not read the management API more often,
+// because a report on thousands of queues is work for the broker.
 const Every = 30 * time.Second
 
-// Place is a vhost to look at.
+// Place is a vhost that a Survey looks at.
 type Place struct {
 	Broker   string
 	VHost    string
 	Inboxes  []string
-	Exchange string // exchange to which planned policies lead dead letters; "" = the configuration has none
+	Exchange string // the exchange to which planned policies lead dead letters; "" = the configuration has none
 	Intents  []topology.IntentOf
 	// IdleAfter is how long a queue may be without a consumer before dlo reports a finding. 0 = 15
 	// minutes.
 	IdleAfter time.Duration
-	// Ready waits until dlo has declared its own exchange and queues at this place. nil = they
+	// Ready waits until dlo has declared its own exchange and queues in this vhost; nil = they already
 	// exist.
 	Ready func(ctx context.Context) error
 	// Look reads a snapshot of the vhost.
 	Look func(ctx context.Context) (topology.Snapshot, error)
-	// Applied returns the policies that dlo has set at this place. nil = there are none.
+	// Applied returns the policies that dlo has set in this vhost; nil = there are none.
 	Applied func(ctx context.Context) ([]topology.Policy, error)
 }
 
@@ -43,11 +43,11 @@ type Place struct {
 type Survey struct {
 	places  []Place
 	every   time.Duration
-	again   []chan struct{} // for each place: requests for an immediate look
+	again   []chan struct{} // for each place, a channel that receives a request for an immediate look
 	mu      sync.Mutex
 	reports []topology.Report
-	read    []*topology.Snapshot   // the latest snapshot of each place; nil = none yet
-	idle    []map[string]time.Time // for each place: the times since which queues have had no consumer
+	read    []*topology.Snapshot   // the latest snapshot of each place; nil = there is none yet
+	idle    []map[string]time.Time // for each place, the times since which its queues have had no consumer
 }
 
 // New returns a survey of places.
@@ -60,7 +60,7 @@ func New(places []Place) *Survey {
 	return s
 }
 
-// Run looks at all places until ctx ends. A broker that responds slowly delays no other.
+// Run looks at all places until ctx ends. A broker that responds slowly does not delay the others.
 func (s *Survey) Run(ctx context.Context) error {
 	var places sync.WaitGroup
 	for i := range s.places {
@@ -70,13 +70,13 @@ func (s *Survey) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// watch looks at one place until ctx ends. The first look waits for dlo's own exchange, because it
-// would otherwise report that the exchange is missing. It waits no longer than the interval between
-// two looks.
+// watch looks at one place until ctx ends. It waits for dlo's own exchange before the first look,
+// which would otherwise report that the exchange is missing. It does not wait longer than the time
+// between two looks.
 func (s *Survey) watch(ctx context.Context, i int) {
 	if ready := s.places[i].Ready; ready != nil {
 		patience, cancel := context.WithTimeout(ctx, s.every)
-		_ = ready(patience) // look anyway: if the broker is disconnected, its management API may still respond
+		_ = ready(patience) // look in any case: the management API may respond although the AMQP connection is down
 		cancel()
 	}
 	for ctx.Err() == nil {
@@ -89,7 +89,7 @@ func (s *Survey) watch(ctx context.Context, i int) {
 	}
 }
 
-// LookAgain causes an immediate look at a vhost, because dlo has changed the vhost or has seen a
+// LookAgain requests an immediate look at a vhost, because dlo has changed the vhost or has seen a
 // change.
 func (s *Survey) LookAgain(broker, vhost string) {
 	for i, p := range s.places {
@@ -103,7 +103,7 @@ func (s *Survey) LookAgain(broker, vhost string) {
 	}
 }
 
-// look reads one place. If the look fails, the findings of the last successful look stay.
+// look reads one place. If it fails, the findings of the last successful look stay.
 func (s *Survey) look(ctx context.Context, i int) {
 	p := s.places[i]
 	snapshot, err := p.Look(ctx)
@@ -138,16 +138,16 @@ func (s *Survey) look(ctx context.Context, i int) {
 	s.reports[i], s.read[i] = report, &snapshot
 }
 
-// Reports returns the latest result for each place, in the order of the configuration.
+// Reports returns the latest report on each place, in the order of the configuration.
 func (s *Survey) Reports() []topology.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.reports)
 }
 
-// Plan plans policies that lead dead letters to the configured exchange, based on the latest look
-// at each vhost. The error wraps ErrNotFound if dlo does not look at any such vhost. It wraps
-// ErrUnavailable if a vhost has not been read yet, or is read without a management API.
+// Plan plans policies that lead dead letters to the configured exchange. It uses the latest look at
+// each vhost. The error wraps ErrNotFound if the Survey has no such vhost. It wraps ErrUnavailable
+// if a vhost has not been read yet, or is read without a management API.
 func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 	places, read, found, err := s.chosen(w)
 	if err != nil {
@@ -187,21 +187,21 @@ func (s *Survey) chosen(w topology.Wish) (places []Place, read []*topology.Snaps
 }
 
 // unread reports whether a part of a vhost could not be read. A passive look reads only queues, so
-// only missing queues count for it.
+// only queues count for it.
 func unread(s *topology.Snapshot) bool {
 	return len(s.Gaps) > 0 && !s.Passive || queuesUnread(s)
 }
 
-// queuesUnread reports whether queues may be missing from a snapshot because they could not be
-// read.
+// queuesUnread reports whether the snapshot may lack queues because they could not be read.
 func queuesUnread(s *topology.Snapshot) bool {
 	return slices.ContainsFunc(s.Gaps, func(g topology.Gap) bool {
 		return g.What == topology.PartQueues || strings.HasPrefix(g.What, "queue ")
 	})
 }
 
-// idleSince updates the times since which queues have had no consumer. If the broker does not
-// report the consumers of a queue, or the queue could not be read, the queue keeps its time.
+// idleSince returns the times since which queues have had no consumer. The parameter before holds
+// the times at the previous look. If the broker does not report the consumers of a queue, or if the
+// queue could not be read, the queue keeps its time.
 func idleSince(before map[string]time.Time, s *topology.Snapshot) map[string]time.Time {
 	after := map[string]time.Time{}
 	if queuesUnread(s) {
@@ -222,7 +222,7 @@ func idleSince(before map[string]time.Time, s *topology.Snapshot) map[string]tim
 	return after
 }
 
-// keep adds the findings of the previous look that an incomplete look cannot confirm. Otherwise a
+// keep adds findings of the previous look that an incomplete look cannot check again. Otherwise a
 // fault would seem to be fixed while a part of the management API does not respond.
 func keep(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
 	for _, old := range before {
@@ -230,7 +230,7 @@ func keep(found, before []topology.Finding, s *topology.Snapshot) []topology.Fin
 		read := slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return q.Name == old.Queue })
 		over := old.Queue != "" && !read && !queuesUnread(s) // the queue is gone
 		if s.Passive {
-			over = read // for a queue, a passive look reads everything that its findings need
+			over = read // a passive look of a queue reads everything that the findings about that queue need
 		}
 		if !again && !over {
 			found = append(found, old)
@@ -239,8 +239,8 @@ func keep(found, before []topology.Finding, s *topology.Snapshot) []topology.Fin
 	return found
 }
 
-// keepFirstTimes sets the time at which each finding was first found. A finding that was found
-// before keeps its time.
+// keepFirstTimes sets the time at which each finding was first found. A finding that the previous
+// look also found keeps its time.
 func keepFirstTimes(found, before []topology.Finding, now time.Time) {
 	type key struct {
 		kind  topology.Kind

@@ -14,14 +14,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestALookIsRememberedAndRepeated checks the interval, the time for which a queue has had no
-// consumer, and the time since which a finding exists. A failed look must keep the findings of the
-// previous one.
+// TestALookIsRememberedAndRepeated checks the time between two looks, the time for which a queue
+// has had no consumer, and the time since which a finding exists. A failed look must keep the
+// findings of the previous one.
 func TestALookIsRememberedAndRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now().UTC()
 		var looks []time.Duration
-		var mu sync.Mutex // guards what the broker answers
+		var mu sync.Mutex // guards the answers of the broker
 		change := func(to func()) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -64,7 +64,7 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 		}
 		expect(time.Second, "no_exchange 0s")
 		expect(14*time.Minute, "no_exchange 0s")
-		change(func() { consumers = topology.Figure{} }) // the broker does not report them for a moment
+		change(func() { consumers = topology.Figure{} }) // for a moment, the broker does not report the number of consumers
 		expect(30*time.Second, "no_exchange 0s")
 		change(func() { consumers = topology.Figure{Known: true} })
 		expect(time.Minute, "left_behind 0s", "no_exchange 0s")
@@ -91,7 +91,7 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 		}
 		change(func() { consumers = topology.Figure{Known: true} })
 		expect(14*time.Minute, "no_exchange 0s")
-		change(func() { unlisted = true }) // it was deleted
+		change(func() { unlisted = true }) // the queue was deleted
 		expect(time.Minute)
 		mu.Lock()
 		for i := 1; i < len(looks); i++ {
@@ -107,8 +107,8 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 	})
 }
 
-// TestAChangeIsLookedAtImmediately checks that LookAgain causes one look, whatever the interval,
-// and only in the given vhost.
+// TestAChangeIsLookedAtImmediately checks that LookAgain causes one look at the given vhost at
+// once, and no look at other vhosts.
 func TestAChangeIsLookedAtImmediately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
@@ -162,8 +162,8 @@ func TestTheIdleTimeIsConfigured(t *testing.T) {
 	})
 }
 
-// TestWithoutManagement checks that a finding of a passive look ends when a consumer returns, and
-// that dlo plans nothing from such a look.
+// TestWithoutManagement checks that a finding of a look without the management API ends when a
+// consumer returns. dlo must plan nothing from such a look.
 func TestWithoutManagement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var consumers atomic.Int64
@@ -195,8 +195,8 @@ func TestWithoutManagement(t *testing.T) {
 	})
 }
 
-// TestAStormBetweenTwoLooks checks that a storm is found although the broker reports a rate of zero
-// at each look.
+// TestAStormBetweenTwoLooks checks that dlo finds a storm of redeliveries even if the broker
+// reports a rate of zero at each look.
 func TestAStormBetweenTwoLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var redelivered int64
