@@ -3,7 +3,7 @@ package failure
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // celery reads the headers of version 2 of Celery's protocol. The headers name the task and count
-// its retries, but say nothing about the error. The header origin names the publisher.
+// its retries, but do not mention the error. The header "origin" names the publisher.
 func (r *reading) celery() (f deadletter.Failure, found bool) {
 	if r.text("task") == "" || r.text("lang") == "" {
 		return f, false

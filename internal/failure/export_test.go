@@ -2,7 +2,7 @@ package failure
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// Conventions returns the names of all conventions in their order.
+// Conventions returns the names of all conventions, the most specific first.
 func Conventions() []string {
 	var names []string
 	for _, c := range conventions {
@@ -11,7 +11,7 @@ func Conventions() []string {
 	return names
 }
 
-// Found returns the names of the conventions that find a failure in headers.
+// Found returns the names of those conventions that find a failure in the given headers.
 func Found(headers deadletter.Table) []string {
 	r := &reading{Properties: deadletter.Properties{Headers: headers}, mask: func(_, text string) (string, bool) { return text, false }}
 	var names []string

@@ -1,11 +1,11 @@
-// Package failure reads the report of a consumer or its framework about a message that it gave up.
-// It extracts the parts that distinguish one cause from another. Read reads headers and properties
-// by the conventions of the frameworks. Join adds the report of an envelope in the body. Fold
-// removes the parts of an error text that vary from letter to letter. Frames reduces a stack to its
-// own frames.
+// Package failure reads what a consumer or its framework reports about a message that it gave up.
+// It finds the parts that distinguish one cause from another. Read reads headers and properties by
+// the conventions of the frameworks. Join adds the report from an envelope in the body. Fold
+// removes the parts of an error text that vary from letter to letter. Frames reduces a stack trace
+// to the frames of the consumer's own code.
 //
 // The package has no I/O and no clock, and treats all its input as hostile. Every function accepts
-// any input, its work is linear in the input, and its result is bounded.
+// any input. Its work is linear in the input, and its result is bounded.
 package failure
 
 import (
@@ -14,25 +14,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// These are the limits on the stored parts of a failure, in bytes. Masks are applied to the whole
-// text before it is cut. Otherwise, the cut could leave half of a value that a mask would have
-// found.
+// These are the limits on the stored parts of a failure, in bytes. Masks are applied before a text
+// is cut. Otherwise, the cut could leave half of a value that a mask would have found.
 const (
 	maxName    = 300     // limit for types, queues, exchanges, services
-	maxMessage = 8 << 10 // error messages
+	maxMessage = 8 << 10 // limit for error messages
 	maxStack   = 64 << 10
 )
 
-// convention is one way to report why a message was given up.
+// convention is one way in which consumers report why they gave up a message.
 type convention struct {
 	name string
 	read func(r *reading) (f deadletter.Failure, found bool)
 }
 
 // conventions contains the conventions for headers and properties, the most specific first.
-// Conventions with their own header names for errors come first, then the plain headers that
-// anybody may use. Conventions that only report what the message is or where it comes from are
-// last.
+// Conventions that have their own header names for errors come first. The plain headers, which
+// anybody may use, come next. Conventions that report only what the message is or where it comes
+// from are last.
 var conventions = []convention{
 	{"NServiceBus", (*reading).nServiceBus},
 	{"MassTransit", (*reading).massTransit},
@@ -50,16 +49,16 @@ var conventions = []convention{
 	{"Shovel", (*reading).shovel},
 }
 
-// Read returns the failure that is reported by the headers and properties of an arrival. The first
-// convention that reports an error is used. If none reports an error, the first convention that
-// reports anything is used. The others fill in the fields that it omits, such as the message type
+// Read returns the failure that the headers and properties of a message report. It uses the first
+// convention that reports an error. If none does, it uses the first convention that reports
+// anything. The other conventions fill in the fields that this one omits, such as the message type
 // or the place of the failure. The parameter inbox is the queue from which the message was drained.
-// It is for conventions that name error queues after the original queue. The parameter route is the
-// route by which the message reached the inbox.
+// Some conventions need it, because they derive the name of the error queue from the original
+// queue. The parameter route is the route by which the message reached the inbox.
 //
 // The function mask hides text that people must not see. Its argument name is the header that
 // contains the text. If mask is nil, nothing is hidden. Type, Message, Stack, MessageType, ID,
-// Service and Version are masked. No value derived from one header shows text that is masked in
+// Service and Version are masked. A value from one header never shows text that is masked in
 // another header. Queues, exchanges, routing keys and times are not masked, because they decide
 // where a letter goes.
 func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask func(name, text string) (string, bool)) deadletter.Failure {
@@ -94,8 +93,8 @@ func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask fu
 }
 
 // Join returns the report of the headers, completed with the report of the body. An error in the
-// body's envelope is more specific than an error in a plain header. It is less specific than an
-// error in a framework's headers.
+// body's envelope is more specific than an error in a plain header, and less specific than an error
+// in a framework's headers. The more specific error is used.
 func Join(header, body deadletter.Failure) deadletter.Failure {
 	if body.Said() && (!header.Said() || header.By == Plain) {
 		header, body = body, header
@@ -110,9 +109,9 @@ func Join(header, body deadletter.Failure) deadletter.Failure {
 	return f
 }
 
-// fill adds to f the fields that are set only in the parameter other. It takes an error either
-// completely or not at all. A message from one source with a stack from another would describe a
-// failure that never happened. The same applies to a place.
+// fill adds to f those fields that only the parameter other has. It takes all fields of an error or
+// none of them. A message from one source with a stack from another would describe a failure that
+// never happened. It treats the fields of a place in the same way.
 func fill(f, other deadletter.Failure) deadletter.Failure {
 	if !f.Said() {
 		f.Type, f.Message, f.Stack = other.Type, other.Message, other.Stack

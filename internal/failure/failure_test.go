@@ -14,7 +14,7 @@ import (
 
 type table = deadletter.Table
 
-// headerNames lists all headers that the conventions read.
+// headerNames lists all headers that the conventions read. The property test uses it.
 var headerNames = []string{
 	"x-exception-message", "x-exception-stacktrace", "x-original-exchange", "x-original-routingKey", "__TypeId__", "__ContentTypeId__", "retry-count", "MT-Reason", "MT-Fault-ExceptionType", "MT-Fault-Message", "MT-Fault-StackTrace",
 	"MT-Fault-Timestamp", "MT-Fault-InputAddress", "MT-Fault-MessageType", "MT-MessageType", "MT-Fault-RetryCount", "MT-Host-ProcessName", "NServiceBus.FailedQ", "NServiceBus.ExceptionInfo.ExceptionType", "NServiceBus.ExceptionInfo.Message",
@@ -64,7 +64,7 @@ func TestTheManualHasTheConventions(t *testing.T) {
 	rows = strings.Replace(rows, "| any |", "| "+failure.Plain+" |", 1)
 	var got []string
 	for _, row := range strings.Split(rows, "\n| ")[1:] {
-		if !strings.HasPrefix(row, "EasyNetQ |") { // the error of EasyNetQ is in the body
+		if !strings.HasPrefix(row, "EasyNetQ |") { // EasyNetQ puts the error into the body
 			got = append(got, row)
 		}
 	}
@@ -79,8 +79,8 @@ func TestTheManualHasTheConventions(t *testing.T) {
 	}
 }
 
-// TestEveryConventionReadsHeaderNames checks that every header that a convention reads is in the
-// list of the property test.
+// TestEveryConventionReadsHeaderNames checks that headerNames contains every header that a
+// convention reads.
 func TestEveryConventionReadsHeaderNames(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
@@ -100,7 +100,7 @@ func TestEveryConventionReadsHeaderNames(t *testing.T) {
 	}
 }
 
-// bounded returns the rule that a failure breaks, or "" if it breaks none. The rules apply to
+// bounded returns the limit or rule that a failure breaks; "" = it breaks none. The rules apply to
 // failures from every source.
 func bounded(f deadletter.Failure) string {
 	switch {
@@ -142,8 +142,8 @@ func TestReadOfNothing(t *testing.T) {
 	}
 }
 
-// TestSeveralConventions checks that the most specific convention that reports an error provides
-// the whole error. The other conventions fill in the fields that it omits.
+// TestSeveralConventions covers headers of several conventions. The whole error must come from the
+// most specific convention that reports one. The others must only fill in the fields that it omits.
 func TestSeveralConventions(t *testing.T) {
 	t.Parallel()
 	read := func(headers table) deadletter.Failure {
@@ -192,8 +192,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestHeadsOfStacks checks that the type and the message are read from the head of a stack in each
-// language.
+// TestHeadsOfStacks checks the type and the message that are read from the head of a stack trace,
+// for each language.
 func TestHeadsOfStacks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, stack, typ, message string }{
@@ -218,8 +218,8 @@ func TestHeadsOfStacks(t *testing.T) {
 	}
 }
 
-// TestAStackBesideWhatIsMasked checks a stack whose message is masked. Only the frames of the stack
-// are kept, without their arguments.
+// TestAStackBesideWhatIsMasked covers a stack whose message is masked. Only the frames of the stack
+// may be kept, without their arguments.
 func TestAStackBesideWhatIsMasked(t *testing.T) {
 	t.Parallel()
 	mask := func(name, text string) (string, bool) {

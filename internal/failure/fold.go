@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	maxFolded   = 1000     // maximum bytes of a folded error
-	maxUnfolded = 64 << 10 // maximum bytes of an error that are examined
+	maxFolded   = 1000     // maximum number of bytes of a folded error
+	maxUnfolded = 64 << 10 // maximum number of bytes of an error that Fold examines
 	maxTokens   = 4096
 )
 
-// Fold removes from an error the parts that vary from letter to letter, so that one cause has one
-// text. Numbers, ids, hashes, addresses, URLs, e-mail addresses, times, durations, sizes, JSON and
-// quoted values become #, and white space becomes one space. Words are kept, with their case
-// unchanged. Quoted names that are part of the cause are kept, too: see fold_quotes.go. The result
-// has at most 1,000 bytes. Folding the result again changes nothing. The work is linear in the
-// text.
+// Fold removes from an error text the parts that vary from letter to letter, so that all letters
+// with one cause have the same text. Numbers, ids, hashes, addresses, URLs, e-mail addresses,
+// times, durations, sizes, JSON and quoted values become "#". White space becomes one space. Words
+// are kept unchanged. Quoted names that are part of the cause are kept too (fold_quotes.go). The
+// result has at most 1,000 bytes. Folding the result again does not change it. The work is linear
+// in the length of the text.
 //
-// Texts with different words stay different. Texts that differ only in numbers always become equal,
-// unless a number is part of a word whose letters are all from a to f: see foldWord.
+// Texts with different words stay different. Texts that differ only in numbers become equal, unless
+// a number is part of a word whose letters are all from a to f (foldWord).
 func Fold(text string) string {
 	f := folder{src: text[:min(len(text), maxUnfolded)]}
 	if !utf8.ValidString(f.src) {
@@ -33,13 +33,13 @@ func Fold(text string) string {
 	return f.text()
 }
 
-// folder goes through a text and collects the parts that remain.
+// folder reads a text from the beginning to the end, and collects the folded pieces.
 type folder struct {
 	src  string
 	at   int
 	out  []token
-	glue bool              // a quoted piece was just added, so a space separates the next piece
-	none [len(quotes)]bool // quotes for which no closing quote is left in the text
+	glue bool              // the last piece was quoted, so a space separates it from the next one
+	none [len(quotes)]bool // for each kind of quote: no closing quote is left in the text
 }
 
 // token is a piece of the folded text.
@@ -53,11 +53,11 @@ type kind byte
 const (
 	space kind = iota
 	word
-	varies // #
+	varies // text that varies, which becomes "#"
 	mark   // punctuation
 )
 
-// step processes the next piece.
+// step reads the next piece of the text.
 func (f *folder) step() {
 	r, size := utf8.DecodeRuneInString(f.src[f.at:])
 	switch {
@@ -74,16 +74,16 @@ func (f *folder) step() {
 	}
 }
 
-// separates returns true if a character separates words. foldChunk treats all other characters as
-// part of one chunk, such as an address, a path or a name with dots.
+// separates reports whether a character separates chunks. A chunk is folded as a whole. It may be
+// an address, a path or a name with dots.
 func separates(r rune) bool { return strings.ContainsRune(`(){}[]<>,;|=!?`, r) || isQuote(r) }
 
-// chunk consumes the text up to the next space, separator or quote.
+// chunk reads the text up to the next space, separator or quote.
 func (f *folder) chunk() {
 	from := f.at
 	for f.at < len(f.src) {
 		r, size := utf8.DecodeRuneInString(f.src[f.at:])
-		if (r == '\'' || r == '’') && f.at > from && endsWord(f.src[:f.at]) && beginsWord(f.src[f.at+size:]) { // can't
+		if (r == '\'' || r == '’') && f.at > from && endsWord(f.src[:f.at]) && beginsWord(f.src[f.at+size:]) { // an apostrophe inside a word, as in "can't"
 			f.at += size
 			continue
 		}
@@ -99,8 +99,8 @@ func (f *folder) chunk() {
 	f.putChunk(f.src[from:f.at])
 }
 
-// url consumes the rest of a URL whose scheme ends at the current position. It first adds the text
-// before the scheme.
+// url reads the rest of a URL whose scheme ends at the current position. Before that, it adds the
+// text in front of the scheme. The parameter from is the position where this text begins.
 func (f *folder) url(from int) {
 	scheme := f.at
 	for scheme > from && letter(f.src[scheme-1]) {
@@ -136,7 +136,7 @@ func (f *folder) putChunk(chunk string) {
 	}
 }
 
-// spaced adds a space if the next piece would otherwise be joined to the word before it.
+// spaced adds a space if the next piece would otherwise be joined to the previous word.
 func (f *folder) spaced() {
 	if n := len(f.out); n > 0 && f.out[n-1].kind != space {
 		if last := f.out[n-1].text; f.out[n-1].kind != mark || last == "." || last == ":" {
@@ -145,8 +145,8 @@ func (f *folder) spaced() {
 	}
 }
 
-// put adds a piece. If several pieces form one value, such as a date and a time, or a number and
-// its unit, put merges them.
+// put adds a piece. It merges pieces that form one value, such as a date and a time, or a number
+// and its unit.
 func (f *folder) put(k kind, text string) {
 	n := len(f.out)
 	f.glue = false
@@ -157,7 +157,7 @@ func (f *folder) put(k kind, text string) {
 		}
 	case varies:
 		before := f.lastPiece()
-		for before >= 0 && f.out[before].kind == word && calendar[f.out[before].text] { // such as Fri, 20 Nov 2026
+		for before >= 0 && f.out[before].kind == word && calendar[f.out[before].text] { // for example "Fri, 20 Nov 2026"
 			f.out = f.out[:before]
 			before = f.lastPiece()
 		}
@@ -179,7 +179,7 @@ func (f *folder) put(k kind, text string) {
 }
 
 // lastPiece returns the index of the last piece that is neither a space nor a comma, or -1. It
-// looks back four pieces. A piece further away is not merged.
+// looks at the last four pieces only, because pieces further away are not merged.
 func (f *folder) lastPiece() int {
 	for i := len(f.out) - 1; i >= max(0, len(f.out)-4); i-- {
 		if t := f.out[i]; t.kind != space && t.text != "," {
@@ -189,7 +189,7 @@ func (f *folder) lastPiece() int {
 	return -1
 }
 
-// text joins the pieces up to the limit.
+// text joins the pieces, up to the maximum length.
 func (f *folder) text() string {
 	var b strings.Builder
 	for _, t := range f.out {
@@ -201,10 +201,11 @@ func (f *folder) text() string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// calendar contains the names used in times, with their usual case.
+// calendar contains the names of months and weekdays, in the spelling that is usual in times.
 var calendar = set("Jan Feb Mar Apr May Jun Jul Aug Sep Sept Oct Nov Dec January February March April June July August September October November December Mon Tue Wed Thu Fri Sat Sun Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
 
-// units contains words that follow a varying number. An amount can be written with different units.
+// units contains words that may follow a number. They are removed together with the number, because
+// the same amount can be written in different units.
 var units = set("ns us µs μs ms s sec secs second seconds m min mins minute minutes h hr hrs hour hours d day days millis milliseconds millisecond microseconds nanoseconds b B kB KB MB GB TB KiB MiB GiB TiB byte bytes AM PM am pm UTC GMT CET CEST EST EDT PST PDT Z")
 
 func set(words string) map[string]bool {

@@ -6,11 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// blob consumes JSON inside a text, or a dictionary or list as printed by Python or Ruby. Its
-// contents are values and are removed, but the brackets stay. The values of members such as "code",
-// which other services use to report errors, also stay between the brackets. For example, {"code":
-// "card_declined", "charge": "ch_17"} becomes {card_declined}. An incomplete blob extends to the
-// end of the text.
+// blob reads JSON inside a text, or a dictionary or list in the form that Python or Ruby prints. It
+// removes the contents and keeps the brackets. It also keeps the values of members such as "code",
+// in which other services report errors. For example, {"code": "card_declined", "charge": "ch_17"}
+// becomes {card_declined}. An incomplete blob extends to the end of the text.
 func (f *folder) blob() bool {
 	open := f.src[f.at]
 	rest := strings.TrimLeftFunc(f.src[f.at+1:], func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
@@ -43,13 +42,13 @@ func (f *folder) blob() bool {
 	return true
 }
 
-// telling contains the names of the members that describe an error.
+// telling contains the names of the members that describe an error. Their values are kept.
 var telling = set("code error error_code errorCode reason title")
 
 const maxSaid = 3
 
-// scanBlob returns the length of the blob. It also returns the values that consist of words, of the
-// members whose names are in the set telling.
+// scanBlob returns the length of the blob at the beginning of a text. It also returns the values of
+// those members whose names are in the set telling, if a value consists of words.
 func scanBlob(s string, apostrophes bool) (said []string, end int) {
 	depth, key, colon := 0, "", false
 	for i := 0; i < len(s); i++ {
@@ -83,7 +82,7 @@ func scanBlob(s string, apostrophes bool) (said []string, end int) {
 	return said, len(s)
 }
 
-// isWords reports whether a text consists of words only, with nothing that varies.
+// isWords reports whether a text consists only of words.
 func isWords(s string) bool {
 	if s == "" || len(s) > 80 || strings.Trim(s, " ._-") == "" {
 		return false

@@ -18,14 +18,14 @@ import (
 //
 // Names are kept without their quotes.
 
-// quotes contains the pairs of opening and closing quotes. Ruby before 3.4 closes a backquote with
+// quotes contains the pairs of opening and closing quotes. Before 3.4, Ruby closed a backquote with
 // an apostrophe.
 var quotes = [...]struct{ open, shut, also rune }{{'"', '"', 0}, {'\'', '\'', 0}, {'`', '`', '\''}, {'“', '”', 0}, {'„', '“', '”'}, {'‘', '’', 0}, {'«', '»', 0}}
 
 func isQuote(r rune) bool { return strings.ContainsRune("\"'`“”„‘’«»", r) }
 
-// quote consumes a quoted text, or a quote that is never closed. A quote that is never closed
-// counts as a space.
+// quote reads a quoted text, or a quote that is never closed. A quote that is never closed becomes
+// a space.
 func (f *folder) quote(r rune, size int) bool {
 	if !isQuote(r) {
 		return false
@@ -64,8 +64,8 @@ func foldChunkOf(name string) string {
 	return foldChunk(name)
 }
 
-// closing returns the position of the closing quote and the position after it. If the quote is
-// never closed, end is -1. An apostrophe inside a word closes nothing.
+// closing returns the position of the closing quote, and the position after it. If there is no
+// closing quote, the result end is -1. An apostrophe inside a word is not a closing quote.
 func (f *folder) closing(from int, shut, also rune) (end, after int) {
 	for i := from; i < len(f.src); {
 		r, size := utf8.DecodeRuneInString(f.src[i:])
@@ -81,8 +81,8 @@ func (f *folder) closing(from int, shut, also rune) (end, after int) {
 	return -1, 0
 }
 
-// wordBefore returns the last word before a quote, in lower case. Between the word and the quote
-// there may only be spaces, colons, equals signs or opening brackets. Otherwise it returns "".
+// wordBefore returns the last word before a quote, in lower case. If anything but spaces, colons,
+// equals signs and opening brackets is between the word and the quote, it returns "".
 func (f *folder) wordBefore() string {
 	for i := len(f.out) - 1; i >= max(0, len(f.out)-4); i-- {
 		switch t := f.out[i]; {
@@ -96,10 +96,10 @@ func (f *folder) wordBefore() string {
 	return ""
 }
 
-// naming contains words, such as column, that say what kind of thing a quoted name next to them is.
+// naming contains words such as "column". Next to a quoted name, they say what the name stands for.
 var naming = set("column columns table relation field fields property properties attribute parameter argument param constraint index view sequence function method procedure class type interface module package schema database enum variable operator trigger role namespace option setting header template queue exchange reading member tag command trait annotation directive keyword identifier symbol import export plugin")
 
-// saying contains the words that may follow a quoted name but never follow a quoted value.
+// saying contains words that may follow a quoted name but never a quoted value.
 var saying = []string{"is required", "is not defined", "is not a function", "is not allowed", "is undefined", "is null", "must be", "must not", "must have", "cannot be null", "cannot be blank", "can't be blank", "may not be null", "should not be"}
 
 func named(rest string) bool {
@@ -108,8 +108,8 @@ func named(rest string) bool {
 	return begins(rest, saying) || naming[rest[:len(rest)-len(behind)]]
 }
 
-// isName reports whether a text could be a name in a source or a schema. Such a name consists of
-// letters, digits and underscores, and may have several parts.
+// isName reports whether a text could be a name in source code or in a schema. Such a name consists
+// of letters, digits and underscores, and may have several parts.
 func isName(s string) bool {
 	if s == "" || len(s) > 128 || strings.Contains(s, "..") {
 		return false
@@ -125,8 +125,8 @@ func isName(s string) bool {
 	return true
 }
 
-// isClass reports whether a name can only be the name of a class or a namespace. Such a name either
-// has several parts, one of which begins with a capital letter, or is written LikeThis.
+// isClass reports whether a name must be the name of a class or a namespace. It must be one if it
+// has several parts and one of them begins with a capital letter, or if it is written LikeThis.
 func isClass(s string) bool {
 	parts, large, humps := 1, false, 0
 	for i := 0; i < len(s); i++ {

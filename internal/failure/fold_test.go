@@ -104,7 +104,8 @@ func TestTextsOfOneCause(t *testing.T) {
 	}
 }
 
-// The texts of each pair differ only a little, but have different causes.
+// TestTextsOfTwoCauses checks that the two texts of each pair stay different. They differ only a
+// little, but have different causes.
 func TestTextsOfTwoCauses(t *testing.T) {
 	t.Parallel()
 	for _, pair := range [][2]string{
@@ -134,7 +135,7 @@ func TestTextsOfTwoCauses(t *testing.T) {
 	}
 }
 
-// pieces contains pieces of error texts, and pieces that often break parsers.
+// pieces contains parts of error texts, and characters that often break parsers.
 var pieces = []string{
 	"order", "Order", "can't", "'", `"`, "`", "“", "”", "‘", "’", "«", "{", "}", "[", "]", "(", ")", "<", ">", ":", ".", ",", ";", "=", "/", `\`, "@", "#", "-", "_", "+", "|", "&", "%", " ", " ", " ", "\n", "\x00", "\u00a0", "é", "\xff",
 	"17", "0", "3f2a1bc", "dead", "0x1f", "Nov", "Fri", "May", "s", "ms", "PM", "is required", "column", "{\"a\":1}", "{'a':", "://", "http://x.y/z", "a@b.co", "::1", "T", "Z", "P", "PT", "NffrFeUfNV2Hib", "OrderPlaced", "A.B", "card_declined", "\"code\":",

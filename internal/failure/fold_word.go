@@ -3,15 +3,15 @@ package failure
 import "strings"
 
 const (
-	maxChunk   = 256 // maximum bytes of a folded chunk: a longer chunk is data
+	maxChunk   = 256 // maximum number of bytes of a folded chunk; a longer chunk is data
 	maxSegment = 64
-	joints     = `._:-/+@%&~*\^$` // separate the segments of a chunk
+	joints     = `._:-/+@%&~*\^$` // characters that separate the segments of a chunk
 	numbers    = "0123456789#"
 )
 
-// foldChunk folds the text between two spaces. If all of the text varies, it returns "#". It treats
-// # as a digit everywhere, so that a folded text folds to itself. Folding can take two or three
-// passes, because the rest of an id may be a number.
+// foldChunk folds the text between two spaces. If the whole text varies, it returns "#". It treats
+// "#" as a digit, so that folding a folded text does not change it. Two or three passes may be
+// needed, because the rest of an id may be a number.
 func foldChunk(c string) string {
 	for range 8 {
 		folded := foldOnce(c)
@@ -30,7 +30,7 @@ func foldOnce(c string) string {
 	}
 	var b []byte
 	put := func(folded string) {
-		if n := len(b); folded[0] == '#' && n >= 2 && b[n-2] == '#' && strings.IndexByte(joints, b[n-1]) >= 0 { // 10-20 and 1.2.3 are each one value
+		if n := len(b); folded[0] == '#' && n >= 2 && b[n-2] == '#' && strings.IndexByte(joints, b[n-1]) >= 0 { // 10-20 is one value, and so is 1.2.3
 			b = b[:n-2]
 		}
 		b = append(b, folded...)
@@ -82,14 +82,14 @@ func foldOnce(c string) string {
 	return folded
 }
 
-// foldWord folds one word, or a text that looks like a word. A run of digits becomes #. The
-// following words, which nobody would use as a name, become # as a whole:
+// foldWord folds one word, or a text that looks like a word. A run of digits becomes "#". Some
+// words become "#" as a whole, because nobody would use them as a name:
 //
-//   - hexadecimal of at least seven letters and digits: ids, hashes and addresses. "dead12345678"
-//     is treated as a word followed by a number
-//   - alternating letters and digits: a1b2c3, ULIDs
-//   - upper and lower case that alternate as in no name: NffrFeUfNV2Hib
-//   - more than 64 bytes without a separator
+//  - hexadecimal of at least seven letters and digits: ids, hashes and addresses. "dead12345678" is
+//    treated as a word followed by a number
+//  - alternating letters and digits: a1b2c3, ULIDs
+//  - upper and lower case that alternate as in no name: NffrFeUfNV2Hib
+//  - more than 64 bytes without a separator
 func foldWord(s string) string {
 	c := s
 	if strings.ContainsAny(s, numbers) {
@@ -107,11 +107,13 @@ func foldWord(s string) string {
 	return c
 }
 
-// hexWords lists words of the letters a to f that may be followed by a number.
+// hexWords lists words that consist of the letters a to f. If a number follows such a word, the
+// word is kept.
 var hexWords = set("fd ad add bad bed fed abc ace cab dad dead deed face fade feed beef cafe decade facade")
 
-// scrambled reports whether the kinds of characters change more than in any name. A change from an
-// upper-case letter to a lower-case one does not count, because words begin in that way.
+// scrambled reports whether the kinds of characters in a word change more often than in any name. A
+// change from an upper-case letter to a lower-case one does not count, because many words begin
+// that way.
 func scrambled(c string) bool {
 	turns, changes, upper, lower, number := 0, 0, false, false, false
 	for i := 0; i < len(c); i++ {
@@ -171,7 +173,7 @@ func numberless(s string) string {
 }
 
 // numeric reports whether a chunk is a number, a time, a version, an IPv4 address with a port, or a
-// range of these.
+// range of any of these.
 func numeric(c string) bool {
 	if c[0] == '-' || c[0] == '+' {
 		c = c[1:]
@@ -200,7 +202,8 @@ func email(c string) bool {
 	return true
 }
 
-// ipv6 reports whether a chunk is an IPv6 address or other numbers separated by colons.
+// ipv6 reports whether a chunk is an IPv6 address, or consists of other numbers that colons
+// separate.
 func ipv6(c string) bool {
 	colons, numbers := 0, 0
 	for i := 0; i < len(c); i++ {
@@ -217,17 +220,17 @@ func ipv6(c string) bool {
 	return colons >= 2 && numbers > 0
 }
 
-// encoded returns the length of the encoded data with which a chunk begins, or 0. Encoded data is
+// encoded returns the length of the encoded data at the beginning of a chunk, or 0. Encoded data is
 // base64 in any alphabet, including the dots of a JWT. It has at least 16 bytes, in which the kinds
-// of characters change as they do in no name. If the chunk begins with a word, foldOnce continues
-// after that word.
+// of characters change more often than in any name. If the chunk begins with a word, encoded
+// returns 0, and foldOnce continues after that word.
 func encoded(c, first string) int {
 	if isWord(first) && (len(first) >= 4 || strings.ToLower(first) == first && len(first) < len(c) && strings.IndexByte("-_.", c[len(first)]) >= 0) { // a word such as ch_ or upload/, but not the Ab of Ab/cD+
 		return 0
 	}
 	joined, of, changes, numbers, upper, lower := 1, 0, 0, 0, 0, 0
 	end := 0
-	for ; end < len(c) && end < maxChunk; end++ { // the beginning decides; otherwise, a long chunk would be scanned again from each of its segments
+	for ; end < len(c) && end < maxChunk; end++ { // only the beginning decides; otherwise, a long chunk would be scanned again from each of its segments
 		b := c[end]
 		if strings.IndexByte("+/-_.", b) >= 0 {
 			joined++
@@ -258,8 +261,8 @@ func encoded(c, first string) int {
 	return end
 }
 
-// changed reports whether two adjacent letters or digits are of different kinds. A capital at the
-// beginning of a word does not count.
+// changed reports whether two adjacent letters or digits are of different kinds. A capital letter
+// at the beginning of a word does not count.
 func changed(before, b byte) bool {
 	if !letter(before) && !number(before) {
 		return false
@@ -268,7 +271,8 @@ func changed(before, b byte) bool {
 	return k != was && (was != 'A' || k != 'a')
 }
 
-// isWord reports whether a segment is a word, several words LikeThis, or a word in upper case.
+// isWord reports whether a segment is a word, consists of several words LikeThis, or is a word in
+// upper case.
 func isWord(s string) bool {
 	upper := 0
 	for i := 0; i < len(s); i++ {

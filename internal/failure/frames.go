@@ -9,25 +9,26 @@ import (
 
 const (
 	maxFrames   = 5
-	maxFrame    = 200 // maximum bytes of a frame's name
+	maxFrame    = 200 // maximum number of bytes of a frame's name
 	maxLine     = 1000
 	maxSections = 50
-	maxSecrets  = 20 // maximum masked lines that are searched for in a stack
+	maxSecrets  = 20 // maximum number of masked lines that are searched for in a stack
 )
 
-// Frames reduces a stack trace to its own frames: at most five function names, innermost first. It
-// removes every detail that differs between builds or runs (lines, addresses, numbers of lambdas,
-// generated suffixes). It omits the frames of runtimes, standard libraries, and well-known
-// frameworks and drivers. If there are several exceptions, the one that caused the others comes
-// first. Frames supports Java and other JVM languages, .NET, Python, Node, Ruby, PHP, Go, Elixir
-// and Rust. It returns nothing for other traces.
+// Frames returns those frames of a stack trace that belong to the consumer's own code: at most five
+// function names, the innermost first. It removes every detail that differs between builds or runs
+// (lines, addresses, numbers of lambdas, generated suffixes). It omits the frames of runtimes,
+// standard libraries, and well-known frameworks and drivers. If there are several exceptions, the
+// frames of the one that caused the others come first. Frames supports Java and other JVM
+// languages, .NET, Python, Node, Ruby, PHP, Go, Elixir and Rust. For other traces, it returns
+// nothing.
 func Frames(stack string) []string {
 	s, rust := sections{}, false
 	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // an empty line, so that the last line also has a next line
 	for i, line := range all[:len(all)-1] {
 		line = line[:min(len(line), maxLine)]
 		t := strings.TrimSpace(line)
-		if was := rust; s.mark(t) || was && strings.HasPrefix(t, "at ") { // the line is the position of the previous frame
+		if was := rust; s.mark(t) || was && strings.HasPrefix(t, "at ") { // this line is the position of the previous frame
 			rust = false
 			continue
 		}
@@ -42,24 +43,24 @@ func Frames(stack string) []string {
 	return s.frames()
 }
 
-// frame is one call in a stack.
+// frame is one line of a stack trace, which stands for one call.
 type frame struct {
 	name   string
 	own    bool
 	python bool
 	rust   bool
-	panics bool // Go only: the frames above it merely report the panic
+	panics bool // only in Go: the frames above this one merely report the panic
 }
 
-// isFrame reports whether a line is a frame. Without the next line, it cannot recognise every
-// frame.
+// isFrame reports whether a line is a frame. It does not recognise frames for which the next line
+// is needed.
 func isFrame(line string) bool {
 	_, ok := parseFrame(line[:min(len(line), maxLine)], "")
 	return ok
 }
 
-// parseFrame parses one line. The next line distinguishes Go frames from other text, and shows in
-// which file a Rust frame is.
+// parseFrame parses one line. It needs the next line to distinguish a Go frame from other text, and
+// to find the file of a Rust frame.
 func parseFrame(line, next string) (frame, bool) {
 	t := strings.TrimSpace(line)
 	if len(t) < 4 {
@@ -85,15 +86,17 @@ func parseFrame(line, next string) (frame, bool) {
 	return frame{}, false
 }
 
-// sections holds the exceptions of a trace in their original order, each with its own frames.
+// sections holds the exceptions of a stack trace in their original order, each with the frames of
+// the consumer's own code.
 type sections struct {
 	list   [][]string
 	caused bool // each exception caused the previous one
-	python bool // innermost last
-	hidden bool // a suppressed exception is being skipped
+	python bool // a Python trace, in which the innermost frame is last
+	hidden bool // the frames of a suppressed exception follow, which are skipped
 }
 
-// mark starts a new exception if the line announces one.
+// mark begins a new exception if the line announces one. It reports whether the line is such an
+// announcement.
 func (s *sections) mark(line string) bool {
 	switch {
 	case strings.HasPrefix(line, "Caused by:") || strings.HasPrefix(line, "[cause]:"):
@@ -124,9 +127,9 @@ func (s *sections) add(f frame) {
 		return
 	}
 	f.name = deadletter.Cut(f.name, maxFrame)
-	if i := slices.Index(*at, f.name); f.python && i >= 0 { // of a repeated Python frame, only the innermost position counts
+	if i := slices.Index(*at, f.name); f.python && i >= 0 { // if a Python frame is repeated, only its innermost position counts
 		*at = slices.Delete(*at, i, i+1)
-	} else if !f.own || f.name == "" || i >= 0 { // recursive calls count once
+	} else if !f.own || f.name == "" || i >= 0 { // a recursive call counts once
 		return
 	}
 	switch {
@@ -155,8 +158,9 @@ func (s *sections) frames() []string {
 	return out
 }
 
-// framesOnly returns only the frames of a stack, without arguments, because the other text may
-// contain values that are masked elsewhere. It also omits frames that contain one of the secrets.
+// framesOnly returns only the frames of a stack, without arguments. It omits all other text, which
+// may contain values that are masked elsewhere. It also omits frames that contain one of the
+// parameter secrets.
 func framesOnly(stack string, secrets ...string) string {
 	var hidden []string
 	for _, s := range secrets {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// afterAt removes the word with which Java, .NET and Node begin a frame. .NET writes the word in
-// the language of the machine.
+// afterAt removes the word "at" with which Java, .NET and Node begin a frame. .NET writes this word
+// in the language of the machine.
 func afterAt(t string) (string, bool) {
 	for _, at := range []string{"at ", "bei ", "à ", "en ", "em ", "в ", "w "} {
 		if rest, ok := strings.CutPrefix(t, at); ok && (at == "at " || strings.Contains(rest, "(") && !strings.Contains(rest[:strings.IndexByte(rest, '(')], " ")) {
@@ -25,7 +25,7 @@ func afterAt(t string) (string, bool) {
 func atFrame(rest string) (frame, bool) {
 	open := strings.IndexByte(rest, '(')
 	switch {
-	case open < 0 && strings.Contains(strings.TrimPrefix(rest, "async "), " "): // a sentence
+	case open < 0 && strings.Contains(strings.TrimPrefix(rest, "async "), " "): // this is a sentence and not a frame
 		return frame{}, false
 	case open < 0 && (strings.ContainsAny(rest, `/\`) || strings.HasPrefix(rest, "node:") || strings.HasPrefix(rest, "<anonymous>")):
 		return scriptFrame("", strings.TrimPrefix(rest, "async "))
@@ -47,7 +47,7 @@ func atFrame(rest string) (frame, bool) {
 	return frame{name: name, own: name != "" && !begins(name, dottedOthers)}, name != ""
 }
 
-// dotted returns the name of a JVM or .NET function as it is written in the source.
+// dotted returns the name of a JVM or .NET function as it is written in the source code.
 func dotted(name string) string {
 	name, _, _ = strings.Cut(name, "[") // type arguments
 	var kept []string
@@ -83,11 +83,11 @@ func dotted(name string) string {
 	return strings.Join(kept, ".")
 }
 
-// counters matches numbers added by compilers, such as $1 and $0.
+// counters matches numbers that compilers add, such as $1 and $0.
 var counters = regexp.MustCompile(`\$[0-9]+`)
 
-// scriptFrame parses a Node frame. The name of a function is often just one word, so the name of
-// the file is put before it.
+// scriptFrame parses a Node frame. It puts the name of the file before the name of the function,
+// because the function name is often just one word.
 func scriptFrame(name, at string) (frame, bool) {
 	if name == "" && !strings.Contains(at, ":") && !strings.HasPrefix(at, "<anonymous>") {
 		return frame{}, false
@@ -102,7 +102,7 @@ func scriptFrame(name, at string) (frame, bool) {
 	return frame{name: inFile(path, name), own: own}, true
 }
 
-// withoutPosition removes line and column from a path.
+// withoutPosition removes the line and the column from the end of a path.
 func withoutPosition(path string) string {
 	for range 2 {
 		i := strings.LastIndexByte(path, ':')
@@ -114,8 +114,8 @@ func withoutPosition(path string) string {
 	return path
 }
 
-// inFile returns a function's name, preceded by the name of its file. A hash in the name of the
-// file is removed.
+// inFile returns the name of a file and of a function in it. It removes a hash from the name of the
+// file.
 func inFile(path, name string) string {
 	path = strings.ReplaceAll(path, `\`, "/")
 	file := foldChunkOf(path[strings.LastIndexByte(path, '/')+1:])

@@ -14,7 +14,7 @@ func goFrame(t, file string) (frame, bool) {
 	}
 	if strings.HasSuffix(t, ")") {
 		depth := 0
-		for i := len(t) - 1; i > 0; i-- { // removes the arguments, but not a receiver
+		for i := len(t) - 1; i > 0; i-- { // removes the arguments, but not the receiver
 			if t[i] == ')' {
 				depth++
 			} else if t[i] == '(' {

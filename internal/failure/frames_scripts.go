@@ -2,7 +2,7 @@ package failure
 
 import "strings"
 
-// pythonFrame parses: File "/app/orders/handlers.py", line 42, in handle
+// pythonFrame parses a line such as: File "/app/orders/handlers.py", line 42, in handle
 func pythonFrame(t string) (frame, bool) {
 	path, rest, ok := strings.Cut(t[len(`File "`):], `"`)
 	if !ok {
@@ -16,9 +16,9 @@ func pythonFrame(t string) (frame, bool) {
 	return frame{name: inFile(path, name), own: !foreign(path), python: true}, true
 }
 
-// phpFrame parses: #0 /app/src/PlaceHandler.php(42): App\PlaceHandler->__invoke(Object(App\Place)).
-// For a function without a class, the name of its file is put before the name of the function. The
-// arguments, which may be cut off, are dropped.
+// phpFrame parses a line such as: #0 /app/src/PlaceHandler.php(42):
+// App\PlaceHandler->__invoke(Object(App\Place)). If the function has no class, it puts the name of
+// the file before the name of the function. It drops the arguments, which may be cut off.
 func phpFrame(t string) (frame, bool) {
 	_, rest, ok := strings.Cut(t, " ")
 	if !ok {
@@ -41,8 +41,9 @@ func phpFrame(t string) (frame, bool) {
 		name, _, _ = strings.Cut(name, "{closure")
 		name += "{closure}"
 	}
-	// The position is the place of the call. If our code calls a framework function, the frame
-	// therefore names our file, and only the function's name shows that the function is not ours.
+	// The position of a frame is the place of the call. If the consumer calls a function of a
+	// framework, the frame therefore names a file of the consumer. Only the name of the function shows
+	// that the function belongs to the framework.
 	others := begins(strings.TrimPrefix(name, `\`), phpOthers) || path == "[internal function]" && !strings.Contains(name, `\`)
 	if !strings.ContainsAny(name, `\>:`) {
 		others = others || foreign(path)
@@ -51,13 +52,13 @@ func phpFrame(t string) (frame, bool) {
 	return frame{name: name, own: !others}, true
 }
 
-// rubyFrame parses: /app/workers/order_worker.rb:42:in `block (2 levels) in work', and since 3.4:
-// in 'OrderWorker#work'.
+// rubyFrame parses a line such as: /app/workers/order_worker.rb:42:in `block (2 levels) in work'.
+// Since Ruby 3.4, the end is: in 'OrderWorker#work'.
 func rubyFrame(t string) (frame, bool) {
 	place, name, _ := strings.Cut(t, ":in ")
 	place = strings.TrimPrefix(place, "from ")
 	path := withoutPosition(place)
-	if path == place || len(name) < 2 || name[0] != '`' && name[0] != '\'' || strings.Contains(name, "': ") { // the last condition recognises a head
+	if path == place || len(name) < 2 || name[0] != '`' && name[0] != '\'' || strings.Contains(name, "': ") { // the last condition recognises the head of a trace
 		return frame{}, false
 	}
 	name = strings.TrimSuffix(name[1:], "'")
@@ -67,7 +68,7 @@ func rubyFrame(t string) (frame, bool) {
 	return frame{name: inFile(path, name), own: !foreign(path)}, true
 }
 
-// elixirFrame reads: (shop 0.1.0) lib/shop/worker.ex:42: Shop.Worker.handle/2
+// elixirFrame parses a line such as: (shop 0.1.0) lib/shop/worker.ex:42: Shop.Worker.handle/2
 func elixirFrame(t string) (frame, bool) {
 	app := ""
 	if t[0] == '(' {
@@ -81,7 +82,7 @@ func elixirFrame(t string) (frame, bool) {
 	if !ok || withoutPosition(path) == path || strings.Contains(path, " ") {
 		return frame{}, false
 	}
-	if i := strings.LastIndex(name, " in "); i >= 0 { // anonymous fn/1 in
+	if i := strings.LastIndex(name, " in "); i >= 0 { // for example "anonymous fn/1 in"
 		name = name[i+len(" in "):]
 	}
 	return frame{name: name, own: !elixirOthers[app] && !strings.HasPrefix(name, ":") && !strings.Contains(path, "deps/")}, true

@@ -145,7 +145,8 @@ created by main.main in goroutine 1
 	}
 }
 
-// TestFramesOfAnotherBuild checks that another build, run or machine yields the same frames.
+// TestFramesOfAnotherBuild checks that the frames of the same failure are equal in another build,
+// in another run and on another machine.
 func TestFramesOfAnotherBuild(t *testing.T) {
 	t.Parallel()
 	other := strings.NewReplacer(":42", ":57", "$3", "$9", "1044/0x0000000801", "88/0x00000008ff", "$1.run", "$2.run", "CGLIB$$0", "CGLIB$$1", "1a2b3c4d", "99ffee00", "Accessor57", "Accessor9", "20261120", "20261121", "d__5", "d__7", "3_0", "4_0", "b__0", "b__2", "line 42", "line 1").Replace

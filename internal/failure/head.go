@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// lines returns the lines of a text without their line ends, at most maxLines.
+// lines returns the lines of a text without their line ends. It returns at most maxLines lines.
 func lines(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for n := 0; text != "" && n < maxLines; n++ {
@@ -19,11 +19,11 @@ func lines(text string) iter.Seq[string] {
 	}
 }
 
-const maxLines = 2000 // maximum lines of a stack; deeper recursion adds nothing new
+const maxLines = 2000 // maximum number of lines of a stack that are read; deeper recursion adds nothing new
 
-// head returns the type and the message at the beginning of a stack trace. In Python, they are at
-// its end. If no type is named, head returns only the message. If the trace begins with a frame, it
-// returns nothing.
+// head returns the type and the message at the beginning of a stack trace. In a Python trace, it
+// finds them at the end. If the trace names no type, head returns only the message. If the trace
+// begins with a frame, head returns nothing.
 func head(stack string) (typ, message string) {
 	first, last, python := "", "", false
 	for line := range lines(stack) {
@@ -38,7 +38,7 @@ func head(stack string) (typ, message string) {
 		if !python {
 			break
 		}
-		if line == text { // frames and code are indented; a message may have several lines
+		if line == text { // frames and source lines are indented; a message may have several lines
 			if t, _ := headOf(text); t != "" || last == "" || last == first {
 				last = text
 			}
@@ -62,11 +62,11 @@ func head(stack string) (typ, message string) {
 	return typ, message
 }
 
-// dotNetWrappers lists .NET exceptions that only wrap another exception.
+// dotNetWrappers lists .NET exceptions that do nothing but wrap another exception.
 var dotNetWrappers = map[string]bool{"System.AggregateException": true, "System.Reflection.TargetInvocationException": true}
 
-// Head splits an error as shown in lists into its type and its message. The type is the beginning
-// of the error, or "" if no type is named.
+// Head splits the text of an error, as lists show it, into its type and its message. The type is
+// the beginning of the text; "" = the text names no type.
 func Head(line string) (typ, message string) {
 	if typ, message, ok := strings.Cut(line, ": "); ok && isType(typ) { // also finds Ruby types such as Mail::Missing
 		return typ, message
@@ -74,8 +74,8 @@ func Head(line string) (typ, message string) {
 	return headOf(line)
 }
 
-// headOf splits one line. It knows the forms "Type: message", "Type", "** (Type) message" of
-// Elixir, "panic: message" of Go, and "at.rb:1:in `x': message (Type)" of Ruby.
+// headOf splits one line into type and message. It knows the forms "Type: message", "Type", "**
+// (Type) message" of Elixir, "panic: message" of Go, and "at.rb:1:in `x': message (Type)" of Ruby.
 func headOf(line string) (typ, message string) {
 	line = strings.TrimPrefix(line, "PHP Fatal error:  Uncaught ")
 	if rest, ok := strings.CutPrefix(line, "Exception in thread "); ok {
@@ -107,7 +107,7 @@ func headOf(line string) (typ, message string) {
 	return "", line
 }
 
-// withoutPlace removes the position that PHP adds to a message to show where the exception was
+// withoutPlace removes the position that PHP appends to a message. It shows where the exception was
 // created: " in /app/src/Handler.php:42".
 func withoutPlace(message string) string {
 	i := strings.LastIndex(message, " in /")
@@ -121,8 +121,8 @@ func withoutPlace(message string) string {
 	return message[:i]
 }
 
-// isType reports whether a text is the name of an error type. Such a name either has a namespace or
-// has an ending that says that it is an error.
+// isType reports whether a text is the name of an error type. Such a name has a namespace, or it
+// has an ending such as "Error" or "Exception".
 func isType(name string) bool {
 	if name == "" || len(name) > maxName {
 		return false

@@ -3,12 +3,12 @@ package failure
 import "encoding/json"
 
 const (
-	maxJSON  = 256 << 10 // maximum bytes of JSON in a header; all headers of a message fit in one frame, by default 128 KiB
+	maxJSON  = 256 << 10 // maximum number of bytes of JSON in a header; all headers of a message fit into one frame, by default 128 KiB
 	maxDepth = 64
 )
 
-// headerJSON decodes JSON in a header. It returns false if the text is not JSON, or if it is deeper
-// or larger than anybody would write it.
+// headerJSON decodes the JSON in a header. It returns false if the text is not JSON, or if the JSON
+// is deeper or larger than any framework would write it.
 func headerJSON(text string, into any) bool {
 	if text == "" || len(text) > maxJSON {
 		return false

@@ -9,9 +9,9 @@ import (
 )
 
 // massTransit reads the headers of messages that MassTransit moves to <queue>_error and
-// <queue>_skipped. Only MT-Fault-InputAddress is always present, because users who set
-// TransportHeaderOptions omit the other headers. The exception is the innermost one. Skipped
-// messages have no exception, only MT-Reason: dead-letter.
+// <queue>_skipped. Only MT-Fault-InputAddress is always present. Users who set
+// TransportHeaderOptions omit the other headers. The headers describe the innermost exception.
+// Skipped messages have no exception, only MT-Reason: dead-letter.
 func (r *reading) massTransit() (f deadletter.Failure, found bool) {
 	address := r.text("MT-Fault-InputAddress")
 	if address == "" && !r.has("MT-Fault-ExceptionType") && !r.has("MT-Fault-Message") && !r.has("MT-Reason") {
@@ -26,8 +26,9 @@ func (r *reading) massTransit() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// lastSegment returns the last path segment of an address. For example, it returns the queue orders
-// for "rabbitmq://localhost/vhost/orders?durable=true" and for "queue:orders".
+// lastSegment returns the last path segment of an address, which is the name of a queue. For
+// example, it returns "orders" for "rabbitmq://localhost/vhost/orders?durable=true" and for
+// "queue:orders".
 func lastSegment(address string) string {
 	if len(address) > 2048 {
 		return ""
@@ -41,9 +42,9 @@ func lastSegment(address string) string {
 	return short(name)
 }
 
-// trimmed returns the name of the inbox without the suffix that a framework adds to its error
-// queues. It returns "" if the name has none of these suffixes. If a shovel moved the letter,
-// trimmed uses the queue from which the shovel took the letter.
+// trimmed returns the name of the inbox without the suffix that a framework adds to the names of
+// its error queues. It returns "" if the name has none of the given suffixes. If a shovel moved the
+// letter, trimmed uses the queue from which the shovel took the letter instead of the inbox.
 func (r *reading) trimmed(suffixes ...string) string {
 	at := cmp.Or(r.shovelledFrom(), r.inbox)
 	for _, s := range suffixes {

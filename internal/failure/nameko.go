@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// nameko reads Nameko's call stack. It is a list of service.method.id, the newest last. Nameko
-// acknowledges messages that fail, so there is never an error.
+// nameko reads Nameko's call stack. It is a list of texts of the form service.method.id, and the
+// newest is last. Nameko acknowledges messages that fail, so it never reports an error.
 func (r *reading) nameko() (f deadletter.Failure, found bool) {
 	const header = "nameko.call_id_stack"
 	list, ok := r.Headers[header].([]any)

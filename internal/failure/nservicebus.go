@@ -7,9 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// nServiceBus reads NServiceBus's fault headers. FailedQ is always present. On transports with
-// machine names, it is queue@machine. The stack is the exception with all inner exceptions, as .NET
-// prints it. NServiceBus removes x-death, so only these headers show where the message failed.
+// nServiceBus reads the fault headers of NServiceBus. FailedQ is always present. It is
+// queue@machine on transports that use machine names. The stack is the exception with all inner
+// exceptions, as .NET prints it. NServiceBus removes x-death, so only these headers show where the
+// message failed.
 func (r *reading) nServiceBus() (f deadletter.Failure, found bool) {
 	const failedQ, info = "NServiceBus.FailedQ", "NServiceBus.ExceptionInfo."
 	if !r.has(failedQ) && !r.has(info+"ExceptionType") && !r.has(info+"Message") {
@@ -27,8 +28,9 @@ func (r *reading) nServiceBus() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// nServiceBusTypes fills in the most specific of the enclosed types: "Acme.Sales.Placed,
-// Acme.Contracts, Version=1.0.0.0, ...; Acme.Sales.IPlaced, ...".
+// nServiceBusTypes sets the message type of a failure. Of the enclosed types, it takes the most
+// specific one, which is the first: "Acme.Sales.Placed, Acme.Contracts, Version=1.0.0.0, ...;
+// Acme.Sales.IPlaced, ...".
 func (r *reading) nServiceBusTypes(f *deadletter.Failure) string {
 	const enclosed = "NServiceBus.EnclosedMessageTypes"
 	types, _, _ := strings.Cut(r.text(enclosed), ";")
@@ -36,8 +38,8 @@ func (r *reading) nServiceBusTypes(f *deadletter.Failure) string {
 	return f.MessageType
 }
 
-// withoutAssembly removes the assembly from a .NET name: "Acme.Placed, Acme.Contracts" becomes
-// "Acme.Placed". Types with parameters keep the commas in their brackets.
+// withoutAssembly removes the assembly from the name of a .NET type: "Acme.Placed, Acme.Contracts"
+// becomes "Acme.Placed". For a type with parameters, it keeps the commas inside the brackets.
 func withoutAssembly(name string) string {
 	if i := strings.LastIndexByte(name, ']'); i >= 0 {
 		rest, _, _ := strings.Cut(name[i:], ",")

@@ -2,7 +2,8 @@ package failure
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// Plain is the convention name for failures in headers that belong to no particular framework.
+// Plain is the name of the convention for failures in headers that belong to no particular
+// framework.
 const Plain = "headers"
 
 // plainHeaders lists the headers in which consumers describe errors, the most specific first.
@@ -20,7 +21,7 @@ func (r *reading) plain() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// first returns the text of the first header in names that has a text.
+// first returns the text of the first header in the list names that has a text.
 func (r *reading) first(names []string) part {
 	for _, name := range names {
 		if p := r.header(name); p.text != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// reading is an arrival whose headers are being read.
+// reading is a message whose headers are being read, and the place from which it came.
 type reading struct {
 	deadletter.Properties
 	inbox string
@@ -16,14 +16,14 @@ type reading struct {
 	mask  func(name, text string) (string, bool)
 }
 
-// has reports whether a header exists, whatever its value.
+// has reports whether a header exists. The value of the header may be of any type.
 func (r *reading) has(name string) bool {
 	_, ok := r.Headers[name]
 	return ok
 }
 
-// text returns a text header, unmasked. Use it for places and times only. Some clients write text
-// as bytes.
+// text returns a header that is text, unmasked. Use it only for places and times. Some clients send
+// text as bytes, which are accepted too.
 func (r *reading) text(name string) string {
 	switch v := r.Headers[name].(type) {
 	case string:
@@ -37,7 +37,7 @@ func (r *reading) text(name string) string {
 }
 
 // place returns a header that names a queue, an exchange or a routing key. It returns "" if the
-// header cannot be such a name. In AMQP 0-9-1, no such name is longer than 255 bytes.
+// value cannot be such a name. In AMQP 0-9-1, these names have at most 255 bytes.
 func (r *reading) place(name string) string { return short(r.text(name)) }
 
 func short(name string) string {
@@ -47,12 +47,12 @@ func short(name string) string {
 	return name
 }
 
-// label returns a header with a short name that people see, such as a type. It returns "" if any
-// part of it is masked.
+// label returns a header that is a short name to be shown, such as a type. It returns "" if a mask
+// hides any part of it.
 func (r *reading) label(name string) string { return r.unmasked(name, r.text(name)) }
 
-// unmasked returns a text from a header as a short name that people see. It returns "" if any part
-// of it is masked.
+// unmasked returns a text from the given header as a short name to be shown. It returns "" if a
+// mask hides any part of it.
 func (r *reading) unmasked(header, text string) string {
 	if text == "" {
 		return ""
@@ -64,8 +64,8 @@ func (r *reading) unmasked(header, text string) string {
 	return deadletter.Cut(shown, maxName)
 }
 
-// number returns a header that is a count, even if the count is written as text. It returns 0 if
-// the header is not a count.
+// number returns a header that is a count. The count may be written as text. It returns 0 if the
+// header is not a count.
 func (r *reading) number(name string) int { return count(r.Headers[name]) }
 
 func count(v any) int {
@@ -88,16 +88,16 @@ func count(v any) int {
 	case string:
 		n, _ = strconv.ParseInt(strings.TrimSpace(v[:min(len(v), 32)]), 10, 64)
 	}
-	if n < 0 || n > 1_000_000 { // no consumer has tried so many times
+	if n < 0 || n > 1_000_000 { // no consumer has tried that often
 		return 0
 	}
 	return int(n)
 }
 
-// part is a text from a header that is to be shown.
+// part is a text to be shown, with the name of the header that contains it.
 type part struct{ header, text string }
 
-// header returns the whole text of a header.
+// header returns the whole text of a header, unmasked, together with the name of the header.
 func (r *reading) header(name string) part { return part{name, r.text(name)} }
 
 func (r *reading) shown(p part) (text string, masked bool) {
@@ -107,9 +107,9 @@ func (r *reading) shown(p part) (text string, masked bool) {
 	return r.mask(p.header, p.text)
 }
 
-// setError sets the error of f. A stack often repeats the type and the message. If either of these
-// is masked, only the frames of the stack are kept. If both are missing, they are read from the
-// head of the stack.
+// setError sets the error of f. A stack often repeats the type and the message. If a mask hides the
+// type or the message, only the frames of the stack are kept. If both are missing, they are read
+// from the head of the stack.
 func (r *reading) setError(f *deadletter.Failure, typ, message, stack part) {
 	var hidden, hiddenType bool
 	f.Type, hiddenType = r.shown(typ)

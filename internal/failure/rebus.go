@@ -30,7 +30,7 @@ func (r *reading) rebus() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// rebusHead returns the type and message of the first attempt's error.
+// rebusHead returns the type and the message of the error of the first attempt.
 func rebusHead(details string) (typ, message string) {
 	if _, inner, ok := strings.Cut(details, "---> "); ok {
 		if typ, message = head(inner); typ != "" {
@@ -39,7 +39,7 @@ func rebusHead(details string) (typ, message string) {
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(details), "\n")
 	line = strings.TrimSpace(line)
-	for rest := line; rest != ""; { // before the type are a count and a time, which contain colons
+	for rest := line; rest != ""; { // a count and a time, which contain colons, come before the type
 		if typ, message = head(rest); typ != "" {
 			return typ, message
 		}

@@ -8,11 +8,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sneakers reads retry_info, which the Maxretry handler of Sneakers and Kicks adds to messages that
-// it publishes to <queue>-error. It is a JSON object or, after repeated failures, a list whose
-// first element is the newest. The handler keeps no other header. Without an exception, error is
-// the reason: "reject" or "timeout". The backtrace is a list of lines, or in old versions one text
-// with commas.
+// sneakers reads the header "retry_info". The Maxretry handler of Sneakers and Kicks adds it to
+// messages that it publishes to <queue>-error. It is a JSON object. After repeated failures, it is
+// a list whose first element is the newest. The handler keeps no other header. If there was no
+// exception, the field error is the reason: "reject" or "timeout". The backtrace is a list of
+// lines. In old versions, it is one text with commas.
 func (r *reading) sneakers() (f deadletter.Failure, found bool) {
 	const header = "retry_info"
 	text := r.text(header)

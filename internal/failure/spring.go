@@ -7,12 +7,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// spring reads the headers added by Spring AMQP's RepublishMessageRecoverer, and the type header of
-// its converters. The message comes from the cause. The stack comes from the exception around the
-// cause, whose type is always the same. Exchange and key belong to the failed delivery. The queue
-// is not named, unless the message was published to the default exchange. In that case, the key is
-// the queue. Since 4.0.5, the stack may be omitted. If both message and stack are missing, there is
-// a place but no error.
+// spring reads the headers that Spring AMQP's RepublishMessageRecoverer adds, and the type header
+// of its converters. The message is that of the cause. The stack is that of the exception around
+// the cause, whose type is always the same. The exchange and the routing key are those of the
+// failed delivery. The headers do not name the queue. If the message was published to the default
+// exchange, the routing key is the queue. Since 4.0.5, the stack may be omitted. If both message
+// and stack are missing, the headers report a place but no error.
 func (r *reading) spring() (f deadletter.Failure, found bool) {
 	const message, stack, exchange, key = "x-exception-message", "x-exception-stacktrace", "x-original-exchange", "x-original-routingKey"
 	f.MessageType = cmp.Or(r.label("__TypeId__"), r.label("__ContentTypeId__"))
@@ -30,8 +30,8 @@ func (r *reading) spring() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// springType returns the type of the exception that a listener threw. If the stack begins with the
-// exception in which Spring wraps all others, springType returns the type of the cause.
+// springType returns the type of the exception that a listener threw. Spring wraps such exceptions
+// in one of its own. If the stack begins with that one, springType returns the type of its cause.
 func springType(stack string) string {
 	typ, _ := head(stack)
 	if typ != "" && !strings.HasPrefix(typ, "org.springframework.amqp.rabbit.") {

@@ -8,8 +8,8 @@ import (
 )
 
 // symfony reads the stamps that Symfony Messenger writes into headers. Each stamp is a list of JSON
-// objects, the newest last. The stamps name the transport but no queue. The trace has no head,
-// because it is the trace_as_string of the flattened exception.
+// objects, and the newest is last. The stamps name the transport but no queue. The stack trace has
+// no head, because it is the trace_as_string of the flattened exception.
 func (r *reading) symfony() (f deadletter.Failure, found bool) {
 	const stamp = `X-Message-Stamp-Symfony\Component\Messenger\Stamp\`
 	const details, redelivery, sent, bus = stamp + "ErrorDetailsStamp", stamp + "RedeliveryStamp", stamp + "SentToFailureTransportStamp", stamp + "BusNameStamp"
@@ -37,7 +37,7 @@ func (r *reading) symfony() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// newest decodes the last element of a list.
+// newest decodes the last element of a JSON list.
 func newest(text string, into any) bool {
 	var list []json.RawMessage
 	return headerJSON(text, &list) && len(list) > 0 && json.Unmarshal(list[len(list)-1], into) == nil

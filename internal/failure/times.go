@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// timeRFC3339 parses the most common form of ISO 8601, with any number of fractional digits: .NET's
-// round-trip format has seven.
+// timeRFC3339 parses the most common form of ISO 8601, with any number of fractional digits. The
+// round-trip format of .NET has seven.
 func timeRFC3339(text string) time.Time {
 	if len(text) > 64 {
 		return time.Time{}
@@ -35,7 +35,7 @@ func timeUnixMilli(text string) time.Time {
 	return sane(time.UnixMilli(ms))
 }
 
-// sane returns a time in UTC if it can be stored and shown, and the zero time otherwise.
+// sane returns a time in UTC. If the time cannot be stored and shown, it returns the zero time.
 func sane(at time.Time) time.Time {
 	if y := at.Year(); y < 1970 || y > 9999 {
 		return time.Time{}

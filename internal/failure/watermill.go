@@ -2,9 +2,9 @@ package failure
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// watermill reads the metadata added by Watermill's PoisonQueue middleware. The topic is the queue,
-// if Watermill generates the names by default. Watermill's component for commands and events puts
-// the type of the message in the header name.
+// watermill reads the metadata that Watermill's PoisonQueue middleware adds. If Watermill generates
+// the names by default, the topic is the name of the queue. Watermill's component for commands and
+// events puts the message type into the header "name".
 func (r *reading) watermill() (f deadletter.Failure, found bool) {
 	if !r.has("reason_poisoned") {
 		return f, false

@@ -6,9 +6,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// wolverine reads the headers that Wolverine adds to envelopes that it moves to a dead-letter
-// queue. Other senders use exception-type and exception-message, too. The headers are therefore
-// Wolverine's only if one of Wolverine's own names is present.
+// wolverine reads the headers that Wolverine adds to envelopes when it moves them to a dead-letter
+// queue. Other senders also use the headers exception-type and exception-message. These headers
+// therefore count as Wolverine's only if one of Wolverine's own headers is present.
 func (r *reading) wolverine() (f deadletter.Failure, found bool) {
 	const destination, failedAt, stack = "original-destination", "failed-at", "exception-stack"
 	if !r.has("exception-type") || !r.has(destination) && !r.has(failedAt) && !r.has(stack) {
