@@ -18,10 +18,10 @@ var (
 	zipEntry = []byte("PK\x01\x02") // starts each entry of a zip file's directory
 )
 
-// openZip opens a zip file. Zip bombs are rejected by the sizes that the directory claims, before
-// anything is unpacked. No file is read beyond its claimed size.
+// openZip opens a zip file. It rejects zip bombs by the sizes that the directory of the file
+// claims, before it unpacks anything. No file is read beyond its claimed size.
 func openZip(b []byte) (fs.FS, error) {
-	if bytes.Count(b, zipEntry) > MaxFiles+1000 { // directories count, too; parsing the entries takes ten times their size
+	if bytes.Count(b, zipEntry) > MaxFiles+1000 { // directories count as entries, too; parsing the entries takes ten times their size in memory
 		return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
 	}
 	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
@@ -48,8 +48,8 @@ func openZip(b []byte) (fs.FS, error) {
 	return z, nil
 }
 
-// gunzipped unpacks b if it is gzip, as buf writes *.binpb.gz. Otherwise it returns b itself. The
-// size is measured before anything is unpacked.
+// gunzipped unpacks gzip data, which buf writes into *.binpb.gz. It returns other data unchanged.
+// It measures the unpacked size before it keeps anything.
 func gunzipped(b []byte) ([]byte, error) {
 	if !bytes.HasPrefix(b, GzipMagic) {
 		return b, nil

@@ -10,46 +10,46 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Change describes the changes that a schema would make as the newest version of a set. Types are
-// messages and enums, sorted by full name.
+// Change describes what changes if a schema becomes the newest version of a set. Types are messages
+// and enums, sorted by full name.
 type Change struct {
 	Set, Version string
-	Known        string // "" = a new version, KnownCurrent, KnownOlder
+	Known        string // "" = the version is new; KnownCurrent or KnownOlder = the set already has it
 	Added        []string
-	Enums        int // enums among Added
+	Enums        int // how many of Added are enums
 	Changed      []TypeChange
-	Removed      []string // their older versions remain for bodies that name them
+	Removed      []string // types that are removed; bodies that name them are still decoded with older versions
 	Conflicts    []Conflict
-	Affected     []string // types that are added, changed or removed, and types that contain them: their bodies may be decoded differently
+	Affected     []string // types that are added, changed or removed, and types that contain these; their bodies may be decoded differently
 }
 
-// How the set already knows the content.
+// These are the values of Known, if the set already has the content.
 const (
 	KnownCurrent = "current"
 	KnownOlder   = "older"
 )
 
-// TypeChange describes how a type changes.
+// TypeChange describes how one type changes.
 type TypeChange struct {
 	Type        string
-	Differences []string // in words, at most 20: "field 7 added: string note"
-	More        int      // differences left out
+	Differences []string // at most 20 differences in words, such as "field 7 added: string note"
+	More        int      // number of differences that are left out
 }
 
 // Conflict is a type that another set defines differently. A body is decoded with the definition
-// that fits it.
+// that fits the body.
 type Conflict struct {
 	TypeChange
 	Set string
 }
 
 const (
-	maxDifferences = 20     // of a type
-	maxCompared    = 10_000 // differences in all types; after that, a type is only reported as changed
+	maxDifferences = 20     // maximum number of differences that are described for a type
+	maxCompared    = 10_000 // maximum number of differences in all types; further types are only reported as changed
 )
 
-// Compare returns the changes that s would make as the newest version of the set with the given
-// name. Compare itself changes nothing.
+// Compare returns what changes if s becomes the newest version of the set with the given name.
+// Compare itself changes nothing.
 func (r *Registry) Compare(name string, s *Schema) Change {
 	c := Change{Set: name, Version: s.hash}
 	var old *Schema
@@ -107,7 +107,7 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 	return c
 }
 
-// affect fills in Affected. The parameter next contains the types after the change.
+// affect sets Affected. The parameter next contains all types as they are after the change.
 func (c *Change) affect(next map[protoreflect.FullName]protoreflect.Descriptor) {
 	users := map[protoreflect.FullName][]protoreflect.FullName{}
 	for typ, d := range next {
@@ -148,7 +148,7 @@ func (c *Change) affect(next map[protoreflect.FullName]protoreflect.Descriptor) 
 	}
 }
 
-// all returns the messages and enums, without google.protobuf and map entries.
+// all returns all messages and enums, except those of google.protobuf and map entries.
 func (t *Resolver) all() map[protoreflect.FullName]protoreflect.Descriptor {
 	list := make(map[protoreflect.FullName]protoreflect.Descriptor)
 	enums := func(es protoreflect.EnumDescriptors) {
@@ -168,8 +168,8 @@ func (t *Resolver) all() map[protoreflect.FullName]protoreflect.Descriptor {
 	return list
 }
 
-// differ describes differences in words. The field left is the number of differences that it may
-// still describe.
+// differ describes differences in words. The field left is how many more differences it may
+// describe.
 type differ struct{ left int }
 
 func (d *differ) compare(was, is protoreflect.Descriptor) TypeChange {
@@ -239,8 +239,8 @@ func numbers(lists ...protoreflect.FieldDescriptors) []protoreflect.FieldNumber 
 	return slices.Compact(all)
 }
 
-// typeWords returns a field's type in .proto syntax: "repeated acme.v1.Item", "map<string, int32>",
-// "optional string".
+// typeWords returns the type of a field in .proto syntax: "repeated acme.v1.Item", "map<string,
+// int32>", "optional string".
 func typeWords(fd protoreflect.FieldDescriptor) string {
 	if fd.IsMap() {
 		return "map<" + typeWords(fd.MapKey()) + ", " + typeWords(fd.MapValue()) + ">"

@@ -27,14 +27,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// The compiler can take far longer than its input suggests. A 1 MB file with all its fields,
-// options, extensions or methods in one place can take minutes, and nothing can stop the compiler
-// midway. It therefore runs in a process of its own, a second instance of this program. That
-// process is killed when nobody waits for its result any more, or when it has taken too long.
+// The compiler can take much longer than the size of its input suggests. A file of 1 MB can take
+// minutes if all its fields, options, extensions or methods are in one place, and the compiler
+// cannot be stopped. It therefore runs in a process of its own, a second instance of this program.
+// That process is killed when nobody waits for its result any more, or when it has taken too long.
 const (
-	compileCPU  = 10 // seconds of processor time; the largest accepted tree needs three (2026-11-23)
+	compileCPU  = 10 // seconds of processor time; the largest tree within the limits needs three (2026-11-23)
 	compileWait = time.Minute
-	compiles    = "DLO_COMPILES_PROTO" // environment variable of that process: how many seconds it may take
+	compiles    = "DLO_COMPILES_PROTO" // environment variable of that process: how many seconds of processor time it may take
 )
 
 func init() {
@@ -43,23 +43,23 @@ func init() {
 	}
 }
 
-// compilation is the input of the process.
+// compilation is the input of the compiler process.
 type compilation struct {
-	Text     map[string][]byte // source text of a tree, by the names used in imports
-	Files    []string          // to compile, with their imports
+	Text     map[string][]byte // source texts of a tree, by the names that imports use
+	Files    []string          // files to compile, together with their imports
 	Comments bool
 }
 
-// outcome is the output of the process: a set, or the errors by file. An error that belongs to no
-// particular file has the file name "".
+// outcome is the output of the compiler process: a descriptor set, or the errors by file name. An
+// error that belongs to no particular file has the file name "".
 type outcome struct {
 	Set    []byte
 	Failed map[string]string
 }
 
-// compileFor is the main function of that process.
+// compileFor is the main function of the compiler process.
 func compileFor(seconds uint64, from io.Reader, to io.Writer) (code int) {
-	// The kernel kills the process at the limit, whatever the process is doing.
+	// At the limit, the kernel kills the process, whatever the process is doing.
 	limit := syscall.Rlimit{Cur: seconds, Max: seconds}
 	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &limit); err != nil {
 		return 1
@@ -74,8 +74,9 @@ func compileFor(seconds uint64, from io.Reader, to io.Writer) (code int) {
 	return 0
 }
 
-// runProcess runs c in a process of its own, limited to the given seconds of processor time. The
-// error wraps ErrSchemaTooLarge if this time is not enough. If ctx ends, the error is ctx.Err().
+// runProcess compiles in a process of its own. The process may use the given number of seconds of
+// processor time. The error wraps ErrSchemaTooLarge if this time is not enough. If ctx ends, the
+// error is ctx.Err().
 func (c *compilation) runProcess(ctx context.Context, seconds int) (*outcome, error) {
 	waiting, cancel := context.WithTimeout(ctx, compileWait)
 	defer cancel()
@@ -84,14 +85,14 @@ func (c *compilation) runProcess(ctx context.Context, seconds int) (*outcome, er
 		return nil, err
 	}
 	if runtime.GOOS == "linux" {
-		program = "/proc/self/exe" // works even if the file was replaced by another version
+		program = "/proc/self/exe" // works even if somebody has replaced the file of the program by another version
 	}
 	var in, out bytes.Buffer
 	if err := gob.NewEncoder(&in).Encode(c); err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(waiting, program)
-	cmd.Env = []string{compiles + "=" + strconv.Itoa(seconds), "GOMAXPROCS=1"} // leaves the other CPUs to everybody else
+	cmd.Env = []string{compiles + "=" + strconv.Itoa(seconds), "GOMAXPROCS=1"} // leaves the other CPUs to other work
 	cmd.Stdin, cmd.Stdout = &in, &out
 	err = cmd.Run()
 	var ended *exec.ExitError
@@ -107,10 +108,10 @@ func (c *compilation) runProcess(ctx context.Context, seconds int) (*outcome, er
 	return answer, gob.NewDecoder(&out).Decode(answer)
 }
 
-// compile runs the parser.
+// compile parses the sources in this process.
 func (c *compilation) compile() (out outcome) {
 	defer func() {
-		if recover() != nil { // hostile sources; see Decode
+		if recover() != nil { // hostile sources can make the parser panic; see Decode
 			out = outcome{Failed: map[string]string{"": "internal error while parsing"}}
 		}
 	}()
@@ -141,8 +142,8 @@ func (c *compilation) compile() (out outcome) {
 	}
 	fds, err := p.ParseFiles(c.Files...)
 	if err != nil && len(failed) == 0 {
-		// This error has no position, for example because an import is missing. The files are
-		// parsed one by one to locate it.
+		// This error has no position, for example because an import is missing. To find the file, the
+		// files are parsed one by one.
 		for _, f := range c.Files {
 			if len(c.Files) == 1 {
 				fail(f, deadletter.Visible(err.Error()))
@@ -166,7 +167,7 @@ func (c *compilation) compile() (out outcome) {
 	return outcome{Set: set}
 }
 
-// withImports returns the set of the given files and everything they import.
+// withImports returns a set of the given files and everything that they import.
 func withImports(files []*desc.FileDescriptor) *descriptorpb.FileDescriptorSet {
 	set, seen := &descriptorpb.FileDescriptorSet{}, map[string]bool{}
 	var add func(*desc.FileDescriptor)

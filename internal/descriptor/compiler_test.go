@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// slow returns a 1 MB file that takes the compiler minutes, because the work for options grows with
-// the square of their number.
+// slow returns a file of 1 MB that takes the compiler minutes. The time for options grows with the
+// square of their number.
 func slow() *compilation {
 	options := strings.TrimSuffix(strings.Repeat("deprecated=true,", 60_000), ",")
 	return &compilation{Files: []string{"m.proto"}, Text: map[string][]byte{"m.proto": []byte(`syntax = "proto2"; message M { optional string a = 1 [` + options + `]; }`)}}
@@ -32,9 +32,10 @@ func TestACompilerEndsWithWhoAsked(t *testing.T) {
 	}
 }
 
-// TestADirectoryWithASlowFileHoldsTheOthers checks .proto files of the watched directory that take
-// the compiler minutes. They are given up after compileCPU seconds of processor time, and count as
-// partly read, so that their previous version stays in use. The sets beside them are read.
+// TestADirectoryWithASlowFileHoldsTheOthers covers .proto files of the watched directory that take
+// the compiler minutes. The compiler must give up after compileCPU seconds of processor time. The
+// files must then count as partly read, so that their previous version stays in use. The other sets
+// of the directory must be read.
 func TestADirectoryWithASlowFileHoldsTheOthers(t *testing.T) {
 	t.Parallel()
 	found, errs := ReadDir(t.Context(), fstest.MapFS{"m.proto": {Data: slow().Text["m.proto"]}, "orders.binpb": {Data: descriptorSet(t, true)}})

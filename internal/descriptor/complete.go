@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Complete fills in what some reflection servers, such as the package @grpc/reflection for Node,
-// leave out of their files: the list of imports, and the first part of type names. A type that no
+// Complete adds what some reflection servers leave out of their files, for example the package
+// @grpc/reflection for Node: the list of imports, and the first part of type names. A type that no
 // file defines stays unresolved. Complete returns the same errors as ReadSet.
 func Complete(set []byte) ([]byte, error) {
 	files, err := splitSet(set)
@@ -38,7 +38,8 @@ func Complete(set []byte) ([]byte, error) {
 	return proto.Marshal(&descriptorpb.FileDescriptorSet{File: files})
 }
 
-// scopeOf returns a file's package with a leading dot, or "" if it has none.
+// scopeOf returns the package of a file with a leading dot. If the file has no package, it returns
+// "".
 func scopeOf(f *descriptorpb.FileDescriptorProto) string {
 	if f.GetPackage() == "" {
 		return ""
@@ -47,9 +48,9 @@ func scopeOf(f *descriptorpb.FileDescriptorProto) string {
 }
 
 type completion struct {
-	in      map[string]string // the file of each type, by type name with a leading dot
+	in      map[string]string // the file that defines each type, by type name with a leading dot
 	file    *descriptorpb.FileDescriptorProto
-	imports map[string]bool // what file imports, and file itself
+	imports map[string]bool // files that the current file imports, and the current file itself
 }
 
 func (c *completion) types(f *descriptorpb.FileDescriptorProto, scope string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto) {
@@ -79,9 +80,10 @@ func (c *completion) fields(scope string, list []*descriptorpb.FieldDescriptorPr
 	}
 }
 
-const maxScope = 100 // parts of a scope; names in deeper scopes stay as they are
+const maxScope = 100 // maximum number of parts of a scope; names in deeper scopes stay as they are
 
-// name completes a type's name, resolved from scope, and imports the type's file.
+// name completes the name of a type that is used in the given scope, and imports the file of that
+// type.
 func (c *completion) name(scope string, name *string) {
 	if name == nil || *name == "" {
 		return
@@ -101,7 +103,7 @@ func (c *completion) name(scope string, name *string) {
 	}
 }
 
-// fileOf returns the file that defines a type, or "" if none does.
+// fileOf returns the file that defines a type; "" = no file defines it.
 func (c *completion) fileOf(name string) string {
 	if file, ok := c.in[name]; ok {
 		return file

@@ -43,7 +43,7 @@ func (r *Registry) Conflicts() map[string][]string {
 	return known
 }
 
-// differs reports whether other defines one of the types differently.
+// differs reports whether the schema in the parameter other defines one of the types differently.
 func differs(types map[protoreflect.FullName]protoreflect.Descriptor, other *Schema) bool {
 	d := &differ{} // one difference is enough
 	for name, is := range types {

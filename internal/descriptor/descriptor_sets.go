@@ -19,24 +19,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Limits of one set, checked before anything is expanded. All of Google's own API definitions
-// together have about 6,000 files and 30,000 types.
+// These are the limits of one set. They are checked before anything is expanded. All of Google's
+// own API definitions together have about 6,000 files and 30,000 types.
 const (
 	maxSetBytes  = 64 << 20
 	MaxFiles     = 10_000
 	maxSetTypes  = 50_000
-	maxSetFields = 2_000_000 // wire fields of the descriptors, without comments
-	maxSetDepth  = 64        // nesting of types, and of options
-	maxSetMemory = 1 << 30   // as estimated for dynamic messages; the generated ones used here need about a fifth
+	maxSetFields = 2_000_000 // fields in the serialised descriptors, without comments
+	maxSetDepth  = 64        // nesting levels of types, and of options
+	maxSetMemory = 1 << 30   // bytes, as estimated for dynamic messages; the generated ones that are used here need about a fifth
 )
 
-// ErrSchemaTooLarge is returned for a set that exceeds a limit.
+// ErrSchemaTooLarge means that a schema exceeds a limit.
 var ErrSchemaTooLarge = errors.New("the schema is too large")
 
 // AddSet adds a serialised FileDescriptorSet (`buf build -o`, `protoc --descriptor_set_out
-// --include_imports`) as the newest version of the set called name. It returns the full names of
-// the set's message types, sorted, without the package google.protobuf. On error nothing is
-// changed. See ReadSet.
+// --include_imports`) as the newest version of the set with the given name. It returns the sorted
+// full names of the message types in the set, without the package google.protobuf. If it returns an
+// error, it has changed nothing. For the errors, see ReadSet.
 func (r *Registry) AddSet(name string, fileDescriptorSet []byte) ([]string, error) {
 	s, err := ReadSet(fileDescriptorSet)
 	if err != nil {
@@ -46,8 +46,8 @@ func (r *Registry) AddSet(name string, fileDescriptorSet []byte) ([]string, erro
 	return s.Types(), nil
 }
 
-// splitSet parses the files of a set one by one. It skips everything that does not affect how
-// bodies are read.
+// splitSet parses the files of a set one by one. It skips everything that has no effect on how
+// bodies are decoded.
 func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 	if len(b) > maxSetBytes {
 		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes))
@@ -72,7 +72,7 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 		raw = append(raw, file)
 		b = b[n+m:]
 	}
-	// Everything is counted before anything is expanded.
+	// All elements are counted before anything is expanded.
 	c := NewCaps()
 	for i, file := range raw {
 		if err := c.Take(file); errors.Is(err, ErrSchemaTooLarge) {
@@ -85,8 +85,7 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 	for i := range raw {
 		files[i] = new(descriptorpb.FileDescriptorProto)
 		err := eachPart(raw[i], func(part []byte) error {
-			// Options may contain anybody's extensions. An empty resolver keeps them as unknown
-			// fields.
+			// Options may contain extensions of anybody. An empty resolver keeps them as unknown fields.
 			return proto.UnmarshalOptions{Resolver: new(protoregistry.Types), Merge: true}.Unmarshal(part, files[i])
 		})
 		if err != nil {
@@ -98,7 +97,7 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 
 var errNoSet = errors.New("this is not a descriptor set")
 
-// Caps checks the files of a set against the limits without expanding them.
+// Caps checks the files of a set against the limits, without expanding the files.
 type Caps struct {
 	budget *budget.Budget
 	scan   *Scan
@@ -112,8 +111,8 @@ func NewCaps() *Caps {
 	return &Caps{budget: limits, scan: &Scan{Budget: limits, Types: WellKnown()}}
 }
 
-// Take counts one more file. It returns ErrSchemaTooLarge if a limit is exceeded, and another error
-// if file is not a file descriptor.
+// Take counts one more file. It returns ErrSchemaTooLarge if the set now exceeds a limit. It
+// returns another error if the data is not a file descriptor.
 func (c *Caps) Take(file []byte) error {
 	c.files++
 	c.bytes += len(file)
@@ -144,15 +143,15 @@ func (c *Caps) Take(file []byte) error {
 
 var fileDescriptorProto = descriptorpb.File_google_protobuf_descriptor_proto.Messages().ByName("FileDescriptorProto")
 
-// These fields of a file do not affect how bodies are decoded. They are comments and positions,
-// which are often more than half of a file, and buf's records about a file in an image.
+// These fields of a file have no effect on how bodies are decoded. They are comments and positions,
+// which often make up more than half of a file, and what buf records about a file in an image.
 const (
 	sourceInfoField = 9
 	bufField        = 8042
 )
 
-// eachPart calls f for each run of fields that contains neither of these two fields. A message can
-// be parsed from such parts in sequence.
+// eachPart calls f for each run of fields that contains neither sourceInfoField nor bufField. A
+// message can be parsed from these parts one after another.
 func eachPart(file []byte, f func(part []byte) error) error {
 	from := 0
 	for at := 0; at < len(file); {
@@ -176,8 +175,8 @@ func eachPart(file []byte, f func(part []byte) error) error {
 	return nil
 }
 
-// countTypes counts the messages in well-formed b, including nested ones. The parameter field is 4
-// (message_type) in a file and 3 (nested_type) in a message.
+// countTypes counts the messages in the well-formed data b, including nested ones. The parameter
+// field is 4 (message_type) in a file and 3 (nested_type) in a message.
 func countTypes(b []byte, field protowire.Number) int {
 	total := 0
 	for len(b) > 0 {
@@ -195,12 +194,12 @@ func countTypes(b []byte, field protowire.Number) int {
 	return total
 }
 
-// linkSet turns parsed files into a schema. Duplicate files with the same content count once.
-// Compilers bring their own edition of the well-known files, so the first copy of such a file
-// counts.
+// linkSet turns parsed files into a schema. Files with the same name and the same content count
+// once. Compilers include their own edition of the well-known files, so the first copy of such a
+// file is used.
 func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	defer func() {
-		if recover() != nil { // hostile descriptors; see Decode
+		if recover() != nil { // hostile descriptors can make the linker panic; see Decode
 			v, err = nil, errors.New("internal error while linking")
 		}
 	}()
@@ -223,7 +222,7 @@ func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	}
 	v = &Schema{hash: hashFiles(hashes), files: len(set.File)}
 	linked, err := link(set, true)
-	if err != nil { // a set may contain its own copy of a well-known type under another path
+	if err != nil { // a set may contain its own copy of a well-known type, under another path
 		var again error
 		if linked, again = link(set, false); again != nil {
 			return nil, PlainError(err)
@@ -239,7 +238,8 @@ func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	return v, nil
 }
 
-// hashFiles returns the version of a set, independent of the order of its files.
+// hashFiles returns the version of a set, which is a hash of its files. The order of the files has
+// no effect.
 func hashFiles(hashes map[string][32]byte) string {
 	all := sha256.New()
 	for _, n := range slices.Sorted(maps.Keys(hashes)) {

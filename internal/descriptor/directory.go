@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// LoadDir adds the schemas in a directory, as found by ReadDir.
+// LoadDir adds the schemas in a directory, as ReadDir finds them.
 //
-// A bad file does not affect the others. The error, built by errors.Join, has one line with the
-// file's name for each rejected file. It is nil if all files were accepted.
+// A bad file does not affect the others. The error comes from errors.Join, and has one line with
+// the file's name for each rejected file. It is nil if no file was rejected.
 func (r *Registry) LoadDir(fsys fs.FS) error {
 	found, errs := ReadDir(context.Background(), fsys)
 	for _, f := range found {
@@ -24,18 +24,23 @@ func (r *Registry) LoadDir(fsys fs.FS) error {
 	return errors.Join(errs...)
 }
 
-// Found is one set of a directory.
+// Found is one set that ReadDir found in a directory.
 type Found struct {
 	Name   string
-	Schema *Schema // nil: no file of the tree can be compiled
-	Part   bool    // some files of the tree are left out because they cannot be compiled
+	Schema *Schema // nil = no file of the tree can be compiled
+	Part   bool    // some files of the tree are omitted because they cannot be compiled
 }
 
-// ReadDir reads a directory of schemas at any depth. It reads descriptor sets (*.binpb, *.pb,
-// *.desc, *.protoset, optionally with .gz), each as a set named by its path; trees of .proto files,
-// each as a set named by the directory from which its imports resolve ("protos" for the top); and
-// zip files (*.zip) of these. It skips names that begin with a dot and all other files, such as a
-// README. It returns one error with the file's name for each rejected file.
+// ReadDir reads a directory of schemas, including its subdirectories. It finds the following:
+//
+//  - Descriptor sets (*.binpb, *.pb, *.desc, *.protoset, optionally with .gz). Each is a set whose
+//    name is its path.
+//  - Trees of .proto files. Each is a set whose name is the directory from which its imports
+//    resolve. The name is "protos" for the top directory.
+//  - Zip files (*.zip) of these.
+//
+// It skips names that begin with a dot, and all other files, such as a README. It returns one error
+// with the file's name for each rejected file.
 func ReadDir(ctx context.Context, fsys fs.FS) ([]Found, []error) {
 	l := &reader{}
 	l.read(ctx, fsys, "", true)
@@ -52,7 +57,8 @@ func (l *reader) fail(name string, err error) {
 	l.errs = append(l.errs, fmt.Errorf("%s: %w", withoutPath(name), err))
 }
 
-// read reads one file system. The prefix ("bundle.zip/") is put in front of the names shown.
+// read reads one file system. It puts the prefix, such as "bundle.zip/", in front of the names that
+// it shows.
 func (l *reader) read(ctx context.Context, fsys fs.FS, prefix string, zips bool) {
 	src := newSources()
 	sourcesFull := false
@@ -131,7 +137,7 @@ func (l *reader) read(ctx context.Context, fsys fs.FS, prefix string, zips bool)
 	}
 	behind(src.bad)
 	if sourcesFull {
-		return // half a tree would decode bodies differently from the whole
+		return // a part of the tree would decode bodies differently from the whole tree
 	}
 	for _, t := range src.trees() {
 		set := prefix + t.root
@@ -144,7 +150,7 @@ func (l *reader) read(ctx context.Context, fsys fs.FS, prefix string, zips bool)
 	}
 }
 
-// fileKind is the kind of a schema file, derived from its name.
+// fileKind is the kind of a schema file. The name of the file determines it.
 type fileKind int
 
 const (

@@ -12,14 +12,14 @@ type Hit struct {
 	Type  string
 	Set   string
 	Field string // "" = the type itself
-	Is    string // the field's type in .proto syntax
+	Is    string // the type of the field in .proto syntax
 }
 
 const maxHits = 200
 
-// Find looks for a word, ignoring case, in the newest version of each set. It searches the names of
-// message types and of their fields. It returns types first, then fields, both sorted by name; at
-// most 200 hits. The result more reports whether there are more.
+// Find searches for a word, ignoring case, in the names of message types and of their fields. It
+// searches the newest version of each set. It returns at most 200 hits: types first, then fields,
+// both sorted by name. The result more reports whether there are further hits.
 func (r *Registry) Find(word string) (hits []Hit, more bool) {
 	if r == nil || word == "" {
 		return nil, false

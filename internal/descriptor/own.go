@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Own returns the schema of dlo's own types, used in the letters that it makes for trials. The
-// schema is in no set, and its types are found only by their full names. Therefore nobody else's
-// body is mistaken for one of them, and no list shows them.
+// Own returns the schema of dlo's own types, which are used in the letters that dlo makes for
+// trials. The schema is in no set, and its types are found only by their full names. Therefore no
+// body of anybody else is mistaken for one of these types, and no list shows them.
 var Own = sync.OnceValue(func() *Schema {
 	field := func(name string, number int32, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
 		return &descriptorpb.FieldDescriptorProto{Name: &name, JsonName: &name, Number: &number, Type: &kind, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}

@@ -1,7 +1,8 @@
 // Package descriptor manages the protobuf types with which bodies are decoded. It reads descriptor
-// sets, .proto files and archives of both into schemas, keeps schemas and their versions in a
-// registry, finds types in them, compares versions, and estimates the cost of decoding a body as a
-// type. Its input is bytes or an fs.FS. It decodes no bodies and contacts no server.
+// sets, .proto files and archives of both, and makes schemas of them. It keeps schemas and their
+// versions in a registry, finds types in them, and compares versions. It also estimates how much
+// memory decoding a body as a type needs. Its input is bytes or an fs.FS. It decodes no bodies and
+// contacts no server.
 package descriptor
 
 import (
@@ -16,27 +17,28 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Registry holds descriptor sets by name, each with its versions. Two sets may define one type
-// differently; nothing is merged. It is safe for concurrent use. The nil *Registry knows no types.
+// Registry holds descriptor sets by name, each with its versions. Two sets may define the same type
+// differently, because the sets are not merged. A Registry is safe for concurrent use. The nil
+// *Registry knows no types.
 type Registry struct {
 	mu    sync.RWMutex
 	sets  map[string][]*version // oldest version first
 	full  map[protoreflect.FullName][]*Type
 	short map[string]map[protoreflect.FullName]bool
 
-	made      map[any]any         // used by Memo; empty after a change
-	conflicts map[string][]string // between sets; nil until requested, and after a change
-	changes   int64               // counted
+	made      map[any]any         // results of Memo; empty after a change
+	conflicts map[string][]string // conflicts between sets; nil until they are requested, and after a change
+	changes   int64               // number of changes so far
 }
 
 // version is a schema as one version of a set.
 type version struct {
 	*Schema
-	about deadletter.SchemaVersion // without content
+	about deadletter.SchemaVersion // without the content
 }
 
-// MaxVersions is the number of versions of a set that are kept in memory, newest first. Each needs
-// the memory of its descriptors.
+// MaxVersions is the maximum number of versions of a set that are kept in memory. The newest ones
+// are kept. Each version needs the memory of its descriptors.
 const MaxVersions = 20
 
 // NewRegistry returns a registry that knows no types.
@@ -49,9 +51,9 @@ func NewRegistry() *Registry {
 	}
 }
 
-// Memo calls the function make with the newest version of every set, ordered by set name, and
-// returns its result. The result is cached under key until the sets change. The nil registry caches
-// nothing.
+// Memo calls the function make with the newest version of every set, sorted by set name, and
+// returns its result. It caches the result under the given key until the sets change. The nil
+// Registry caches nothing.
 func (r *Registry) Memo(key any, make func(newest []*Resolver) any) any {
 	if r == nil {
 		return make(nil)
@@ -78,13 +80,14 @@ func (r *Registry) Memo(key any, make func(newest []*Resolver) any) any {
 
 // Set describes one version of a descriptor set.
 type Set struct {
-	deadletter.SchemaVersion // without content
+	deadletter.SchemaVersion // without the content
 	Types                    []string
 	Files                    int
 	Current                  bool // the newest version
 }
 
-// Sets returns all versions of all sets, by name, newest version first.
+// Sets returns all versions of all sets. It sorts the sets by name, and the versions of a set from
+// the newest to the oldest.
 func (r *Registry) Sets() []Set {
 	if r == nil {
 		return nil
@@ -104,8 +107,8 @@ func (r *Registry) Sets() []Set {
 // setNames returns the names of the sets, sorted. The caller must hold the lock.
 func (r *Registry) setNames() []string { return slices.Sorted(maps.Keys(r.sets)) }
 
-// Current returns the newest version of a set and its description, or nil if there is no set of
-// that name.
+// Current returns the newest version of a set, and its description. It returns nil if there is no
+// set with that name.
 func (r *Registry) Current(name string) (*Schema, deadletter.SchemaVersion) {
 	if r == nil {
 		return nil, deadletter.SchemaVersion{}
@@ -139,8 +142,9 @@ func (r *Registry) Types() []string {
 }
 
 // Add makes a schema the newest version of the set about.Name. If the set already has this content,
-// it is moved, not duplicated, and keeps the time at which it was first added. Add ignores the
-// version and content in about. If a set has more than 20 versions, the oldest is dropped.
+// Add moves that version to the end, and the version keeps the time at which it was first added.
+// Add ignores the version and the content in the parameter about. If the set then has more than 20
+// versions, Add drops the oldest.
 func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) {
 	about.Version, about.Content = s.hash, nil
 	r.mu.Lock()
@@ -148,7 +152,7 @@ func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) {
 	r.add(&version{s, about})
 }
 
-// add is Add for callers that hold the lock.
+// add does the same as Add. The caller must hold the lock.
 func (r *Registry) add(v *version) {
 	r.changed()
 	name := v.about.Name
@@ -168,15 +172,15 @@ func (r *Registry) add(v *version) {
 	r.names(v)
 }
 
-// changed drops everything derived from the sets. The caller must hold the lock.
+// changed drops everything that was computed from the sets. The caller must hold the lock.
 func (r *Registry) changed() {
 	clear(r.made)
 	r.conflicts = nil
 	r.changes++
 }
 
-// Changes counts the changes of the sets. Callers use it to check whether an earlier result still
-// applies.
+// Changes returns how often the sets have changed. With it, callers check whether an earlier result
+// is still valid.
 func (r *Registry) Changes() int64 {
 	if r == nil {
 		return 0
@@ -225,8 +229,8 @@ func (r *Registry) Remove(name string) bool {
 	return true
 }
 
-// With returns a copy of r in which s is the newest version of the set with the given name. It is
-// used to try out a schema.
+// With returns a copy of the registry in which s is the newest version of the set with the given
+// name. It is used to try out a schema.
 func (r *Registry) With(name string, s *Schema) *Registry {
 	trial := NewRegistry()
 	if r != nil {
@@ -241,8 +245,8 @@ func (r *Registry) With(name string, s *Schema) *Registry {
 	return trial
 }
 
-// AnyVersion reports whether the function holds returns true for the types of any version of any
-// set.
+// AnyVersion reports whether the function in the parameter holds returns true for the types of any
+// version of any set.
 func (r *Registry) AnyVersion(holds func(types *Resolver) bool) bool {
 	if r == nil {
 		return false
@@ -257,10 +261,10 @@ func (r *Registry) AnyVersion(holds func(types *Resolver) bool) bool {
 	return false
 }
 
-// Lookup returns the definitions of a type by its full name, or by its short name if that is
-// unique, in any spelling. Current versions come first. The other versions follow by set name,
-// newest first. If a short name belongs to several types, Lookup returns their sorted full names
-// and no definition.
+// Lookup returns the definitions of a type by its full name, in any spelling. If only one type has
+// a short name, that name can be used too. Definitions from the newest versions come first. Those
+// from other versions follow, sorted by set name and from the newest to the oldest. If several
+// types have a short name, Lookup returns their sorted full names and no definition.
 func (r *Registry) Lookup(name string) (defs []*Type, ambiguous []string) {
 	name = TypeName(name)
 	full := protoreflect.FullName(name)
@@ -298,11 +302,12 @@ func (r *Registry) Lookup(name string) (defs []*Type, ambiguous []string) {
 	return defs, nil
 }
 
-// ordered copies defs into the order that Lookup promises. The caller must hold the lock.
+// ordered returns a copy of the definitions, in the order that Lookup documents. The caller must
+// hold the lock.
 func (r *Registry) ordered(defs []*Type) []*Type {
 	type place struct {
 		set string
-		age int // 0 is current
+		age int // 0 = the newest version
 	}
 	places := make(map[*Resolver]place)
 	for name, versions := range r.sets {

@@ -22,9 +22,10 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Resolver finds the messages and extensions of one version of a set, and after those the
-// well-known types. It is immutable. It never uses the global registry, in which every package of
-// the program registers its types. A Resolver can be used with proto.Unmarshal and protojson.
+// Resolver finds the messages and extensions of one version of a set. If the set does not have a
+// name, it looks among the well-known types. It is immutable. It never uses the global registry, in
+// which every package of the program registers its types. A Resolver can be used with
+// proto.Unmarshal and protojson.
 type Resolver struct {
 	Files *protoregistry.Files
 	exts  map[extension]protoreflect.ExtensionType
@@ -32,8 +33,8 @@ type Resolver struct {
 	made sync.Map // key -> func() any; used by Memo
 }
 
-// Memo returns the result of the function make, which it caches under key. It calls make once per
-// key.
+// Memo returns the result of the function make, and caches it under the given key. It calls make
+// only once for each key.
 func (t *Resolver) Memo(key any, make func() any) any {
 	made, ok := t.made.Load(key)
 	if !ok {
@@ -66,8 +67,8 @@ func newResolver(files *protoregistry.Files) *Resolver {
 	return t
 }
 
-// RangeMessages calls f for each message type, including nested ones but not map entries. The order
-// is undefined.
+// RangeMessages calls f for each message type, in no particular order. It includes nested types,
+// but not map entries.
 func (t *Resolver) RangeMessages(f func(protoreflect.MessageDescriptor)) {
 	var walk func(protoreflect.MessageDescriptors)
 	walk = func(list protoreflect.MessageDescriptors) {
@@ -84,8 +85,8 @@ func (t *Resolver) RangeMessages(f func(protoreflect.MessageDescriptor)) {
 	})
 }
 
-// RangeExtensions calls f for each extension and the message type that it extends. The order is
-// undefined.
+// RangeExtensions calls f for each extension, together with the message type that it extends. The
+// order is undefined.
 func (t *Resolver) RangeExtensions(f func(of protoreflect.FullName, x protoreflect.ExtensionTypeDescriptor)) {
 	for key, x := range t.exts {
 		f(key.message, x.TypeDescriptor())
@@ -104,7 +105,8 @@ func (t *Resolver) Message(name protoreflect.FullName) protoreflect.MessageDescr
 	return nil
 }
 
-// Field returns the field or extension of md with that number, or nil. It does not allocate.
+// Field returns the field or extension of a message type that has the given number, or nil. It does
+// not allocate memory.
 func (t *Resolver) Field(md protoreflect.MessageDescriptor, n protoreflect.FieldNumber) protoreflect.FieldDescriptor {
 	if fd := md.Fields().ByNumber(n); fd != nil {
 		return fd
@@ -115,7 +117,7 @@ func (t *Resolver) Field(md protoreflect.MessageDescriptor, n protoreflect.Field
 	return nil
 }
 
-// AnyContent returns the type that a type URL of google.protobuf.Any names, or nil.
+// AnyContent returns the message type that a type URL of google.protobuf.Any names, or nil.
 func (t *Resolver) AnyContent(url string) protoreflect.MessageDescriptor {
 	name := protoreflect.FullName(TypeName(url))
 	if !name.IsValid() {
@@ -154,7 +156,7 @@ func (t *Resolver) FindExtensionByNumber(m protoreflect.FullName, n protoreflect
 	return nil, protoregistry.NotFound
 }
 
-// wellKnownFiles lists the files that schemas import without including them.
+// wellKnownFiles lists the files that schemas may import without including them.
 var wellKnownFiles = []protoreflect.FileDescriptor{
 	anypb.File_google_protobuf_any_proto,
 	sourcecontextpb.File_google_protobuf_source_context_proto,
@@ -174,7 +176,7 @@ func wellKnownFile(name string) int {
 	return slices.IndexFunc(wellKnownFiles, func(f protoreflect.FileDescriptor) bool { return f.Path() == name })
 }
 
-// WellKnown returns the resolver of google.protobuf.
+// WellKnown returns the resolver for the types of google.protobuf.
 var WellKnown = sync.OnceValue(func() *Resolver {
 	files := new(protoregistry.Files)
 	for _, f := range wellKnownFiles {
@@ -185,5 +187,5 @@ var WellKnown = sync.OnceValue(func() *Resolver {
 	return newResolver(files)
 })
 
-// withoutPath returns a file's name as shown in errors.
+// withoutPath returns the name of a file as errors show it.
 func withoutPath(name string) string { return deadletter.Visible(strings.TrimPrefix(name, "./")) }

@@ -10,40 +10,42 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Memory that dynamicpb and protojson allocate, in bytes, rounded up from measurements with
-// protobuf 1.36.12 on Go 1.26. A sub-message takes 369 if empty and 658 with a field, plus 300 in
-// JSON; an element 129 to 145, plus 25; a map entry 165, plus 624; an unknown field 63.
+// These constants are the memory that dynamicpb and protojson allocate, in bytes. They are rounded
+// up from measurements with protobuf 1.36.12 on Go 1.26. A sub-message takes 369 if it is empty and
+// 658 with a field, plus 300 in JSON. An element takes 129 to 145, plus 25. A map entry takes 165,
+// plus 624. An unknown field takes 63.
 const (
 	CostMessage  = 1000
 	CostField    = 200
 	costMapEntry = 800
 	costUnknown  = 80
 
-	// Memory per byte of unknown fields, for the first field in a message and for further ones.
-	// Further fields are appended to a slice that grows by a quarter whenever it is full (6.2
-	// measured, at 16 MiB).
+	// These two constants are the memory per byte of unknown fields: the first one for the first such
+	// field of a message, the second one for further fields. Further fields are appended to a slice
+	// that grows by a quarter whenever it is full (6.2 measured, at 16 MiB).
 	costUnknownByte = 4
 	costUnknownMore = 7
 )
 
-// Scan walks a body along its type at the wire level. It finds everything that the decoder would
-// find, without allocating, and adds up the cost of decoding. It stops with a *budget.TooLargeError
-// if a limit of the budget is exceeded, or with a *malformedError if the decoder would fail.
+// Scan reads a body at the wire level, as a given message type. It finds everything that the
+// decoder would find, but allocates nothing. It adds up how much memory decoding would need. It
+// stops with a *budget.TooLargeError if the body exceeds a limit of the budget, or with a
+// *malformedError if the decoder would fail.
 type Scan struct {
 	Budget *budget.Budget
 	Types  *Resolver
 
-	whole int // cap of the body; positions are differences of caps
+	whole int // capacity of the slice of the whole body; a position is the difference of two capacities
 
-	Known, Unknown int   // fields
-	Entered        bool  // it met a known sub-message or packed list; those count as known only once they are complete
-	UnknownBytes   int64 // including their tags
-	Memory         int64 // estimated bytes for dynamicpb, protojson and the tree
-	JsonBytes      int64 // estimated size of compact protojson
-	factor         int64 // times this part is decoded; more in google.protobuf.Any
+	Known, Unknown int   // numbers of fields
+	Entered        bool  // the scan has met a known sub-message or packed list, which counts as known only when it is complete
+	UnknownBytes   int64 // bytes of unknown fields, including their tags
+	Memory         int64 // estimated memory in bytes for dynamicpb, protojson and the tree
+	JsonBytes      int64 // estimated size in bytes of the compact protojson
+	factor         int64 // how often this part of the body is decoded; more than once in google.protobuf.Any
 }
 
-// malformedError describes where and how a body violates the wire format.
+// malformedError says where and how a body violates the wire format.
 type malformedError struct {
 	at   int // byte offset in the body
 	what string
@@ -61,7 +63,7 @@ func (s *Scan) malformed(b []byte, what string) error {
 	return &malformedError{at: s.whole - cap(b), what: what}
 }
 
-// wireError turns a negative length from protowire into an error.
+// wireError turns a negative length that protowire returned into an error.
 func (s *Scan) wireError(b []byte, n int) error {
 	if errors.Is(protowire.ParseError(n), io.ErrUnexpectedEOF) {
 		return s.malformed(b, "truncated")
@@ -69,7 +71,8 @@ func (s *Scan) wireError(b []byte, n int) error {
 	return s.malformed(b, "it breaks the wire format")
 }
 
-// message walks the fields of md in b until b or the group ends, and returns the rest of b.
+// message reads the fields of the message type md from b, until b or the group ends. It returns the
+// rest of b.
 func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, group protowire.Number) ([]byte, error) {
 	if err := s.Budget.Enter(depth); err != nil {
 		return nil, err
@@ -128,9 +131,10 @@ func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 	}
 	if isAny && len(url) > 0 && len(url) < 1024 {
 		if inner := s.Types.AnyContent(string(url)); inner != nil {
-			// Unreadable content is shown as bytes. The scan ends only if the content is too large.
+			// Content that cannot be decoded is shown as bytes. The scan stops only if the content is too
+			// large.
 			before := *s
-			s.factor = min(s.factor*3, 27) // decoded for the tree, for the JSON, and again by protojson
+			s.factor = min(s.factor*3, 27) // the content is decoded for the tree, for the JSON, and again by protojson
 			_, err := s.message(content, inner, depth+1, 0)
 			s.factor = before.factor
 			if _, bad := err.(*malformedError); bad {
@@ -143,8 +147,8 @@ func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 	return b, nil
 }
 
-// value walks one value. It returns the bytes after the value, and whether the decoder would accept
-// it as a value of fd.
+// value reads one value. It returns the bytes after the value, and whether the decoder would accept
+// it as a value of the field fd.
 func (s *Scan) value(b []byte, fd protoreflect.FieldDescriptor, num protowire.Number, typ protowire.Type, depth int) (rest []byte, known bool, err error) {
 	if fd == nil {
 		rest, err = s.skip(b, num, typ)
@@ -213,7 +217,7 @@ func (s *Scan) packed(p []byte, typ protowire.Type) error {
 	return nil
 }
 
-// jsonSize returns the length of p as a JSON string.
+// jsonSize returns the length of the text p as a JSON string, in bytes.
 func jsonSize(p []byte) int64 {
 	n := int64(len(p)) + 2
 	for _, c := range p {
@@ -235,8 +239,8 @@ func Packable(k protoreflect.Kind) bool {
 	return k.IsValid()
 }
 
-// WireType returns the wire type of a field that is not packed, or -1 for an unknown kind (an
-// unresolved import).
+// WireType returns the wire type of a field that is not packed. It returns -1 for an unknown kind,
+// which an unresolved import has.
 func WireType(k protoreflect.Kind) protowire.Type {
 	switch k {
 	case protoreflect.BoolKind, protoreflect.EnumKind, protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Uint32Kind,

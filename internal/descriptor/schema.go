@@ -4,18 +4,19 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Schema is the linked content of a descriptor set. It is immutable and not tied to a registry.
+// Schema is the linked content of a descriptor set. It is immutable, and independent of any
+// registry.
 type Schema struct {
 	hash   string // SHA-256 of the files without comments, in hex
 	types  *Resolver
-	names  []string // message types, sorted, without google.protobuf
+	names  []string // sorted names of the message types, without google.protobuf
 	files  int
-	packed []byte // the FileDescriptorSet as received, with comments; zstd
+	packed []byte // the FileDescriptorSet as it was received, with comments, compressed with zstd
 }
 
-// ReadSet reads a serialised google.protobuf.FileDescriptorSet or a buf image. Missing imports are
-// left unresolved, except for the well-known types, which are added. ErrSchemaTooLarge means that a
-// limit was exceeded.
+// ReadSet reads a serialised google.protobuf.FileDescriptorSet or a buf image. It adds the
+// well-known types. Other missing imports stay unresolved. The error wraps ErrSchemaTooLarge if the
+// set exceeds a limit.
 func ReadSet(fileDescriptorSet []byte) (*Schema, error) {
 	files, err := splitSet(fileDescriptorSet)
 	if err != nil {
@@ -31,10 +32,10 @@ func ReadSet(fileDescriptorSet []byte) (*Schema, error) {
 	return s, nil
 }
 
-// Version returns the SHA-256 of the content as 64 hex digits. Comments do not count.
+// Version returns the SHA-256 of the content without comments, as 64 hex digits.
 func (s *Schema) Version() string { return s.hash }
 
-// Types returns the full names of the message types, sorted, without map entries and without the
+// Types returns the sorted full names of the message types, without map entries and without the
 // package google.protobuf.
 func (s *Schema) Types() []string { return append([]string(nil), s.names...) }
 
@@ -44,11 +45,11 @@ func (s *Schema) Resolver() *Resolver { return s.types }
 // Files returns the number of files in the set.
 func (s *Schema) Files() int { return s.files }
 
-// Content returns the set as a serialised FileDescriptorSet. For sources, this is the compiled set,
-// with comments.
+// Content returns the set as a serialised FileDescriptorSet. If the schema was read from .proto
+// files, this is the compiled set, with comments.
 func (s *Schema) Content() ([]byte, error) { return unpacked(s.packed) }
 
-// packed compresses a set, because descriptors shrink to a fifth or less and are rarely needed.
+// packed compresses a set. Descriptors shrink to a fifth or less, and are rarely needed.
 func packed(b []byte) ([]byte, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
 	if err != nil {

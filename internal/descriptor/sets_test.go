@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// schemas returns a registry with the schemas that the tests of package payload use.
+// schemas returns a registry that has the schemas of the tests of package payload.
 var schemas = sync.OnceValue(func() *Registry {
 	r := NewRegistry()
 	if _, err := r.AddSource("acme", os.DirFS("../payload/testdata/schemas")); err != nil {
@@ -34,7 +34,8 @@ var wantTypes = []string{
 	"acme.odd.Line2", "acme.odd.Order", "acme.odd.Order.Extra", "acme.odd.Order.Line", "acme.shop.v1.Cart", "acme.shop.v1.Order", "acme.shop.v1.Owner",
 }
 
-// descriptorSet serialises the files of testdata/schemas, with or without those of google.protobuf.
+// descriptorSet returns the files of testdata/schemas as a serialised set, with or without the
+// files of google.protobuf.
 func descriptorSet(t testing.TB, google bool) []byte {
 	t.Helper()
 	set := &descriptorpb.FileDescriptorSet{}
@@ -109,7 +110,7 @@ func TestAddSource(t *testing.T) {
 	tests := []struct {
 		name string
 		fs   fstest.MapFS
-		want string // types, or part of the error behind "!"
+		want string // the types, or "!" and a part of the error
 	}{
 		{"imports from the top", fstest.MapFS{"a/x.proto": payloadtest.File(`syntax = "proto3"; import "a/y.proto"; message X { Y y = 1; }`), "a/y.proto": payloadtest.File(`syntax = "proto3"; message Y {}`)}, "X Y"},
 		{"imports from a directory in it", fstest.MapFS{
@@ -235,7 +236,7 @@ func TestManyBadFilesDoNotHinderAGoodOne(t *testing.T) {
 
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	// The files are links into a hidden directory, as when Kubernetes mounts a ConfigMap.
+	// The files are links into a hidden directory. Kubernetes mounts a ConfigMap in this way.
 	dir := t.TempDir()
 	for _, err := range []error{
 		os.Mkdir(dir+"/..data", 0o700),

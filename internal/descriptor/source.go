@@ -20,35 +20,36 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Limits for showing a type as .proto.
+// These are the limits for showing a type as .proto.
 const (
-	maxPrinted       = 256 << 10 // bytes of text; the rest is left out
-	maxPrintedFields = 5_000     // including enum values and the fields of nested types
-	maxPrintedFrom   = 8 << 20   // bytes of its file and all imports, without comments
-	maxComments      = 2 << 20   // bytes of comments and positions in its file; larger ones are left out
+	maxPrinted       = 256 << 10 // bytes of text; the rest is omitted
+	maxPrintedFields = 5_000     // fields, enum values, and fields of nested types
+	maxPrintedFrom   = 8 << 20   // bytes of the type's file and of all its imports, without comments
+	maxComments      = 2 << 20   // bytes of comments and positions in the type's file; if they are larger, they are omitted
 )
 
 // Definition is one definition of a type.
 type Definition struct {
 	Set     string
 	Version string
-	Current bool   // belongs to the newest version of its set
-	File    string // its name in the set
+	Current bool   // the definition belongs to the newest version of its set
+	File    string // the name of the file in the set
 	Fields  int
 }
 
-// Source is a type as .proto.
+// Source is a type in .proto syntax.
 type Source struct {
 	Type        string
-	Text        string       // with comments and nested types, at most 256 KiB; untrusted, as in the set
-	Cut         bool         // part of the text is left out
-	Definitions []Definition // Text shows the first one; current ones first
+	Text        string       // untrusted text from the set, with comments and nested types, at most 256 KiB
+	Cut         bool         // a part of the text is omitted
+	Definitions []Definition // the current ones come first; Text shows the first
 }
 
 // ErrNoType means that no set defines a type.
 var ErrNoType = errors.New("no set defines this type")
 
-// Source returns a type as .proto. typ is its full name, or its short name if that is unique.
+// Source returns a type in .proto syntax. The parameter typ is the full name of the type. If only
+// one type has a short name, that name can be used too.
 func (r *Registry) Source(typ string) (Source, error) {
 	defs, ambiguous := r.Lookup(typ)
 	if len(ambiguous) > 0 {
@@ -65,7 +66,7 @@ func (r *Registry) Source(typ string) (Source, error) {
 		out.Definitions, shown = r.definitions(defs)
 	}
 	if shown == nil {
-		return Source{}, ErrNoType // removed since
+		return Source{}, ErrNoType // the set was removed in the meantime
 	}
 	text, err := shown.print(defs[0].Desc)
 	if err != nil {
@@ -80,7 +81,7 @@ func (r *Registry) Source(typ string) (Source, error) {
 }
 
 // definitions lists the places where the sets define a type. The result shown is the schema of the
-// first definition, or nil if that schema has since been removed.
+// first definition. It is nil if that schema has been removed in the meantime.
 func (r *Registry) definitions(defs []*Type) (list []Definition, shown *Schema) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -100,7 +101,7 @@ func (r *Registry) definitions(defs []*Type) (list []Definition, shown *Schema) 
 	return list, shown
 }
 
-// print writes a type of s as .proto.
+// print returns a type of the schema in .proto syntax.
 func (s *Schema) print(md protoreflect.MessageDescriptor) (text string, err error) {
 	if n := elements(md); n > maxPrintedFields {
 		return "", fmt.Errorf("%w to be shown: %s fields and values", ErrSchemaTooLarge, deadletter.Count(n))
@@ -114,7 +115,7 @@ func (s *Schema) print(md protoreflect.MessageDescriptor) (text string, err erro
 		return "", err
 	}
 	defer func() {
-		if recover() != nil { // hostile descriptors; see Decode
+		if recover() != nil { // hostile descriptors can cause a panic; see Decode
 			text, err = "", errors.New("internal error while writing it")
 		}
 	}()
@@ -131,7 +132,7 @@ func (s *Schema) print(md protoreflect.MessageDescriptor) (text string, err erro
 	return p.PrintProtoToString(m)
 }
 
-// elements counts the parts of a message that are printed.
+// elements counts the parts of a message that print writes.
 func elements(md protoreflect.MessageDescriptor) int {
 	n := md.Fields().Len() + md.Extensions().Len()
 	for i := range md.Enums().Len() {
@@ -143,8 +144,9 @@ func elements(md protoreflect.MessageDescriptor) int {
 	return n
 }
 
-// importedBy returns a file of a set with its comments, and everything it imports without comments.
-// The file itself comes last. Files that the set lacks are returned empty.
+// importedBy returns a file of a set with its comments, and all files that it imports without
+// comments. The file itself comes last. A file that the set lacks is returned without content, in
+// the result missing.
 func importedBy(content []byte, name string) (files, missing []*descriptorpb.FileDescriptorProto, err error) {
 	raw := make(map[string][]byte)
 	for b := content; len(b) > 0; {
@@ -203,7 +205,7 @@ func importedBy(content []byte, name string) (files, missing []*descriptorpb.Fil
 	return files, missing, err
 }
 
-// FileName returns the name in a serialised FileDescriptorProto.
+// FileName returns the file name that a serialised FileDescriptorProto contains.
 func FileName(b []byte) (name string) {
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeField(b)

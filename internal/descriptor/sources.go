@@ -15,21 +15,22 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Limits of one tree of .proto files, checked before parsing: a syntax tree needs about fifty times
-// the memory of its source, and deep nesting uses up the stack.
+// These are the limits of one tree of .proto files. They are checked before parsing, because a
+// syntax tree needs about fifty times the memory of its source, and deep nesting uses up the stack.
 const (
 	maxSourceBytes      = 16 << 20
 	maxSourceDepth      = 64
 	maxSourceStatements = 500_000
-	maxCommented        = 4 << 20 // bytes of a tree whose comments are kept; keeping them needs about ten times the memory of the source
+	maxCommented        = 4 << 20 // bytes of a tree whose comments are kept; with its comments, a tree needs about ten times the memory of its source
 )
 
 const errEdition = "edition 2024 is not understood in .proto files: upload a descriptor set (buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb)"
 
-// AddSource adds a tree of .proto files as the newest version of the set called name, and returns
-// the sorted full names of its message types. Imports are resolved from the one directory in the
-// tree from which all of them can be found. The tree need not contain the well-known types. Files
-// of edition 2024 are rejected: upload a descriptor set instead. On error nothing is changed.
+// AddSource adds a tree of .proto files as the newest version of the set with the given name. It
+// returns the sorted full names of the message types. It resolves imports from the one directory of
+// the tree from which all of them can be found. The tree need not contain the well-known types.
+// Files of edition 2024 are rejected, and users have to upload a descriptor set instead. If
+// AddSource returns an error, it has changed nothing.
 func (r *Registry) AddSource(name string, fsys fs.FS) ([]string, error) {
 	src, err := readSources(fsys)
 	if err != nil {
@@ -43,7 +44,7 @@ func (r *Registry) AddSource(name string, fsys fs.FS) ([]string, error) {
 	return s.Types(), nil
 }
 
-// compileOne compiles sources that must form a single tree without errors.
+// compileOne compiles sources that must form a single tree, and must not have errors.
 func (s *sources) compileOne(ctx context.Context) (*Schema, error) {
 	trees := s.trees()
 	switch {
@@ -63,11 +64,11 @@ func (s *sources) compileOne(ctx context.Context) (*Schema, error) {
 	return schema, nil
 }
 
-// sources holds the .proto files of a directory by path.
+// sources holds the .proto files of a directory, by path.
 type sources struct {
 	text    map[string][]byte
 	imports map[string][]string
-	bad     []error // files rejected before parsing
+	bad     []error // errors of files that were rejected before parsing
 	total   int
 }
 
@@ -75,7 +76,7 @@ func newSources() *sources {
 	return &sources{text: make(map[string][]byte), imports: make(map[string][]string)}
 }
 
-// readSources reads all .proto files. It returns an error if any file is rejected.
+// readSources reads all .proto files of a file system. It returns an error if any file is rejected.
 func readSources(fsys fs.FS) (*sources, error) {
 	s := newSources()
 	err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
@@ -95,15 +96,15 @@ func readSources(fsys fs.FS) (*sources, error) {
 	return s, err
 }
 
-// hiddenName reports whether a name begins with a dot. These names are skipped: Kubernetes keeps
-// the files of a mounted ConfigMap below "..data" and links to them.
+// hiddenName reports whether a name begins with a dot. Such names are skipped, because Kubernetes
+// keeps the files of a mounted ConfigMap below "..data" and links to them.
 func hiddenName(name string) bool {
 	base := path.Base(name)
 	return base != "." && strings.HasPrefix(base, ".")
 }
 
-// read reads one file. It returns an error if a total limit is exceeded. A file that is rejected
-// for another reason is added to s.bad.
+// read reads one file. It returns an error only if a limit on all files together is exceeded. If a
+// file is rejected for another reason, read adds the error to s.bad.
 func (s *sources) read(fsys fs.FS, name string) error {
 	if len(s.text) == MaxFiles {
 		return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
@@ -125,9 +126,9 @@ func (s *sources) read(fsys fs.FS, name string) error {
 	return nil
 }
 
-// readRegular reads a regular file of at most limit bytes, or a link to one if the file system
-// follows links. It never reads more than the claimed size, because the size in a zip file may be a
-// lie.
+// readRegular reads a regular file of at most limit bytes. If the file system follows links, the
+// name may be a link to such a file. It never reads more than the claimed size, because a zip file
+// may claim a wrong size.
 func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
@@ -144,7 +145,7 @@ func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b := make([]byte, info.Size()+1) // one allocation: growing would take several times as much
+	b := make([]byte, info.Size()+1) // one allocation, because a slice that grows would take several times as much
 	n, err := io.ReadFull(f, b)
 	switch {
 	case err == nil:
@@ -155,7 +156,8 @@ func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-// checkSource counts the levels and the elements that a parser would have to nest and store.
+// checkSource rejects a source that a parser would have to nest too deeply, or that has too many
+// elements.
 func checkSource(b []byte) error {
 	depth, statements, types := 0, 0, 0
 	for i := 0; i < len(b); i++ {
@@ -207,8 +209,8 @@ func hasWord(b []byte, word string) bool {
 	return len(b) > len(word) && string(b[:len(word)]) == word && (b[len(word)] == ' ' || b[len(word)] == '\t' || b[len(word)] == '\n')
 }
 
-// importsOf finds the imports of a source line by line. That is good enough to find the root of a
-// tree. The parser has the final say.
+// importsOf finds the imports of a source line by line. This is not a full parser, but it is good
+// enough to find the root of a tree.
 func importsOf(b []byte) []string {
 	var list []string
 	for line := range bytes.Lines(b) {
@@ -231,8 +233,8 @@ func importsOf(b []byte) []string {
 	return list
 }
 
-// sourceTree is a directory from which imports resolve, with its files by the names used in
-// imports.
+// sourceTree is a directory from which imports resolve, together with its files. The names of the
+// files are those that imports use.
 type sourceTree struct {
 	root  string // "." or a path
 	files []string
@@ -241,10 +243,10 @@ type sourceTree struct {
 func (t sourceTree) path(name string) string { return path.Join(t.root, name) }
 
 // trees finds the directories from which imports resolve. A file with imports belongs to the
-// outermost directory above it from which all its imports can be found. If there is no such
-// directory, the file belongs to the one from which most can be found. A file without imports
-// belongs to the innermost directory above it from which other imports resolve, or to the top.
-// Trees are sorted by root, and their files by name.
+// outermost directory above it from which all its imports can be found. If there is none, it
+// belongs to the directory from which most can be found. A file without imports belongs to the
+// innermost directory above it from which other imports resolve, or else to the top directory. The
+// trees are sorted by root, and their files by name.
 func (s *sources) trees() []sourceTree {
 	names := slices.Sorted(maps.Keys(s.text))
 	roots := make(map[string]string) // file -> root
@@ -291,12 +293,12 @@ func (s *sources) trees() []sourceTree {
 	return list
 }
 
-// importsOwn reports whether a file imports anything that is not well known.
+// importsOwn reports whether a file imports any file that is not well known.
 func (s *sources) importsOwn(name string) bool {
 	return slices.ContainsFunc(s.imports[name], func(i string) bool { return !isWellKnownFile(i) })
 }
 
-// above returns the directories above a file, outermost first.
+// above returns the directories above a file, the outermost first.
 func above(name string) []string {
 	list := []string{"."}
 	for i, c := range name {
@@ -309,8 +311,9 @@ func above(name string) []string {
 
 func isWellKnownFile(name string) bool { return wellKnownFile(name) >= 0 }
 
-// compile compiles a tree into a schema. Files that do not compile, and files that import them, are
-// left out and returned as errors with positions. The schema is nil if no file is left.
+// compile compiles a tree into a schema. It omits files that do not compile, and files that import
+// them. For each of these files, it returns an error with the position. The schema is nil if no
+// file is left.
 func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) {
 	var bad []error
 	files := t.files
@@ -323,7 +326,7 @@ func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) 
 			return nil, append(bad, err)
 		}
 		if len(failed) == 0 {
-			v, err := ReadSet(set) // read like any other set: its version does not depend on its source
+			v, err := ReadSet(set) // the set is read like any other, so that its version does not depend on its source
 			if err != nil {
 				return nil, append(bad, fmt.Errorf("%s: %w", withoutPath(t.root), err))
 			}
@@ -334,9 +337,9 @@ func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) 
 				bad = append(bad, err)
 			}
 		}
-		bad = append(bad, s.followers(t, files, failed)...) // listed after the causes, regardless of the order of files and of the multi-threaded parser
+		bad = append(bad, s.followers(t, files, failed)...) // these errors come after the errors that caused them, whatever the order of the files and of the parallel parser is
 		left := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return failed[f] != nil })
-		if len(left) == len(files) || round == 100 { // the error is in none of the requested files
+		if len(left) == len(files) || round == 100 { // the error is in a file that was not requested
 			for _, err := range failed {
 				bad = append(bad, err)
 			}
@@ -347,8 +350,8 @@ func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) 
 	return nil, bad
 }
 
-// followers adds the files that import a failed file, directly or indirectly, and returns their
-// errors.
+// followers finds the files that import a failed file, directly or indirectly. It adds them to the
+// map failed, and returns their errors.
 func (s *sources) followers(t sourceTree, files []string, failed map[string]error) (bad []error) {
 	for again := true; again; {
 		again = false
@@ -364,8 +367,9 @@ func (s *sources) followers(t sourceTree, files []string, failed map[string]erro
 	return bad
 }
 
-// parse compiles the given files and their imports into a descriptor set. It returns one error for
-// each file that does not compile; err is set only if parsing could not run at all.
+// parse compiles the given files and their imports into a descriptor set. The result failed has one
+// error for each file that does not compile. The result err is not nil only if the parser could not
+// run.
 func (s *sources) parse(ctx context.Context, t sourceTree, files []string) (set []byte, failed map[string]error, err error) {
 	c := compilation{Text: map[string][]byte{}, Files: files, Comments: s.total <= maxCommented}
 	for name, text := range s.text {

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// standIns returns stand-in files, which define an empty type for each type that the given files
-// use but do not define. It also makes a placeholder for each missing file, which publicly imports
-// the stand-ins. The given files can then be linked and shown.
+// standIns returns stand-in files. They define an empty type for each type that the given files use
+// but do not define. It also returns a placeholder for each missing file, which publicly imports
+// the stand-ins. With these, the given files can be linked and shown.
 func standIns(files, missing []*descriptorpb.FileDescriptorProto) (made []*descriptorpb.FileDescriptorProto) {
 	if len(missing) == 0 {
 		return nil
@@ -45,10 +45,11 @@ func standIns(files, missing []*descriptorpb.FileDescriptorProto) (made []*descr
 	return made
 }
 
-// references holds the types that files define and refer to, with a leading dot.
+// references holds the types that files define, and the types that files use. Their names begin
+// with a dot.
 type references struct {
 	defined map[string]bool
-	enums   map[string]bool // types referred to: true for an enum
+	enums   map[string]bool // types that files use; true = the type is an enum
 }
 
 func (r *references) file(f *descriptorpb.FileDescriptorProto) {

@@ -15,9 +15,9 @@ func TypeName(name string) string {
 }
 
 // WithoutAssembly removes the assembly from the name of a .NET type. EasyNetQ writes
-// "Acme.Orders.Placed, Acme.Contracts" in the type property. Its LegacyTypeNameSerializer writes
-// "Acme.Orders.Placed:Acme.Contracts". Names of types with parameters, which have brackets, stay
-// unchanged, and so do other words with colons.
+// "Acme.Orders.Placed, Acme.Contracts" into the property "type". Its LegacyTypeNameSerializer
+// writes "Acme.Orders.Placed:Acme.Contracts". Names of types with parameters, which have brackets,
+// stay unchanged. Other words with colons stay unchanged too.
 func WithoutAssembly(name string) string {
 	if strings.Contains(name, "[") {
 		return name

@@ -12,14 +12,14 @@ import (
 )
 
 // ReadUpload reads one file as one set: a FileDescriptorSet, a buf image, a .proto file, or a zip
-// file of these. The first bytes determine the format. The file name decides only if the first
-// bytes do not. It is also the name of a .proto file in the set. A gzip file is unpacked first. One
-// bad file in a zip file makes the whole upload fail.
+// file of these. The first bytes of the file determine its format. If they do not, the file name
+// does. A .proto file has this file name in the set. A gzip file is unpacked first. If a zip file
+// contains one bad file, the whole upload fails.
 func ReadUpload(ctx context.Context, fileName string, b []byte) (*Schema, error) {
 	if len(b) > maxSetBytes {
 		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes))
 	}
-	fileName = fileName[strings.LastIndexAny(fileName, `/\`)+1:] // from any system's path
+	fileName = fileName[strings.LastIndexAny(fileName, `/\`)+1:] // the path may be one of any operating system
 	if bytes.HasPrefix(b, GzipMagic) {
 		var err error
 		if b, err = gunzipped(b); err != nil {
@@ -72,7 +72,7 @@ func readSource(ctx context.Context, fileName string, b []byte) (*Schema, error)
 	return nil, err
 }
 
-// readZipped reads the contents of a zip file as one set.
+// readZipped reads the files in a zip file as one set.
 func readZipped(ctx context.Context, b []byte) (*Schema, error) {
 	z, err := openZip(b)
 	if err != nil {
@@ -92,7 +92,7 @@ func readZipped(ctx context.Context, b []byte) (*Schema, error) {
 	case len(l.found) == 1:
 		return l.found[0].Schema, nil
 	}
-	var all []byte // concatenated sets form one set
+	var all []byte // serialised sets that are concatenated form one set
 	for _, f := range l.found {
 		content, err := f.Schema.Content()
 		if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// image turns a set into an image as written by `buf build -o image.binpb`: each file has buf's
-// extension, here with its own module (8042: {1: is_import, 3: {1: {1: remote}}}).
+// image turns a set into an image as `buf build -o image.binpb` writes it. Each file has buf's
+// extension with its own module (8042: {1: is_import, 3: {1: {1: remote}}}).
 func image(t testing.TB, set []byte, commit string) []byte {
 	t.Helper()
 	var out []byte
@@ -48,7 +48,7 @@ func TestReadUpload(t *testing.T) {
 	for _, tt := range []struct {
 		name, file string
 		content    []byte
-		want       string // types, or part of the error behind "!"
+		want       string // the types, or "!" and a part of the error
 	}{
 		{"a descriptor set", "set.binpb", set, acme},
 		{"a descriptor set without a name", "", set, acme},
@@ -93,8 +93,8 @@ func TestReadUpload(t *testing.T) {
 	}
 }
 
-// TestDescriptorBombs checks that excessive input is rejected by its claimed size or by a count
-// before it is expanded.
+// TestDescriptorBombs checks that input that is too large is rejected before it is expanded. The
+// claimed sizes or a count must be enough for that.
 func TestDescriptorBombs(t *testing.T) {
 	payloadtest.Unraced(t)
 	many := func(n int, field func(i int) []byte) (b []byte) {
@@ -111,7 +111,7 @@ func TestDescriptorBombs(t *testing.T) {
 	for i := range MaxFiles + 1 {
 		entries[fmt.Sprintf("%d.proto", i)] = nil
 	}
-	// A directory of a million entries without any contents.
+	// This directory has a million entries but no contents.
 	hollow := payloadtest.Zipped(t, map[string][]byte{"a.proto": nil})
 	at := bytes.Index(hollow, zipEntry)
 	end := bytes.Index(hollow, []byte("PK\x05\x06"))
@@ -192,7 +192,7 @@ func FuzzReadUpload(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, b []byte) {
 		s, err := ReadUpload(t.Context(), name, b)
 		if err != nil {
-			if strings.Contains(err.Error(), "of its own") { // the parser crashed its process
+			if strings.Contains(err.Error(), "of its own") { // the parser crashed the process in which it runs
 				t.Fatal(err)
 			}
 			return

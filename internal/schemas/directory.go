@@ -15,17 +15,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// look is the interval between two checks of the directory. Comparing names, sizes and times is
-// sufficient. It also works on network disks and in containers, where no event reports a changed
-// file.
+// look is the time between two checks of the directory. The check compares names, sizes and times,
+// which is enough. It also works on network disks and in containers, where no event reports a
+// changed file.
 const look = 2 * time.Second
 
-const maxLooked = 20_000 // names that are watched; the rest of a larger directory is ignored
+const maxLooked = 20_000 // maximum number of names that are watched; the rest of a larger directory is ignored
 
-// footprint is the state of a directory.
+// footprint identifies the state of a directory.
 type footprint struct {
 	hash  [32]byte
-	fresh bool // a file was written so recently that its time might not change on another write
+	fresh bool // a file was written so recently that another write might not change its time
 }
 
 // footprintOf returns the footprint of a directory.
@@ -48,7 +48,7 @@ func footprintOf(dir string, now time.Time) footprint {
 			fmt.Fprintf(all, "%q %v\n", name, err)
 			return nil
 		}
-		info, err := fs.Stat(fsys, name) // of a link's target: that is how Kubernetes changes a ConfigMap's files
+		info, err := fs.Stat(fsys, name) // for a link, these are the facts about its target, because Kubernetes changes the target when a ConfigMap changes
 		if err != nil {
 			fmt.Fprintf(all, "%q %v\n", name, err)
 			return nil
@@ -67,7 +67,7 @@ func footprintOf(dir string, now time.Time) footprint {
 	return p
 }
 
-// watch reads the directory if it has changed.
+// watch reads the directory if it has changed since the last time.
 func (l *Library) watch(ctx context.Context) {
 	l.mu.Lock()
 	seen := l.seen
@@ -80,9 +80,9 @@ func (l *Library) watch(ctx context.Context) {
 	}
 }
 
-// readDirectory puts the sets in the directory into use. A file that cannot be read becomes a
-// problem. The set of that file, if any, stays unchanged, and no set is removed while such a
-// problem exists. The error comes from the store.
+// readDirectory makes the sets of the directory the ones in use. A file that cannot be read becomes
+// a problem. The set of that file stays unchanged, and no set is removed while there is such a
+// problem. The error comes from the store.
 func (l *Library) readDirectory(ctx context.Context) error {
 	if l.Directory == "" {
 		return nil
@@ -130,13 +130,13 @@ func (l *Library) readDirectory(ctx context.Context) error {
 	}
 	l.say(watched, bad)
 	if failure != nil {
-		p = footprint{} // again
+		p = footprint{} // read the directory again at the next check
 	}
 	l.saw(p)
 	return failure
 }
 
-// dropDeleted removes the directory's sets whose files no longer exist.
+// dropDeleted removes the sets of the directory whose files no longer exist.
 func (l *Library) dropDeleted(ctx context.Context, found []descriptor.Found) error {
 	for _, s := range l.current() {
 		if !fromDirectory(s) || slices.ContainsFunc(found, func(f descriptor.Found) bool { return f.Name == s.Name }) {

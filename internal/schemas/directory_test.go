@@ -53,7 +53,7 @@ func TestTheDirectory(t *testing.T) {
 	if sets := h.Registry().Sets(); len(sets) != 3 {
 		t.Errorf("the old version is not kept: %+v", sets)
 	}
-	// With half a file, and with files that never were valid, the old sets stay.
+	// One file is half written, and the other files have never been valid. The old sets must stay.
 	version := h.Registry().Sets()[0].Version
 	write(t, dir, "a.proto", source(`message A { string a = 1; int32`))
 	write(t, dir, "z.zip", []byte("PK\x03\x04half"))
@@ -69,14 +69,14 @@ func TestTheDirectory(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, problems)
 		}
 	}
-	h.restart() // the stored version is loaded and stays
+	h.restart() // after a restart, the stored version must be loaded and must stay
 	h.want("protos: A; z.zip/protos: Z")
 	write(t, dir, "a.proto", source(`message A { string a = 1; }`))
 	if err := os.Remove(filepath.Join(dir, "z.zip")); err != nil {
 		t.Fatal(err)
 	}
 	h.Refresh(ctx)
-	h.want("protos: A; z.zip/protos: Z") // nothing is removed while a file is invalid
+	h.want("protos: A; z.zip/protos: Z") // no set may be removed while a file is not valid
 	if err := os.Remove(filepath.Join(dir, "bad.binpb")); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestADirectoryAndAnUploadOfOneName(t *testing.T) {
 	h.want("protos: Found")
 }
 
-// eventually waits for the effect of a background loop.
+// eventually waits until a background loop has had its effect, which the function f checks.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(20 * time.Millisecond) {
@@ -141,7 +141,7 @@ func TestRunWatchesTheDirectory(t *testing.T) {
 	defer func() { cancel(); <-done }()
 	write(t, dir, "deep/er/a.proto", source(`message A {}`))
 	eventually(t, "a file is found", func() bool { return h.sets() == "protos: A" })
-	write(t, dir, "deep/er/a.proto", source(`message B {}`)) // with the same size
+	write(t, dir, "deep/er/a.proto", source(`message B {}`)) // the size of the file stays the same
 	eventually(t, "a file has changed", func() bool { return h.sets() == "protos: B" })
 	if err := os.Remove(filepath.Join(dir, "deep/er/a.proto")); err != nil {
 		t.Fatal(err)

@@ -19,11 +19,11 @@ import (
 )
 
 // readReflection reads the files of all services of a gRPC server, and their imports, by reflection
-// (v1 or v1alpha). It checks the files that the server sends against the limits of a set before
-// expanding them. ctx should have a deadline.
+// (v1 or v1alpha). It checks the files that the server sends against the limits of a set, before it
+// expands them. The context should have a deadline.
 func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *descriptor.Schema, err error) {
 	defer func() {
-		if recover() != nil { // hostile descriptors; see Decode
+		if recover() != nil { // hostile descriptors can cause a panic; see Decode
 			s, err = nil, errors.New("internal error while reading what the server sent")
 		}
 	}()
@@ -42,9 +42,9 @@ func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *desc
 		if strings.HasPrefix(name, "grpc.reflection.") {
 			continue
 		}
-		// The client cannot link files that do not list their imports; see Complete.
+		// The client cannot link files that do not list their imports. Complete adds these lists later.
 		_, err := client.FileContainingSymbol(name)
-		_, said := status.FromError(err) // an error of the server or the connection
+		_, said := status.FromError(err) // the error comes from the server or the connection
 		if err != nil && !grpcreflect.IsElementNotFoundError(err) && (said || tap.imports || tap.refused != nil) {
 			return nil, tap.explain(err)
 		}
@@ -59,12 +59,13 @@ func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *desc
 	return descriptor.ReadSet(set)
 }
 
-// tap is a connection that collects the files passing through it and stops if they exceed a limit.
+// tap is a connection that collects the files that pass through it. It stops if they exceed a
+// limit.
 type tap struct {
 	grpc.ClientConnInterface
 	caps    *descriptor.Caps
 	names   map[string]bool
-	content []byte // files so far, as a set
+	content []byte // the files so far, as a serialised set
 	imports bool   // at least one file lists its imports
 	refused error
 }
@@ -83,7 +84,7 @@ type tapped struct {
 }
 
 func (s tapped) RecvMsg(m any) error {
-	if s.tap.refused != nil { // no further requests
+	if s.tap.refused != nil { // send no further requests
 		return io.EOF
 	}
 	if err := s.ClientStream.RecvMsg(m); err != nil {
@@ -102,7 +103,7 @@ func (s tapped) RecvMsg(m any) error {
 	return nil
 }
 
-// take counts a file and keeps it unless a file with that name exists.
+// take counts a file. It keeps the file unless it already has one with the same name.
 func (t *tap) take(file []byte) error {
 	if err := t.caps.Take(file); err != nil {
 		return err
@@ -116,7 +117,7 @@ func (t *tap) take(file []byte) error {
 	return nil
 }
 
-// filesOf returns the files in a response of either version of the service.
+// filesOf returns the files in a response of v1 or v1alpha.
 func filesOf(answer protoreflect.Message) (files [][]byte) {
 	response := answer.Descriptor().Fields().ByName("file_descriptor_response")
 	if response == nil || !answer.Has(response) {
@@ -134,7 +135,8 @@ func filesOf(answer protoreflect.Message) (files [][]byte) {
 	return files
 }
 
-// explain returns the reason for which tap stopped, if it did, rather than the resulting error.
+// explain returns the reason for which the tap stopped, if it did. Otherwise it returns the given
+// error.
 func (t *tap) explain(err error) error {
 	if t.refused != nil {
 		return t.refused

@@ -25,7 +25,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// services tells a server's reflection which services it has.
+// services lists the services that the reflection of a server reports.
 type services []string
 
 func (s services) GetServiceInfo() map[string]grpc.ServiceInfo {
@@ -36,7 +36,7 @@ func (s services) GetServiceInfo() map[string]grpc.ServiceInfo {
 	return info
 }
 
-// dial starts a server and returns a connection to it.
+// dial starts a gRPC server and returns a connection to it.
 func dial(t *testing.T, register func(*grpc.Server)) *grpc.ClientConn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -117,7 +117,8 @@ func TestReadReflection(t *testing.T) {
 	}
 }
 
-// endless responds to every request with another file, for example one that imports the next.
+// endless is a reflection server that responds to every request with another file. The file may
+// import the next one, for example.
 type endless struct {
 	v1.UnimplementedServerReflectionServer
 	file func(asked string) []byte
@@ -146,7 +147,7 @@ func (e endless) ServerReflectionInfo(stream v1.ServerReflection_ServerReflectio
 }
 
 func TestReflectionOfAHostileServer(t *testing.T) {
-	var number atomic.Int64 // streams send requests in parallel
+	var number atomic.Int64 // streams may send requests at the same time
 	next := func(more ...byte) []byte {
 		n := number.Add(1)
 		return append(append(payloadtest.LengthPrefixed(1, fmt.Appendf(nil, "f%d.proto", n)), payloadtest.LengthPrefixed(3, fmt.Appendf(nil, "f%d.proto", n+1))...), more...)
@@ -157,7 +158,7 @@ func TestReflectionOfAHostileServer(t *testing.T) {
 		file  func(asked string) []byte
 	}{
 		{"imports without end", false, func(string) []byte { return next() }},
-		{"types without end", true, func(string) []byte { // one file per service
+		{"types without end", true, func(string) []byte { // each service has its own file
 			n := number.Add(1)
 			b := payloadtest.LengthPrefixed(1, fmt.Appendf(nil, "g%d.proto", n))
 			for i := range 5_000 {
@@ -189,9 +190,9 @@ func TestReflectionOfAHostileServer(t *testing.T) {
 	}
 }
 
-// packaged responds like the package @grpc/reflection for Node, which gets its files from
-// proto-loader: one file per package, all in one response, without imports, and with type names
-// that are as short as possible.
+// packaged is a reflection server that responds like the package @grpc/reflection for Node, which
+// gets its files from proto-loader. It sends one file for each package, all in one response. The
+// files have no imports, and their type names are as short as possible.
 type packaged struct {
 	v1.UnimplementedServerReflectionServer
 	files [][]byte

@@ -13,11 +13,12 @@ import (
 
 const (
 	askAgain  = 5 * time.Minute
-	patience  = 30 * time.Second // for everything requested from a server at a time
-	maxAnswer = 16 << 20         // bytes per message
+	patience  = 30 * time.Second // maximum time for all requests to one server together
+	maxAnswer = 16 << 20         // maximum size of a message in bytes
 )
 
-// ask puts a server's types into use. If the server does not respond, its previous types stay.
+// ask reads the types of a server and makes them the ones in use. If the server does not respond,
+// its previous types stay.
 func (l *Library) ask(ctx context.Context, address string) {
 	err := l.askServer(ctx, address)
 	if ctx.Err() != nil {

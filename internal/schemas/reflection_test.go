@@ -20,7 +20,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/schemas"
 )
 
-// services tells a server's reflection which services it has.
+// services lists the services that the reflection of a server reports.
 type services []string
 
 func (s services) GetServiceInfo() map[string]grpc.ServiceInfo {
@@ -31,7 +31,8 @@ func (s services) GetServiceInfo() map[string]grpc.ServiceInfo {
 	return info
 }
 
-// serve starts a server that describes a service S with a message M that has these fields.
+// serve starts a server whose reflection describes a service S with a message M. M has the given
+// fields.
 func serve(t *testing.T, address string, fields ...string) (string, *grpc.Server) {
 	t.Helper()
 	f := &descriptorpb.FileDescriptorProto{

@@ -8,10 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Remove removes an uploaded set with all its versions from use, and returns how many letters have
-// its types. These letters are read again, with the types of other sets or without a type. The
-// versions stay in the store. A dry run changes nothing. Errors wrap ErrForbidden, ErrNotFound, or
-// ErrConflict for a set that was not uploaded.
+// Remove removes an uploaded set with all its versions, and returns how many letters have its
+// types. These letters are read again, with the types of other sets or without a type. The versions
+// stay in the store. A dry run changes nothing. The error wraps ErrForbidden or ErrNotFound. It
+// wraps ErrConflict if the set was not uploaded.
 func (l *Library) Remove(ctx context.Context, by deadletter.Principal, name string, dryRun bool) (deadletter.SchemaEffect, error) {
 	var e deadletter.SchemaEffect
 	if err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); err != nil {
@@ -37,7 +37,7 @@ func (l *Library) Remove(ctx context.Context, by deadletter.Principal, name stri
 	return e, l.drop(ctx, name, by.Name, "")
 }
 
-// dropGone removes the sets of servers, and of the directory, that are no longer in the
+// dropGone removes the sets of servers, or of the directory, if these are no longer in the
 // configuration.
 func (l *Library) dropGone(ctx context.Context) error {
 	l.change.Lock()

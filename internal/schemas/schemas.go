@@ -1,7 +1,7 @@
-// Package schemas manages the life of descriptor sets. Uploads, the watched directory and gRPC
-// servers put sets into the store and into the registry with which bodies are decoded, completely
-// or not at all. All versions are kept, so that old letters can be decoded after a set has changed.
-// The package decodes bodies only to try out a set.
+// Package schemas manages descriptor sets while dlo runs. Uploads, the watched directory and gRPC
+// servers provide sets. The package puts each set into the store and into the registry with which
+// bodies are decoded, completely or not at all. It keeps all versions, so that old letters can be
+// decoded after a set has changed. It decodes bodies only to try out a set.
 package schemas
 
 import (
@@ -20,40 +20,40 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// Store stores descriptor sets. A change, its audit entry and the list of letters to read again are
-// written in one transaction.
+// Store stores descriptor sets. It writes a change, its audit entry and the list of letters to read
+// again in one transaction.
 type Store interface {
 	SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error // in the order in which they became current
 	AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error)
 	RemoveSchema(ctx context.Context, name, by, detail string, r deadletter.Reread) error
-	TypeCounts(ctx context.Context, types []string) (map[string]int, error) // of letters
+	TypeCounts(ctx context.Context, types []string) (map[string]int, error) // how many letters have each of the types
 }
 
-// Options are the parts of a Library. Every zero value works.
+// Options are the settings of a Library. The zero value is valid for each of them.
 type Options struct {
-	Directory  string                                                        // watched; "" = none
-	Reflection []string                                                      // gRPC servers, host:port
-	Decoder    func() *payload.Decoder                                       // how bodies are currently decoded; used with Untyped to try sets
-	Untyped    func(ctx context.Context, n int) ([]deadletter.Letter, error) // newest letters that no schema can decode; nil = sets are not tried
-	Between    func(change func() error) error                               // runs a change while no letter is being read again; nil = immediately
-	Log        *slog.Logger                                                  // nil = discarded
+	Directory  string                                                        // the directory to watch; "" = none
+	Reflection []string                                                      // gRPC servers, as host:port
+	Decoder    func() *payload.Decoder                                       // returns the decoder that is now in use; together with Untyped, it is needed to try out sets
+	Untyped    func(ctx context.Context, n int) ([]deadletter.Letter, error) // returns the newest letters that no schema can decode; nil = sets are not tried out
+	Between    func(change func() error) error                               // calls the function change while no letter is being read again; nil = calls it at once
+	Log        *slog.Logger                                                  // nil = no log
 	Now        func() time.Time                                              // nil = time.Now
 }
 
-// Library owns the registry. Its methods are safe for concurrent use.
+// Library owns the registry of schemas. Its methods are safe for concurrent use.
 type Library struct {
 	Options
 	store    Store
 	registry *descriptor.Registry
-	change   sync.Mutex // held while sets change, one change at a time
+	change   sync.Mutex // held while sets change, so that there is only one change at a time
 
 	mu       sync.Mutex
-	problems map[string][]string // by place: stored, the directory
+	problems map[string][]string // problems by place, which is one of the constants stored and watched
 	servers  map[string]deadletter.SchemaServer
-	seen     footprint // of the directory when it was last read
+	seen     footprint // the footprint of the directory when it was last read
 }
 
-// New returns a library without sets. Load fills it.
+// New returns a Library without sets. Load loads them.
 func New(store Store, o Options) *Library {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -67,17 +67,17 @@ func New(store Store, o Options) *Library {
 	return &Library{Options: o, store: store, registry: descriptor.NewRegistry(), problems: map[string][]string{}, servers: map[string]deadletter.SchemaServer{}}
 }
 
-// Registry returns the registry with which bodies are decoded. It stays the same object for the
-// library's lifetime, while its contents change.
+// Registry returns the registry with which bodies are decoded. It is always the same object, and
+// its contents change.
 func (l *Library) Registry() *descriptor.Registry { return l.registry }
 
-// Places where problems occur.
+// These are the places in which problems occur.
 const (
 	stored  = "stored"
 	watched = "the directory"
 )
 
-// Load loads the stored versions and reads the directory. Anything that cannot be read becomes a
+// Load loads the stored versions and reads the directory. If something cannot be read, it becomes a
 // problem, and the rest is used. The error comes from the store.
 func (l *Library) Load(ctx context.Context) error {
 	var bad []string
@@ -105,7 +105,7 @@ func (l *Library) Load(ctx context.Context) error {
 	return nil
 }
 
-// Refresh reads the directory and queries the servers immediately.
+// Refresh reads the directory and asks the servers for their types at once.
 func (l *Library) Refresh(ctx context.Context) {
 	if err := l.readDirectory(ctx); err != nil {
 		l.Log.Error("the directory of schemas cannot be read", "directory", l.Directory, "err", err)
@@ -117,7 +117,8 @@ func (l *Library) Refresh(ctx context.Context) {
 	asked.Wait()
 }
 
-// Run watches the directory and queries the servers until ctx ends.
+// Run watches the directory and asks the servers for their types at regular intervals, until ctx
+// ends.
 func (l *Library) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	if l.Directory != "" {
@@ -146,7 +147,7 @@ func every(ctx context.Context, d time.Duration, f func()) {
 	}
 }
 
-// Status returns the sources of sets and their problems.
+// Status returns where sets come from, and the problems with them.
 func (l *Library) Status() deadletter.SchemaStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +160,7 @@ func (l *Library) Status() deadletter.SchemaStatus {
 	return s
 }
 
-// say replaces the problems of a place, and logs them if they have changed.
+// say replaces the problems of a place. It logs the new ones if they differ from the old ones.
 func (l *Library) say(place string, list []string) {
 	l.mu.Lock()
 	same := slices.Equal(l.problems[place], list)
@@ -173,8 +174,8 @@ func (l *Library) say(place string, list []string) {
 	}
 }
 
-// adopt makes a schema the newest version of a set, in the store and the registry. The caller must
-// hold change.
+// adopt makes a schema the newest version of a set, in the store and in the registry. The caller
+// must hold the mutex change.
 func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *descriptor.Schema, c *descriptor.Change) error {
 	content, err := s.Content()
 	if err != nil {
@@ -198,7 +199,8 @@ func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *desc
 	return err
 }
 
-// drop removes a set from use, in the store and the registry. The caller must hold change.
+// drop removes a set from the store's sets in use and from the registry. The caller must hold the
+// mutex change.
 func (l *Library) drop(ctx context.Context, name, by, why string) error {
 	types := l.typesOf(name)
 	detail := fmt.Sprintf("set %s with %d types%s", name, len(types), why)
@@ -215,8 +217,8 @@ func (l *Library) drop(ctx context.Context, name, by, why string) error {
 	return err
 }
 
-// notNil returns types as a list that is not nil. In a Reread, a list without types differs from
-// nil, which means all types.
+// notNil returns a list of types that is not nil. In a Reread, nil means all types, and an empty
+// list means no types.
 func notNil(types []string) []string { return append([]string{}, types...) }
 
 func short(version string) string { return version[:min(8, len(version))] }
@@ -226,7 +228,7 @@ func (l *Library) current() []descriptor.Set {
 	return slices.DeleteFunc(l.registry.Sets(), func(s descriptor.Set) bool { return !s.Current })
 }
 
-// typesOf returns the types in all versions of a set.
+// typesOf returns the types that any version of a set has.
 func (l *Library) typesOf(name string) []string {
 	var types []string
 	for _, s := range l.registry.Sets() {
@@ -238,7 +240,7 @@ func (l *Library) typesOf(name string) []string {
 	return slices.Compact(types)
 }
 
-// letters returns the number of letters that have one of the types.
+// letters returns how many letters have one of the given types.
 func (l *Library) letters(ctx context.Context, types []string) (int, error) {
 	counts, err := l.store.TypeCounts(ctx, notNil(types))
 	n := 0
@@ -248,7 +250,7 @@ func (l *Library) letters(ctx context.Context, types []string) (int, error) {
 	return n, err
 }
 
-// setName checks a set's name. If name is empty, it is derived from the file's name.
+// setName checks the name of a set. If the name is empty, it takes the name from the file name.
 func setName(name, fileName string) (string, error) {
 	if name == "" {
 		name = fileName[strings.LastIndexAny(fileName, `/\`)+1:]
@@ -265,7 +267,7 @@ func setName(name, fileName string) (string, error) {
 	return name, nil
 }
 
-const maxName = 200 // bytes
+const maxName = 200 // maximum length in bytes
 
 // nameOfASet matches valid names of uploaded sets. A valid name contains no path, and nothing that
 // a page, a shell or a log could misinterpret.

@@ -53,7 +53,7 @@ func (h *house) restart() {
 	h.start()
 }
 
-// sets lists the current versions and their types: "name: A B".
+// sets returns the current versions with their types, in the form "name: A B".
 func (h *house) sets() string {
 	var list []string
 	for _, s := range h.Registry().Sets() {
@@ -71,7 +71,7 @@ func (h *house) want(sets string) {
 	}
 }
 
-// audit lists the audit entries, newest first.
+// audit returns the audit entries, newest first.
 func (h *house) audit() (list []string) {
 	h.t.Helper()
 	entries, _, err := h.store.Audit(context.Background(), query.Query{}, "", 100)

@@ -8,10 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Upload reads a file as the newest version of a set: a FileDescriptorSet, a buf image, a .proto
-// file, or a zip file of these. Without a name, the set is named after the file. Upload returns the
-// changes. It changes nothing in a dry run, or if the content is already the newest version. Errors
-// wrap ErrForbidden, ErrInvalid or ErrConflict.
+// Upload makes the content of a file the newest version of a set. The file is a FileDescriptorSet,
+// a buf image, a .proto file, or a zip file of these. If the parameter name is empty, the file name
+// gives the name of the set. Upload returns the changes. It changes nothing in a dry run, or if the
+// content is already the newest version. The error wraps ErrForbidden, ErrInvalid or ErrConflict.
 func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool) (descriptor.Change, deadletter.SchemaEffect, error) {
 	var c descriptor.Change
 	var e deadletter.SchemaEffect
@@ -22,7 +22,7 @@ func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name stri
 	if err != nil {
 		return c, e, err
 	}
-	l.change.Lock() // only one is read at a time: a large one needs much memory
+	l.change.Lock() // only one file is read at a time, because a large one needs much memory
 	defer l.change.Unlock()
 	s, err := descriptor.ReadUpload(ctx, fileName, file)
 	if err != nil {
@@ -51,7 +51,7 @@ func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name stri
 	return c, e, l.adopt(ctx, deadletter.SchemaVersion{Name: name, Source: deadletter.SchemaUpload, Detail: deadletter.Visible(deadletter.Cut(fileName, maxName)), By: by.Name}, s, &c)
 }
 
-// whence returns the source of a set that was not uploaded.
+// whence says where a set comes from that was not uploaded.
 func whence(v deadletter.SchemaVersion) string {
 	if v.Source == deadletter.SchemaReflection {
 		return "the server " + deadletter.Visible(v.Detail)
@@ -59,9 +59,10 @@ func whence(v deadletter.SchemaVersion) string {
 	return "the directory of schemas (" + deadletter.Visible(v.Detail) + ")"
 }
 
-const sample = 50 // letters with which a set is tried
+const sample = 50 // number of letters with which a set is tried out
 
-// try checks how many letters that no schema can decode could be decoded with s.
+// try tries out a schema. It counts how many letters that no schema can decode now could be decoded
+// with it.
 func (l *Library) try(ctx context.Context, name string, s *descriptor.Schema, e *deadletter.SchemaEffect) error {
 	if l.Untyped == nil || l.Decoder == nil {
 		return nil

@@ -83,7 +83,7 @@ func TestUploadRefuses(t *testing.T) {
 	}
 }
 
-// receive stores a letter and classifies it, either without a type or with the given one.
+// receive stores a letter and classifies it with the given type. The type may be empty.
 func (h *house) receive(n int64, body string, typ string, reading deadletter.Reading) {
 	h.t.Helper()
 	ctx := context.Background()
@@ -145,7 +145,7 @@ func TestAnUploadSaysWhatItReaches(t *testing.T) {
 	if letters, err := h.store.NextUnread(ctx, 10); err != nil || len(letters) != 3 {
 		t.Errorf("%d letters are read again, %v", len(letters), err)
 	}
-	// M changes, and so does the content of Outer.
+	// The message M changes, and so does the content of Outer, which contains M.
 	_, e, err = h.Upload(ctx, deadletter.Local, "a", source(`package p; message M { string a = 1; string b = 2; }`+outer), "a.proto", true)
 	if err != nil || e.Letters != 1 {
 		t.Errorf("%+v, %v", e, err)
