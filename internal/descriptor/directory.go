@@ -33,11 +33,11 @@ type Found struct {
 
 // ReadDir reads a directory of schemas, including its subdirectories. It finds the following:
 //
-//  - Descriptor sets (*.binpb, *.pb, *.desc, *.protoset, optionally with .gz). Each is a set whose
-//    name is its path.
-//  - Trees of .proto files. Each is a set whose name is the directory from which its imports
-//    resolve. The name is "protos" for the top directory.
-//  - Zip files (*.zip) of these.
+//   - Descriptor sets (*.binpb, *.pb, *.desc, *.protoset, optionally with .gz). Each is a set
+//     whose name is its path.
+//   - Trees of .proto files. Each is a set whose name is the directory from which its imports
+//     resolve. The name is "protos" for the top directory.
+//   - Zip files (*.zip) of these.
 //
 // It skips names that begin with a dot, and all other files, such as a README. It returns one error
 // with the file's name for each rejected file.

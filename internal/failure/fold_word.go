@@ -85,8 +85,8 @@ func foldOnce(c string) string {
 // foldWord folds one word, or a text that looks like a word. A run of digits becomes "#". Some
 // words become "#" as a whole, because nobody would use them as a name:
 //
-//   - hexadecimal of at least seven letters and digits: ids, hashes and addresses. "dead12345678" is
-//     treated as a word followed by a number
+//   - hexadecimal of at least seven letters and digits: ids, hashes and addresses. "dead12345678"
+//     is treated as a word followed by a number
 //   - alternating letters and digits: a1b2c3, ULIDs
 //   - upper and lower case that alternate as in no name: NffrFeUfNV2Hib
 //   - more than 64 bytes without a separator

@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// Base64 describes how data is encoded as base64.
+// Base64 says how data is encoded as base64.
 type Base64 struct {
-	URL       bool   // uses - and _ for 62 and 63; text without any of +/-_ counts as the standard alphabet
-	NoPadding bool   // padding is required but missing
-	Line      int    // characters in the first line, including padding; 0 = a single line
+	URL       bool   // the text uses - and _ for 62 and 63; a text without any of +/-_ counts as the standard alphabet
+	NoPadding bool   // the padding is missing although the length requires it
+	Line      int    // characters in the first line, including padding; 0 = there is only one line
 	Break     string // line end within the text: "\r\n", "\n" or "\r"
 }
 
-// base64Text is text that may be base64.
+// base64Text is a text that may be base64.
 type base64Text struct {
 	Base64
-	text          []byte // without surrounding white space
+	text          []byte // without the surrounding white space
 	before, after []byte // the surrounding white space
-	detail        string // "standard alphabet, in lines of 76, padded"
+	detail        string // for example "standard alphabet, in lines of 76, padded"
 	why           string // why it is not base64; "" if it may be
 }
 
@@ -28,13 +28,13 @@ func (t *base64Text) layer() Layer {
 }
 
 const (
-	shortestBase64 = 8 // characters; shorter words often use only this alphabet
+	shortestBase64 = 8 // in characters; shorter words often use only this alphabet
 	asciiSpace     = " \t\r\n"
 )
 
-// base64Shape checks whether all of b uses one base64 alphabet: the standard or the URL alphabet
-// (RFC 4648, 4 and 5), padded or not, split into lines (RFC 2045, 6.8) or not. It allocates only
-// its result.
+// base64Shape checks whether all of b uses one base64 alphabet. This is the standard or the URL
+// alphabet (RFC 4648, 4 and 5), with or without padding, and in one or several lines (RFC 2045,
+// 6.8). base64Shape allocates only its result.
 func base64Shape(b []byte) base64Text {
 	t := base64Text{text: bytes.Trim(b, asciiSpace)}
 	if len(t.text) < shortestBase64 {
@@ -49,7 +49,7 @@ func base64Shape(b []byte) base64Text {
 	return t
 }
 
-// shape fills in the properties of the text.
+// shape finds the properties of the text.
 func (t *base64Text) shape() {
 	std, pad, digits, column, uneven := false, 0, 0, 0, false
 	for i, c := range t.text {
@@ -112,8 +112,8 @@ func (t *base64Text) shape() {
 	}
 }
 
-// base64 decodes text that base64Shape has accepted, within the budget. If the budget is exceeded,
-// it returns nil and records the reason in the document.
+// base64 decodes a text that base64Shape has accepted, within the budget. If the budget is not
+// enough, it returns nil and records the reason in the document.
 func (r *reading) base64(text []byte) []byte {
 	size := len(text)/4*3 + 3
 	if err := r.budget.TakeMemory(int64(size)); err != nil {
@@ -125,8 +125,8 @@ func (r *reading) base64(text []byte) []byte {
 }
 
 // decodeBase64 decodes text in either alphabet into dst, which must have len(text)/4*3+3 bytes. It
-// returns the number of bytes, or -1 for a byte outside the alphabet. It skips line ends and stops
-// at the padding. Like most decoders, it ignores surplus bits at the end.
+// returns the number of decoded bytes, or -1 if the text has a byte outside the alphabet. It skips
+// line ends and stops at the padding. Like most decoders, it ignores surplus bits at the end.
 func decodeBase64(dst, text []byte) int {
 	n, bits, have := 0, uint32(0), 0
 	for _, c := range text {
@@ -166,7 +166,7 @@ func sextet(c byte) int {
 	return -1
 }
 
-// trimPartialRune removes an incomplete rune from the end of a text's prefix.
+// trimPartialRune removes an incomplete rune from the end of a text that was cut off.
 func trimPartialRune(b []byte) []byte {
 	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
 		if c := b[len(b)-i]; utf8.RuneStart(c) {

@@ -16,7 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// BenchmarkDecode decodes the sample letter: base64, protobuf, tree, JSON and summary.
+// BenchmarkDecode decodes the sample letter. This includes base64, protobuf, the tree, the JSON and
+// the summary.
 func BenchmarkDecode(b *testing.B) {
 	body := std(sample(b))
 	for name, mask := range map[string]*Mask{"plain": nil, "masked": pattern} {
@@ -32,8 +33,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// TestBenchDecode compares the cost of reading a letter with that of the decoders it uses. It runs
-// interleaved rounds and reports median, minimum and maximum.
+// TestBenchDecode compares the time of reading a letter with that of the decoders that it uses. It
+// runs them in turn, and reports the median, the minimum and the maximum.
 func TestBenchDecode(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -93,7 +94,7 @@ func TestBenchDecode(t *testing.T) {
 		{"Decode, type named", read(Hints{Type: payloadtest.OrderType})},
 		{"Decode, type found by matching", read(Hints{ContentType: "application/protobuf"})},
 	}
-	took := make([][]float64, len(lines)) // microseconds a message
+	took := make([][]float64, len(lines)) // microseconds per message
 	for range rounds {
 		for i, l := range lines {
 			began := time.Now()

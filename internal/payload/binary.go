@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// readBinary fills a document whose body could not be decoded.
+// readBinary makes the document of a body that could not be decoded.
 func (r *reading) readBinary() {
 	doc := r.doc
 	doc.Kind = Binary
@@ -20,11 +20,11 @@ func (r *reading) readBinary() {
 }
 
 // unreadable reports whether a body that could not be decoded may contain something that a rule
-// hides. With field rules, the body may be a message of a type that the rules name. With JSON
-// rules, it may be damaged JSON, unless its bytes have the protobuf wire format. The body may also
-// be of a type with debug_redact fields: either a type that the letter names, or one of several
-// types that fit the body about equally well. Patterns do not matter here, because they are applied
-// to the bytes.
+// hides. If there are rules for fields, the body may be a message of a type that the rules name. If
+// there are rules for JSON, it may be damaged JSON, unless its bytes have the protobuf wire format.
+// The body may also have a type with debug_redact fields. This may be a type that the letter names,
+// or one of several types that fit the body about equally well. Patterns do not matter here,
+// because they are applied to the bytes.
 func (r *reading) unreadable() bool {
 	m, body := r.Mask, r.doc.Body
 	switch {
@@ -48,8 +48,8 @@ func (r *reading) unreadable() bool {
 	return false
 }
 
-// unreadableText does the same as unreadable for text bodies. Such a body may be damaged JSON, or a
-// message that consists only of strings.
+// unreadableText does the same as unreadable, for a body that is text. Such a body may be damaged
+// JSON, or a message that consists only of strings.
 func (r *reading) unreadableText() bool {
 	m, body := r.Mask, r.doc.Body
 	switch {
@@ -72,10 +72,11 @@ func beginsAsJSON(b []byte) bool {
 	return len(b) > 0 && (b[0] == '{' || b[0] == '[' || b[0] == '"')
 }
 
-// minRun is the shortest run of text in undecoded bytes to which masks are applied.
+// minRun is the length in bytes of the shortest text in a body that could not be decoded to which
+// masks are applied.
 const minRun = 4
 
-// maskBinary applies patterns to the runs of text in bytes that could not be decoded.
+// maskBinary applies patterns to the texts in a body that could not be decoded.
 func (r *reading) maskBinary() {
 	doc := r.doc
 	if r.Mask == nil || r.Mask.Text == nil {

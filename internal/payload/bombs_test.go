@@ -40,7 +40,7 @@ func TestBombs(t *testing.T) {
 		name     string
 		body     []byte
 		typ      string
-		tooLarge string // "": only the limits count
+		tooLarge string // part of the reason; "" = the body is not too large, and only the limits count
 		problem  string
 	}{
 		{"16 MB of empty sub-messages", children, "Kinds", "more than 1,000,000 fields", ""},
@@ -92,8 +92,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// explode decodes a bomb with and without a mask, and checks the memory use of decoding against the
-// budget. Then it calls check on the document.
+// explode decodes a bomb with and without a mask, and checks that the memory use stays within the
+// budget. It then calls the function check with the document.
 func explode(t *testing.T, name string, body []byte, h Hints, tooLarge string, check func(t *testing.T, doc *Document, masked bool)) {
 	masks := map[string]*Mask{"": nil, ", masked": {Text: func(v string) (string, bool) { return "•", strings.HasPrefix(v, "secret") }}}
 	for with, mask := range masks {
@@ -117,8 +117,8 @@ func explode(t *testing.T, name string, body []byte, h Hints, tooLarge string, c
 	}
 }
 
-// TestEstimateIsAboveWhatDecodingTakes checks that the scan's estimate is above the memory that
-// decoding needs, whatever the shape of the body.
+// TestEstimateIsAboveWhatDecodingTakes checks that the scan never estimates less memory than
+// decoding needs, whatever the shape of the body is.
 func TestEstimateIsAboveWhatDecodingTakes(t *testing.T) {
 	payloadtest.Unraced(t)
 	one := func(b []byte, n int) []byte { return bytes.Repeat(b, n) }
@@ -200,7 +200,7 @@ func TestEnvelopeBombs(t *testing.T) {
 		body     []byte
 		h        Hints
 		layers   int
-		tooLarge string // "": it must not be too large without a mask
+		tooLarge string // part of the reason; "" = without a mask, the body must not be too large
 		step     string
 	}{
 		{"zstd, 16,000:1", zstded(t, make([]byte, 64<<20)), Hints{}, 0, "more than 16 MiB when unpacked", ""},
@@ -258,14 +258,13 @@ func TestEnvelopeBombs(t *testing.T) {
 	}
 }
 
-// TestDecompressorsTakeNoMoreThanIsCounted checks that the memory counted for a decompressor
-// exceeds the memory that it allocates. The tables that all readers share exist before the
-// measurement.
+// TestDecompressorsTakeNoMoreThanIsCounted checks that a decompressor never allocates more memory
+// than the budget counts for it. The tables that all readers share exist before the measurement.
 func TestDecompressorsTakeNoMoreThanIsCounted(t *testing.T) {
 	noise := make([]byte, 4<<20)
 	rand.New(rand.NewSource(1)).Read(noise)
 	words := []byte(strings.Repeat("a body of words, ", 1<<18))
-	for i := 0; i < len(words); i += 97 { // literals and all kinds of matches
+	for i := 0; i < len(words); i += 97 { // literals and all kinds of back-references
 		words[i] = noise[i%len(noise)]
 	}
 	tests := map[string][]byte{

@@ -24,7 +24,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// secretSchema has a field of each kind that can contain hidden values, and every way to reach one.
+// secretSchema has a field of each kind that can contain a hidden value. It also has every way in
+// which a message can contain such a field.
 const secretSchema = `syntax = "proto2";
 package acme.secret;
 import "google/protobuf/any.proto";
@@ -73,7 +74,8 @@ extend Person {
 message Other { optional string number = 1; optional string holder = 2; }
 `
 
-// secrets returns registries of secretSchema without and with its debug_redact options.
+// secrets returns two registries of secretSchema: one without debug_redact options, and one with
+// them.
 var secrets = sync.OnceValue(func() (list [2]*descriptor.Registry) {
 	for i, option := range []string{"", "[debug_redact = true]"} {
 		list[i] = descriptor.NewRegistry()
@@ -85,18 +87,20 @@ var secrets = sync.OnceValue(func() (list [2]*descriptor.Registry) {
 	return list
 })
 
-// way is the path to a value: the messages entered, the fields and the map keys.
+// way is the path to a value. It consists of the messages that contain the value, the fields and
+// the map keys.
 type way []step
 
 type step struct {
-	typ  string // type of a message entered
+	typ  string // type of a message that the path enters
 	name string // name of a field
 	key  string // key of a map entry
 }
 
 func (w way) to(s step) way { return append(slices.Clip(w), s) }
 
-// hiddenBy reports whether the rules hide a value. It is a deliberately simple implementation.
+// hiddenBy reports whether the rules hide a value. It is deliberately simple, because the tests
+// compare the product with it.
 func (w way) hiddenBy(rules []deadletter.MaskedField) bool {
 	for _, r := range rules {
 		for i, s := range w {
@@ -111,7 +115,7 @@ func (w way) hiddenBy(rules []deadletter.MaskedField) bool {
 	return false
 }
 
-// leads reports whether a way follows a path to its end.
+// leads reports whether the way w follows the path of a rule to its end.
 func leads(w way, path []string) bool {
 	switch {
 	case len(path) == 0:
@@ -127,15 +131,15 @@ func leads(w way, path []string) bool {
 }
 
 // forger writes messages in every form that a decoder accepts, and in some forms that it rejects.
-// Each hidden value contains a canary.
+// Each hidden value contains a canary, which is a text that must not be shown anywhere.
 type forger struct {
 	*rand.Rand
 	types    *descriptor.Resolver
 	rules    []deadletter.MaskedField
 	redacts  bool
-	canaries []string // as text, as decimal, as bytes on the wire
+	canaries []string // each canary as text, as decimal number, and as bytes on the wire
 	left     int
-	held     protoreflect.FullName // content type of every Any: merged parts must have the same type
+	held     protoreflect.FullName // type of the content of every Any; merged parts must have the same type
 }
 
 func (f *forger) one(n int) bool { return f.IntN(n) == 0 }
@@ -159,7 +163,7 @@ func (f *forger) number(hidden bool) uint64 {
 	return x
 }
 
-// message returns the fields of a message reached by w.
+// message returns the fields of a message that has the path w.
 func (f *forger) message(md protoreflect.MessageDescriptor, w way, hidden bool, depth int) []byte {
 	w = w.to(step{typ: string(md.FullName())})
 	hidden = hidden || w.hiddenBy(f.rules)
@@ -194,7 +198,7 @@ func (f *forger) field(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 	hidden = hidden || w.hiddenBy(f.rules) || f.redacts && descriptor.Redacted(fd)
 	var b []byte
 	num := fd.Number()
-	if f.one(6) { // a wire type other than the schema's
+	if f.one(6) { // a wire type that differs from the one in the schema
 		switch f.IntN(4) {
 		case 0:
 			return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), f.number(hidden))
@@ -237,7 +241,7 @@ func (f *forger) field(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 	return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), f.text(hidden))
 }
 
-// entry writes a map entry with the key before or after the value.
+// entry writes a map entry. The key is before or after the value.
 func (f *forger) entry(fd protoreflect.FieldDescriptor, w way, hidden bool, depth int) []byte {
 	key, wire := "", []byte(nil)
 	if fd.MapKey().Kind() == protoreflect.StringKind {
@@ -287,7 +291,7 @@ func (f *forger) any(md protoreflect.MessageDescriptor, w way, hidden bool, dept
 	return b
 }
 
-// shown returns every text of a document that anybody can see, including through search and rules.
+// shown returns every text of a document that anybody can see, also through search and rules.
 func shown(d *Document) string {
 	var list []string
 	list = append(list, everything(d), Words(d), d.Ranking.Why, d.Named, d.Type)
@@ -297,7 +301,7 @@ func shown(d *Document) string {
 	return strings.Join(list, "\n")
 }
 
-// betrays returns the first canary contained in a text, in any of its possible forms.
+// betrays returns the first canary that a text contains in any of its forms.
 func betrays(text string, canaries []string) string {
 	for _, c := range canaries {
 		plain := hex.EncodeToString([]byte(c))
@@ -310,8 +314,8 @@ func betrays(text string, canaries []string) string {
 	return ""
 }
 
-// TestCanariesOfFields checks that nothing hidden by a rule or debug_redact is shown anywhere,
-// whatever its form on the wire.
+// TestCanariesOfFields checks that a value that a rule or debug_redact hides is not shown anywhere,
+// whatever its form on the wire is.
 func TestCanariesOfFields(t *testing.T) {
 	payloadtest.Unraced(t)
 	t.Parallel()
@@ -357,7 +361,7 @@ func TestCanariesOfFields(t *testing.T) {
 		}
 		for _, l := range letters {
 			if f.redacts && l.name == "named as what it is not" {
-				continue // nothing shows that the body's type has hidden fields
+				continue // nothing shows that the type of the body has hidden fields
 			}
 			doc := (&Decoder{Types: registry, Mask: mask}).Decode(l.body, l.h, nil)
 			if l.name == "unnamed" && (f.redacts && doc.Type == "" || doc.Type != "" && doc.Type != "acme.secret.Person") {
@@ -384,8 +388,8 @@ func TestCanariesOfFields(t *testing.T) {
 	}
 }
 
-// TestCanariesOfJSON checks that a JSON path hides the same values in tree, JSON, hex and search,
-// inside and outside an envelope.
+// TestCanariesOfJSON checks that the rule for a JSON path hides the same values in the tree, the
+// JSON, the hex view and the search, inside and outside an envelope.
 func TestCanariesOfJSON(t *testing.T) {
 	t.Parallel()
 	const card = "canary4111"
@@ -432,8 +436,8 @@ func TestCanariesOfJSON(t *testing.T) {
 	}
 }
 
-// TestCanariesInTheJSONOfMessages checks that a JSON body is masked like the message itself if the
-// letter names the message's type.
+// TestCanariesInTheJSONOfMessages covers a JSON body of a letter that names a message type. The
+// same values must be hidden as in a message of that type.
 func TestCanariesInTheJSONOfMessages(t *testing.T) {
 	t.Parallel()
 	const card = "canary4111"

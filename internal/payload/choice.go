@@ -7,55 +7,58 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Binding assigns a type to queues. It comes from the configuration or a person.
+// Binding assigns a message type to the letters of queues. It comes from the configuration or from
+// a person.
 type Binding struct {
-	Queue string // glob matched against the origin queue
-	Key   string // glob on the routing key; "" is any
+	Queue string // glob for the origin queue
+	Key   string // glob for the routing key; "" = any key
 	Type  string // full name of a message type
 }
 
-// Fits reports whether the binding applies to letters with a queue and routing key.
+// Fits reports whether the binding applies to letters with the given origin queue and routing key.
 func (b Binding) Fits(queue, key string) bool {
 	return deadletter.Glob(b.Queue, queue, true) && (b.Key == "" || deadletter.Glob(b.Key, key, true))
 }
 
-// Sources of a type name, as shown on pages.
+// These are sources of a type name, as pages show them.
 const (
 	sourceContentType = "the content type"
 	sourceProperty    = "the type property"
 	sourcePick        = "a person's pick"
 )
 
-// namedType is a type name and its source as shown on pages: "the type of the CloudEvent".
+// namedType is the name of a type and the source of this name, as pages show it: "the type of the
+// CloudEvent".
 type namedType struct{ name, source string }
 
-// candidate is a type named by a letter or a binding.
+// candidate is a type that a letter or a binding names.
 type candidate struct {
-	name   string // made visible; the full name if known
-	told   string // name after masking
-	source string // "the content type", "the type property", "the binding of email-queue"
+	name   string // safe to print; the full name if the type is known
+	told   string // the name after masking
+	source string // for example "the content type", "the type property", "the binding of email-queue"
 	by     deadletter.Reading
-	final  bool // certainly a protobuf type's name: if it cannot be used, no later source may replace it
+	final  bool // the name is certainly that of a protobuf type; if it cannot be used, no later source may replace it
 	defs   []*descriptor.Type
 	others bool   // several types have this name
-	why    string // when there is no definition: "is not registered", "is ambiguous: A, B"
+	why    string // if there is no definition, the reason: "is not registered", "is ambiguous: A, B"
 }
 
-// candidates returns the types named for a letter, in the order in which they are tried: a person's
-// pick, a parameter of the content type, the type property, the first matching binding.
+// candidates returns the types that are named for a letter, in the order in which they are tried:
+// the type that a person picked, a parameter of the content type, the type property, and the first
+// binding that matches.
 //
-// A name that cannot be used is never skipped silently. If the name comes from the content type or
-// is written as a protobuf type URL, no later source is tried. The letter states its type, so the
-// type of a binding would be a wrong answer that looks certain. A type property that matches no
+// A name that cannot be used is never skipped silently. If such a name comes from the content type
+// or is written as a protobuf type URL, no later source is tried. The letter states its type, so
+// the type of a binding would be a wrong answer that looks certain. A type property that matches no
 // registered type may be the publisher's own word ("user.created"). In that case a binding is still
 // tried, and the document mentions both.
 //
 // Inside an envelope, the content type of the data is tried first, and then the names that the
 // envelope gives for the data. These names are usually the publisher's own words. They are
-// therefore candidates only if a registered type has the name or the data is declared as protobuf.
+// therefore candidates only if a registered type has the name, or if the data is declared as
+// protobuf.
 //
-// If no name ends the list, the body is finally matched against all registered types: see
-// reading.matched.
+// If no name can be used, the body is matched against all registered types: see reading.matched.
 func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 	var list []candidate
 	if h.Picked != "" {
@@ -122,8 +125,8 @@ func (d *Decoder) candidate(name, source string, by deadletter.Reading) candidat
 	return c
 }
 
-// hide masks the name shown for a candidate if its property is masked. The name of a registered
-// type is always shown, because it comes from the schema.
+// hide masks the name that is shown for a candidate if the property that contains it is masked. It
+// does not mask the name of a registered type, because that name comes from the schema.
 func (c *candidate) hide(m *Mask, property, value, name string) {
 	if len(c.defs) == 0 && m.maskedPart(property, value, name) != name {
 		c.told = Masked

@@ -6,8 +6,8 @@ package payload
 //   - id, source, specversion and type must be present and not empty.
 //   - The data is in data_base64 or data. If its content type is JSON, which is the default, the
 //     data is the JSON itself. With another content type, a string in data is the text (3.1).
-//   - datacontenttype is the content type of the data. The type may be the name of a protobuf type,
-//     and so may the end of dataschema, a URI.
+//   - datacontenttype is the content type of the data. The member type may be the name of a
+//     protobuf type, and so may the end of dataschema, which is a URI.
 func (r *reading) cloudEvent(o object) (content, string) {
 	if why := o.need('"', "id", "source", "specversion", "type"); why != "" {
 		return content{}, why

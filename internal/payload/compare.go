@@ -9,42 +9,43 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Field is a value that can be compared with the same field of another letter.
+// Field is a value of a body that can be compared with the same field of another letter.
 type Field struct {
 	Path   string
-	Shown  string // masked
+	Shown  string // the value as it is shown, masked
 	Masked bool
 	Cut    bool   // Shown is incomplete
-	Whole  string // the whole value, if Shown is cut or masked anywhere; "" = not known. NOT masked
+	Whole  string // if Shown is cut or masked, the whole value; "" = it is not known. NOT masked
 }
 
 // Sameness is the result of comparing two fields.
 type Sameness string
 
-// Results of comparisons.
+// These are the results of comparing two fields.
 const (
 	Equal      Sameness = "same"
 	Different  Sameness = "different"
 	OnlyA      Sameness = "only_a"
 	OnlyB      Sameness = "only_b"
-	Hidden     Sameness = "hidden"     // masked, and the requester must not learn more
+	Hidden     Sameness = "hidden"     // a value is masked, and the person who asks must not learn more
 	Unfinished Sameness = "unfinished" // equal in the parts that are shown
 )
 
-// Comparison is one field in two letters.
+// Comparison is the comparison of one field in two letters.
 type Comparison struct {
 	Path     string
-	A, B     string // as shown
+	A, B     string // the two values as they are shown
 	Sameness Sameness
 }
 
-// Compare compares the fields of two letters by path: first in the order of a, then the fields that
-// only b has. If reveal is set, the requester may see masked values, and Compare reports whether
-// masked values are equal. Compare never shows these values.
+// Compare compares the fields of two letters that have the same path. The result is in the order of
+// a, followed by the fields that only b has. If the parameter reveal is true, the person who asks
+// may see masked values, and Compare reports whether masked values are equal. Compare never shows
+// these values.
 func Compare(a, b []Field, reveal bool) []Comparison {
 	type place struct {
 		path string
-		nth  int // among the fields with that path
+		nth  int // number of the field among those with the same path
 	}
 	places := func(fields []Field) []place {
 		seen := map[string]int{}
@@ -78,13 +79,14 @@ func Compare(a, b []Field, reveal bool) []Comparison {
 	return list
 }
 
-// hides reports whether any part of a field is masked, including parts masked when it was stored.
+// hides reports whether any part of a field is masked. This includes parts that were masked when
+// the field was stored.
 func (f *Field) hides() bool { return f.Masked || strings.Contains(f.Shown, Masked) }
 
 func sameness(a, b *Field, reveal bool) Sameness {
 	known := a.Whole != "" && b.Whole != ""
 	switch masked := a.hides() || b.hides(); {
-	case a.Shown != b.Shown: // everybody can see that
+	case a.Shown != b.Shown: // everybody can see that they differ
 		return Different
 	case masked && !(reveal && known):
 		return Hidden
@@ -98,8 +100,9 @@ func sameness(a, b *Field, reveal bool) Sameness {
 	return Equal
 }
 
-// Values returns the contents of a body by path: the leaves of its tree, or the body itself if it
-// has no tree. The parameter hidden says that the bytes of the body must not be revealed.
+// Values returns the contents of a body with their paths. These are the leaves of its tree, or the
+// body itself if it has no tree. The parameter hidden means that the bytes of the body must not be
+// revealed.
 func (d *Document) Values(hidden bool) []Field {
 	var list []Field
 	var walk func(nodes []Node, path string, element bool)
@@ -131,7 +134,7 @@ func (d *Document) Values(hidden bool) []Field {
 	return []Field{f}
 }
 
-// below returns the path of a node under another path: order.items[0].sku.
+// below returns the path of a node whose parent has the given path: "order.items[0].sku".
 func (n *Node) below(path string) string {
 	if name := n.label(); path == "" || isElement(n.Name) {
 		return path + name
@@ -142,7 +145,7 @@ func (n *Node) below(path string) string {
 func (d *Document) end(n *Node, path string, element, hidden bool) Field {
 	f := Field{Path: path, Shown: n.Value, Masked: n.Masked, Cut: n.left > 0 || n.Kind == Wire && n.text == "" || n.Kind == More}
 	if f.Shown == "" {
-		f.Shown = n.Note // "0 items"
+		f.Shown = n.Note // for example "0 items"
 		f.Cut = f.Cut || n.Kind == Message && len(n.Ranges) > 0 && n.Note != "" && n.Note != "empty"
 	}
 	if n.Masked || f.Cut && !hidden {
@@ -151,7 +154,8 @@ func (d *Document) end(n *Node, path string, element, hidden bool) Field {
 	return f
 }
 
-// written returns a node as written in the body, and JSON without white space.
+// written returns the bytes of a node as they are in the body. For JSON, it removes the white
+// space.
 func (d *Document) written(n *Node, element bool) string {
 	var b bytes.Buffer
 	for _, r := range n.Ranges {

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// comparedJSON compares two JSON bodies with card.number and digits masked. It returns a list of
-// "path sameness".
+// comparedJSON compares two JSON bodies. The value at card.number and digits are masked. It returns
+// a list of texts "path sameness".
 func comparedJSON(t *testing.T, a, b string, reveal bool) (list []string) {
 	t.Helper()
 	d := &Decoder{Mask: Masks{Patterns: []*regexp.Regexp{digits16}, JSON: []deadletter.FieldPath{{"card"}}}.Body()}
@@ -31,7 +31,7 @@ func TestCompare(t *testing.T) {
 	for _, c := range []struct {
 		a, b     string
 		want     []string
-		revealed []string // nil = same as want
+		revealed []string // nil = the same as want
 	}{
 		{`{"a": 1, "b": {"c": "x"}, "d": [1, 2]}`, `{"d":[1,3,4],"b":{"c":"x","e":null},"a":1}`, []string{"a same", "b.c same", "d[0] same", "d[1] different", "d[2] only_b", "b.e only_b"}, nil},
 		{`{"a": 1}`, `{"a": "1"}`, []string{"a different"}, nil},
@@ -68,8 +68,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestListsAreComparedAsFarAsTheyAreShown checks that parts omitted from the tree are not reported
-// as equal.
+// TestListsAreComparedAsFarAsTheyAreShown checks that parts that the tree omits are not reported as
+// equal.
 func TestListsAreComparedAsFarAsTheyAreShown(t *testing.T) {
 	t.Parallel()
 	list := `[` + strings.Repeat("1,", 150) + `1]`

@@ -12,24 +12,25 @@ import (
 
 const (
 	confluentHeader = 5       // 0x00 and the schema id
-	maxIndexes      = 100     // levels of nested messages, as in Budget
-	maxIndex        = 1 << 16 // of a message within its file or enclosing message
+	maxIndexes      = 100     // maximum number of nesting levels, as in Budget
+	maxIndex        = 1 << 16 // maximum index of a message in its file or in the enclosing message
 )
 
-// confluentBytes is the prefix that Confluent's serializers write before a message: 0x00, the
-// schema id as 4 big-endian bytes, and for protobuf the message's position in that schema. The
-// position is the number of indexes followed by the indexes, as zigzag varints. The position [0],
-// the first message in the file, is written as a single 0. Sources: docs.confluent.io, Schema
-// Registry, "Wire format"; MessageIndexes.java in confluentinc/schema-registry.
+// confluentBytes is the prefix that Confluent's serializers write before a message. It consists of
+// the byte 0x00 and the schema id as 4 big-endian bytes. For protobuf, the position of the message
+// in that schema follows: the number of indexes and then the indexes, as zigzag varints. The
+// position [0], which means the first message in the file, is written as a single 0. Sources:
+// docs.confluent.io, Schema Registry, "Wire format"; MessageIndexes.java in
+// confluentinc/schema-registry.
 //
 // No protobuf message, JSON or text begins with 0x00.
 type confluentBytes struct {
-	size   int // bytes; 0 = no such prefix
+	size   int // in bytes; 0 = there is no such prefix
 	detail string
-	bare   bool // only the first five bytes, as for JSON and Avro
+	bare   bool // the prefix has only the first five bytes, as for JSON and Avro
 }
 
-// confluentPrefix parses the prefix with which b begins. It ignores the bytes after the prefix.
+// confluentPrefix parses the prefix at the beginning of b. It ignores the bytes after the prefix.
 func confluentPrefix(b []byte) confluentBytes {
 	if len(b) < confluentHeader || b[0] != 0 {
 		return confluentBytes{}
@@ -66,9 +67,9 @@ func confluentPrefix(b []byte) confluentBytes {
 	return confluentBytes{size: at, detail: p.detail + ", message " + strings.Join(place, ".")}
 }
 
-// confluent reports whether the bytes after the prefix in b can be decoded: as a named type, as
-// protobuf if the letter declares protobuf, or as JSON. A prefix alone proves nothing, since any
-// bytes may begin with 0x00.
+// confluent reports whether the bytes after the prefix in b can be decoded. They may be a message
+// of a named type, any protobuf if the letter declares protobuf, or JSON. A prefix alone proves
+// nothing, because any body may begin with 0x00.
 func (r *reading) confluent(p confluentBytes, b []byte) bool {
 	if p.size == 0 {
 		return false

@@ -356,8 +356,8 @@ func TestUnknownFieldsAreGuessed(t *testing.T) {
 	}
 }
 
-// TestPanicsAreContained uses a mask that panics. The mask represents any code inside a decoder
-// that may panic.
+// TestPanicsAreContained uses a mask that panics. It stands for any code inside a decoder that may
+// panic.
 func TestPanicsAreContained(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: schemas(), Mask: &Mask{Text: func(string) (string, bool) { panic("secret") }}}
@@ -372,7 +372,7 @@ func TestPanicsAreContained(t *testing.T) {
 	}
 }
 
-// field is Value without the masked result.
+// field does the same as Value, but does not report whether the value is masked.
 func (d *Document) field(path string) (string, bool) {
 	value, _, ok := d.Value(path)
 	return value, ok

@@ -16,35 +16,35 @@ const (
 	Same    DiffOp = "same"
 	Removed DiffOp = "removed"
 	Added   DiffOp = "added"
-	LeftOut DiffOp = "left out" // not a line: marks Left omitted unchanged lines or, at the end, Left omitted lines of any kind
+	LeftOut DiffOp = "left out" // stands for Left omitted unchanged lines; at the end of a diff, for Left omitted lines of any kind
 )
 
 // DiffLine is one line of a diff.
 type DiffLine struct {
 	Op    DiffOp
-	Spans []Span // the line without its line end
-	Left  int    // lines left out
+	Spans []Span // the parts of the line, without its line end
+	Left  int    // number of omitted lines
 }
 
-// Span is a part of a line. If the line has a counterpart, only the words that differ are Changed.
-// Otherwise the whole line is.
+// Span is a part of a line. If the line has a counterpart in the other text, only the words that
+// differ are Changed. Otherwise all of its spans are.
 type Span struct {
 	Text    string
 	Changed bool
 }
 
 const (
-	diffContext  = 3        // unchanged lines around a change
+	diffContext  = 3        // unchanged lines that are shown around a change
 	maxDiffLines = 400      // in one diff
-	maxDiffSteps = 600      // differing lines; above it, everything between the first and the last counts as changed
-	maxDiffWords = 40_000   // pairs of words compared in one line
-	maxWordsOf   = 64 << 10 // bytes of a line that is split into words
-	maxSpan      = 2_000    // bytes of a changed span; an unchanged one may have a fifth of it
+	maxDiffSteps = 600      // maximum number of differing lines; if there are more, everything between the first and the last difference counts as changed
+	maxDiffWords = 40_000   // maximum number of pairs of words that are compared in one line
+	maxWordsOf   = 64 << 10 // a longer line, in bytes, is not split into words
+	maxSpan      = 2_000    // maximum number of bytes of a changed span; for an unchanged span, a fifth of it
 )
 
-// diff compares two texts by lines, and changed lines by words. Its result is bounded: it omits
-// unchanged lines far from a change, the middle of long spans, and everything beyond maxDiffLines,
-// and marks each omission. It returns nil if the texts are equal.
+// diff compares two texts line by line, and changed lines word by word. The size of its result is
+// limited: it omits unchanged lines far from a change, the middle of long spans, and everything
+// beyond maxDiffLines. It marks each omission. It returns nil if the texts are equal.
 func diff(before, after string) []DiffLine {
 	if before == after {
 		return nil
@@ -69,15 +69,17 @@ func diff(before, after string) []DiffLine {
 	return w.lines
 }
 
-// run is a sequence of n elements that are equal in both lists.
+// run is a sequence of n elements that are equal in both lists. It begins at the index a in one
+// list, and at b in the other.
 type run struct{ a, b, n int }
 
-// common returns the longest common subsequence as runs, using Myers's greedy algorithm ("An O(ND)
-// Difference Algorithm", 1986). If it would need more than maxDiffSteps steps, it returns no runs.
+// common returns the longest common subsequence of two lists as runs. It uses Myers's greedy
+// algorithm ("An O(ND) Difference Algorithm", 1986). If more than maxDiffSteps steps are needed, it
+// returns no runs.
 func common(a, b []string) []run {
 	var trace [][]int
 	size := min(len(a)+len(b), maxDiffSteps)
-	at := map[int]int{1: 0} // the furthest position in a on each diagonal
+	at := map[int]int{1: 0} // for each diagonal, the furthest position in a
 	found := -1
 search:
 	for d := 0; d <= size; d++ {
@@ -134,12 +136,12 @@ search:
 
 type diffWriter struct {
 	lines []DiffLine
-	kept  []string // unchanged lines not yet written
+	kept  []string // unchanged lines that are not written yet
 }
 
 func (w *diffWriter) same(lines []string) { w.kept = append(w.kept, lines...) }
 
-// flush writes the pending unchanged lines and omits those far from a change.
+// flush writes the unchanged lines that are waiting. It omits those that are far from a change.
 func (w *diffWriter) flush(last bool) {
 	head, tail := diffContext, diffContext
 	if len(w.lines) == 0 {
@@ -165,7 +167,7 @@ func (w *diffWriter) changed(removed, added []string) {
 		return
 	}
 	w.flush(false)
-	pairs := min(len(removed), len(added), maxDiffLines) // the rest is omitted anyway
+	pairs := min(len(removed), len(added), maxDiffLines) // further pairs would be omitted anyway
 	spans := make([][2][]Span, pairs)
 	for i := range spans {
 		spans[i][0], spans[i][1] = diffWords(removed[i], added[i])
@@ -183,7 +185,8 @@ func (w *diffWriter) changed(removed, added []string) {
 	write(Added, added, 1)
 }
 
-// ends returns how many elements a and b share at the start, and how many of the rest at the end.
+// ends returns how many elements a and b have in common at the beginning. It also returns how many
+// of the remaining elements they have in common at the end.
 func ends(a, b []string) (head, tail int) {
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
@@ -194,7 +197,7 @@ func ends(a, b []string) (head, tail int) {
 	return head, tail
 }
 
-// diffWords marks the differences between two lines.
+// diffWords finds the parts of two lines that differ.
 func diffWords(before, after string) (removed, added []Span) {
 	before, after, left, right := trimCommonEnds(before, after)
 	a, b := wordsOf(before), wordsOf(after)
@@ -224,7 +227,8 @@ func diffWords(before, after string) (removed, added []Span) {
 	return x.short(), y.short()
 }
 
-// trimCommonEnds removes the common parts at both ends of two long lines, in whole words.
+// trimCommonEnds removes the common parts at both ends of two long lines. It removes only whole
+// words.
 func trimCommonEnds(before, after string) (a, b, left, right string) {
 	if len(before)+len(after) <= maxWordsOf {
 		return before, after, "", ""
@@ -285,7 +289,8 @@ func shortSpan(s string, limit int) string {
 	return head + "…" + s[from:]
 }
 
-// wordsOf splits a line into runs of letters and digits, and the single characters between them.
+// wordsOf splits a line into words, which consist of letters and digits, and into the single
+// characters between them.
 func wordsOf(line string) []string {
 	if len(line) > maxWordsOf {
 		return []string{line}

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// diffText formats a diff as the pages do, with [] around the changed parts of a line.
+// diffText returns a diff as the pages show it, with [] around the changed parts of a line.
 func diffText(lines []DiffLine) string {
 	var w strings.Builder
 	for _, l := range lines {
@@ -72,7 +72,7 @@ func TestDiffIsBounded(t *testing.T) {
 	}
 }
 
-// TestDiffRandomTexts checks that a diff without omissions contains both texts.
+// TestDiffRandomTexts checks that a diff without omissions contains both texts completely.
 func TestDiffRandomTexts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

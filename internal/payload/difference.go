@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/budget"
 )
 
-// Difference returns a person's edit of a body's JSON as an RFC 6902 patch, so that Patch can apply
-// it to any similar body. Each value that is replaced or removed is tested first, so the patch only
-// applies if the old value is there. Masked values are not tested and not disclosed. Errors are
-// *EditError.
+// Difference turns a person's edit of the JSON of a body into an RFC 6902 patch, which Patch can
+// apply to similar bodies. Before a value is replaced or removed, the patch tests the old value.
+// The patch therefore fails if a body has another value. Masked values are neither tested nor
+// disclosed. Errors are *EditError.
 func (d *Decoder) Difference(body []byte, h Hints, text string, b *budget.Budget) (patch []byte, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
@@ -38,10 +38,10 @@ func (d *Decoder) Difference(body []byte, h Hints, text string, b *budget.Budget
 	return []byte("[\n  " + w.b.String() + "\n]"), nil
 }
 
-// patchWriter writes operations, one per line.
+// patchWriter writes the operations of a patch, one per line.
 type patchWriter struct {
 	b      strings.Builder
-	masked bool // a change is below a masked name
+	masked bool // a change is below a name that is masked
 }
 
 func (w *patchWriter) op(name, path string, value *jsonNode) {
@@ -56,7 +56,7 @@ func (w *patchWriter) op(name, path string, value *jsonNode) {
 	w.b.WriteByte('}')
 }
 
-// replaceOrRemove writes a test and then an operation for an existing value.
+// replaceOrRemove writes two operations for an existing value: a test, and then the change.
 func (w *patchWriter) replaceOrRemove(name, path string, was, value *jsonNode) {
 	if !was.hides {
 		w.op("test", path, was)

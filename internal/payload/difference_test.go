@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestADifferenceIsAPatch checks that an edit's difference, applied as a patch, makes the same
-// change to a similar body. A body with a different old value must reject the patch.
+// TestADifferenceIsAPatch checks that the difference of an edit is a patch that makes the same
+// change to a similar body. If a body has another old value, the patch must fail.
 func TestADifferenceIsAPatch(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
@@ -47,7 +47,8 @@ func TestADifferenceIsAPatch(t *testing.T) {
 	if same, err := d.Difference([]byte(before), h, before, nil); err != nil || string(same) != "[]" {
 		t.Errorf("%s %v", same, err)
 	}
-	// Edit ignores the line ends of a form and a byte order mark, and so does Difference.
+	// Edit ignores the line ends that a form sends, and a byte order mark. Difference must ignore them
+	// too.
 	if same, err := d.Difference([]byte(`{"a": 1}`), h, "\ufeff{\r\n\"a\": 1}", nil); err != nil || string(same) != "[]" {
 		t.Errorf("%s %v", same, err)
 	}
@@ -67,8 +68,8 @@ func TestADifferenceTellsNothingMasked(t *testing.T) {
 	}
 }
 
-// TestADifferenceTellsNoMaskedName checks that a patch does not disclose a masked name. No patch
-// could address such a name either.
+// TestADifferenceTellsNoMaskedName checks that a patch does not disclose a masked name. A patch
+// could not address such a name anyway.
 func TestADifferenceTellsNoMaskedName(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}.Body()}

@@ -12,20 +12,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// A producer that is one deployment ahead of the schemas sends fields that its type does not have
-// yet. If all earlier letters in a queue had one type, and that type can decode everything in a
-// body except new fields, the body is taken to have that type. The document then lists the new
-// fields.
+// A producer may be one deployment ahead of the schemas. It then sends fields that its type does
+// not have yet. If all earlier letters in a queue had one type, and if that type can decode
+// everything in a body except new fields, dlo assumes that the body has that type. The document
+// then lists the new fields.
 
 const (
-	maxWires  = 64             // new fields of a body that are examined
-	addedMost = 0.30           // maximum share of bytes in new fields
-	driftBits = enoughBits - 8 // bits of evidence, as for a type that the queue had before
+	maxWires  = 64             // maximum number of new fields of a body that are examined
+	addedMost = 0.30           // maximum share of the bytes of a body that new fields may have
+	driftBits = enoughBits - 8 // bits of evidence that are needed, as for a type that the queue had before
 )
 
-// drifted reports whether the type decodes the body well, except for new top-level fields. Unknown
-// fields at deeper levels do not count as new fields: the field that contains them may just as well
-// be another kind of field.
+// drifted reports whether a type decodes the body well, except for new top-level fields. Unknown
+// fields at deeper levels do not count as new fields, because the field that contains them may be
+// of another kind.
 func (e *evidence) drifted() bool {
 	if e.unread == 0 || e.added != e.unread || float64(e.added) > addedMost*float64(e.bytes) {
 		return false
@@ -35,12 +35,12 @@ func (e *evidence) drifted() bool {
 	return known.score() >= matchedFrom && known.bits() >= driftBits
 }
 
-// drifted reports whether b has the queue's only type plus new fields.
+// drifted reports whether b has the only type of its queue, plus new fields.
 func (r *reading) drifted(b []byte) bool { return r.ranking(b).drifted }
 
-// readDrifted fills the document if the body has the queue's only type plus new fields. This takes
-// precedence over a type that knows the whole body: among thousands of types, one often fits by
-// chance.
+// readDrifted makes the document if the body has the only type of its queue, plus new fields. This
+// takes precedence over a type that knows the whole body. Among thousands of types, one often fits
+// by chance.
 func (r *reading) readDrifted() bool {
 	doc := r.doc
 	if !r.drifted(doc.Body) {
@@ -60,7 +60,7 @@ func (d *Document) sayAdded(def *descriptor.Type) {
 	for b := d.Body; len(b) > 0; {
 		num, wire, n := protowire.ConsumeField(b)
 		if n < 0 {
-			break // cannot happen, because the body was decoded
+			break // cannot happen, because the body was decoded before
 		}
 		if len(wires) < maxWires && def.Types.Field(def.Desc, num) == nil {
 			wires[num] = wire
@@ -88,7 +88,8 @@ func (d *Document) sayAdded(def *descriptor.Type) {
 	d.note(fmt.Sprintf("fields that are not in the registered %s: %s. The producer may be ahead of the schemas", d.Type, strings.Join(list, ", ")))
 }
 
-// looks guesses the content of the body's top-level fields, by number.
+// looks guesses what the top-level fields of the body contain. It returns the guesses by field
+// number.
 func (d *Document) looks() map[int32]string {
 	t, looks := &wireTree{}, map[int32]string{}
 	if !t.read(d.Body, maxWireFields) {

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// TestNewFieldsOfTheOnlyTypeOfAQueue checks a body that has the only type of its queue plus new
+// TestNewFieldsOfTheOnlyTypeOfAQueue covers a body that has the only type of its queue, plus new
 // fields. The body must get that type, raw and in base64, and the new fields must be reported.
 func TestNewFieldsOfTheOnlyTypeOfAQueue(t *testing.T) {
 	t.Parallel()
@@ -27,7 +27,7 @@ func TestNewFieldsOfTheOnlyTypeOfAQueue(t *testing.T) {
 		name string
 		body string
 		h    Hints
-		note string // "" = it is not of the type
+		note string // "" = the body does not get the type
 	}{
 		{"a text", order + text(17, "seventeen bytes.."), only, "fields that are not in the registered a.Order: 17 (length-delimited, looks like string). The producer"},
 		{"a number before the others", number(9, 1) + order, only, "fields that are not in the registered a.Order: 9 (varint, looks like int64?). The producer"},
@@ -60,8 +60,8 @@ func TestNewFieldsOfTheOnlyTypeOfAQueue(t *testing.T) {
 	}
 }
 
-// TestNewFieldsOfANamedType checks that a body keeps its named type and that its new fields are
-// reported.
+// TestNewFieldsOfANamedType checks that a body keeps the type that the letter names, and that its
+// new fields are reported.
 func TestNewFieldsOfANamedType(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "Order string int64 string; Other string int64")}

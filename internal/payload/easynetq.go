@@ -8,14 +8,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// easyNetQError is the start of the type property of messages in EasyNetQ's error queues:
+// easyNetQError is the beginning of the type property of messages in EasyNetQ's error queues:
 // "EasyNetQ.SystemMessages.Error, EasyNetQ".
 const easyNetQError = "EasyNetQ.SystemMessages.Error"
 
-// easyNetQ reads the envelope used in EasyNetQ's error queues, SystemMessages/Error.cs of EasyNetQ.
-// Message is the body as published, either as text or, with Base64ErrorMessageSerializer, as
-// base64. BasicProperties are the message's properties. Queue was added to the envelope later than
-// the other members. Ordinary EasyNetQ messages have no envelope.
+// easyNetQ reads the envelope that EasyNetQ uses in its error queues (SystemMessages/Error.cs of
+// EasyNetQ). Message is the body as it was published. It is text or, with
+// Base64ErrorMessageSerializer, base64. BasicProperties are the properties of the message. Older
+// envelopes do not have Queue. Ordinary EasyNetQ messages have no envelope.
 func (r *reading) easyNetQ(o object) (content, string) {
 	if why := o.need('"', "RoutingKey", "Exchange", "Exception", "Message", "DateTime"); why != "" {
 		return content{}, why
@@ -51,8 +51,8 @@ func (r *reading) easyNetQ(o object) (content, string) {
 	return in, ""
 }
 
-// place returns a queue, exchange or routing key named in the envelope. It ignores masked names,
-// because otherwise the letter's destination would show them.
+// place returns a queue, an exchange or a routing key that the envelope names. It returns "" for a
+// masked name, because the letter's destination would show it.
 func (r *reading) place(name string, o object) string {
 	text := r.attribute(name, o.text(name))
 	if len(text) > 255 {
@@ -61,11 +61,11 @@ func (r *reading) place(name string, o object) string {
 	return text
 }
 
-const maxException = 64 << 10 // bytes of an exception including its stack
+const maxException = 64 << 10 // maximum number of bytes of an exception, including its stack
 
-// exception returns the text of an exception, and a note with its first line. The text contains
-// type, message and stack. No other member contains the error. The mask is applied to the whole
-// text, because it might miss a value that was cut in half.
+// exception returns the text of an exception, and a note with its first line. The text contains the
+// type, the message and the stack. No other member contains the error. The mask is applied to the
+// whole text, because it might miss a value that was cut off.
 func (r *reading) exception(token []byte) (text, note string) {
 	if r.budget.TakeMemory(6*int64(len(token))) != nil {
 		return "", ""
@@ -78,9 +78,9 @@ func (r *reading) exception(token []byte) (text, note string) {
 	return deadletter.Cut(text, maxException), note
 }
 
-// dateTime parses a time as .NET writes it in JSON: RFC 3339, or a time without a zone. A time
-// without a zone is in the consumer's zone but is treated as UTC. dateTime returns the zero time if
-// the text is not a time.
+// dateTime parses a time as .NET writes it in JSON, which is RFC 3339 with or without a zone. A
+// time without a zone is in the zone of the consumer, but dlo treats it as UTC. dateTime returns
+// the zero time if the text is not a time.
 func dateTime(text string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 		if at, err := time.Parse(layout, text); err == nil && at.Year() >= 1970 {

@@ -13,17 +13,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Edited is a new body made from an old one.
+// Edited is a new body that was made from an old one.
 type Edited struct {
-	Body []byte // body to send, in the envelopes and encodings of the old one; NOT masked
+	Body []byte // the body to send, in the envelopes and encodings of the old one; NOT masked
 
-	Masked bool // part of the old body is masked: editing it requires the right to reveal
+	Masked bool // a part of the old body is masked, so that editing it requires the right to reveal
 
-	JSON string // of the new body as Decode shows it, masked; "" of text and bytes
-	Text string // of a text body, masked, at most 64 KiB
+	JSON string // the JSON of the new body as Decode shows it, masked; "" for text and bytes
+	Text string // the text of a text body, masked, at most 64 KiB
 
-	Diff    []DiffLine // from the old body as shown to the new one as shown, masked; bounded
-	Changed []string   // paths of what differs, by the names in the JSON: "to.address", "items.[0].sku"; at most 50, then a line that counts the rest. "body" for text and bytes
+	Diff    []DiffLine // the difference between the old and the new body as they are shown, masked; of limited size
+	Changed []string   // paths of what differs, with the names in the JSON: "to.address", "items.[0].sku"; at most 50, then a line with the number of the rest; "body" for text and bytes
 	Checks  []Check
 }
 
@@ -36,18 +36,18 @@ type Check struct {
 // Level says how closely a person should look at a check.
 type Level string
 
-// Levels of checks.
+// These are the levels of checks.
 const (
 	LevelOK   Level = "ok"
 	LevelWarn Level = "warn"
 )
 
-// EditError is the reason why a body cannot be edited, or a mistake in a person's text. Its message
+// EditError says why a body cannot be edited, or what is wrong with a person's text. Its message
 // does not quote masked values.
 type EditError struct {
-	Line, Column int    // in the text, both from 1, the column in characters; 0 = no particular place
-	Path         string // of the value: "to.address"; of a patch, the pointer that it names; may be ""
-	Message      string // what is wrong and what to do about it
+	Line, Column int    // position in the text; both count from 1, the column in characters; 0 = no particular place
+	Path         string // path of the value: "to.address"; for a patch, the pointer in the patch; may be ""
+	Message      string // what is wrong, and what the person can do about it
 }
 
 func (e *EditError) Error() string {
@@ -63,16 +63,16 @@ func (e *EditError) Error() string {
 
 // Editable is a body in the form in which people edit it.
 type Editable struct {
-	Text     string // the text that Edit expects back
+	Text     string // the text that Edit expects back, with a person's changes
 	Syntax   Kind   // JSON or Text
-	Type     string // full name of the protobuf type, "" otherwise
-	Masked   bool   // part of Text is masked
-	Wrapping string // "base64 of gzip, as received"; "" when there is none
+	Type     string // full name of the protobuf type; "" = none
+	Masked   bool   // a part of Text is masked
+	Wrapping string // for example "base64 of gzip, as received"; "" = none
 }
 
-// Editable returns a body as text for an editor. If the body cannot be edited as JSON or text,
-// Editable returns an *EditError with the reason. Replace still works for such a body. In Editable,
-// Edit and Patch, the limits of b apply separately to each reading of the body. A nil b means
+// Editable returns a body as text for an editor. If the body cannot be edited as JSON or text, the
+// error is an *EditError with the reason. Replace works even for such a body. In Editable, Edit and
+// Patch, the limits of the budget b apply to each reading of the body separately. A nil b means
 // NewBudget() with MaxBody.
 func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, err error) {
 	defer contain(&err)
@@ -89,13 +89,14 @@ func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, 
 	return e, nil
 }
 
-// Edit applies a person's edit to a body. body is the body as received. text is its Editable text
-// after the edit, with any line ends. Everything that the text does not change is kept byte for
-// byte: unknown fields, masked values, the order of fields. For JSON and text bodies, the new body
-// is the text as typed. The new body is wrapped like the old one.
+// Edit applies a person's edit to a body. The parameter body is the body as received. The parameter
+// text is its Editable text after the edit, with any line ends. Everything that the edit does not
+// change keeps its bytes: unknown fields, masked values, the order of fields. For JSON and text
+// bodies, the new body is the text as the person typed it. The new body is wrapped like the old
+// one.
 //
-// Errors are *EditError. An edit is never applied partially: anything that cannot be encoded is an
-// error. If removing something also removes other data, a check reports it.
+// Errors are *EditError. An edit is never applied partially: if anything cannot be encoded, Edit
+// returns an error. If the removal of one thing also removes other data, a check reports it.
 func (d *Decoder) Edit(body []byte, h Hints, text string, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
@@ -115,7 +116,7 @@ func (d *Decoder) Edit(body []byte, h Hints, text string, b *budget.Budget) (e *
 	return s.editText(text)
 }
 
-// typed returns the text a person typed, with uniform line ends.
+// typed returns the text that a person typed, with uniform line ends.
 func typed(text string) (string, error) {
 	if len(text) > 2*maxJSON {
 		return "", tooLong(len(text))
@@ -126,7 +127,7 @@ func typed(text string) (string, error) {
 	return text, nil
 }
 
-// written parses the JSON after a person's edit and restores the masked values.
+// written parses the JSON after a person's edit, and puts the stored values back in place of masks.
 func (s *editing) written(text string) (*unmasked, error) {
 	text, err := typed(text)
 	if err != nil {
@@ -144,8 +145,8 @@ func tooLong(n int) error {
 	return &EditError{Message: fmt.Sprintf("the text has %s, and at most %s can be edited here: replace the body as a whole", deadletter.Bytes(n), deadletter.Bytes(maxJSON))}
 }
 
-// Replace uses raw as the new body, without the old body's wrapping. The checks report how the new
-// body is decoded.
+// Replace makes raw the new body, without the wrapping of the old body. The checks report how the
+// new body is decoded.
 func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	limits := d.budget(b).Left()
@@ -179,28 +180,28 @@ func (e *Edited) ok(text string) { e.Checks = append(e.Checks, Check{LevelOK, te
 
 func (e *Edited) warn(text string) { e.Checks = append(e.Checks, Check{LevelWarn, text}) }
 
-// contain turns a panic into an error. The error omits the text of the panic, which may quote the
-// body.
+// contain turns a panic into an error. The error does not contain the text of the panic, which may
+// quote the body.
 func contain(err *error) {
 	if recover() != nil {
 		*err = &EditError{Message: "the edit failed on this body (internal error): replace the body as a whole"}
 	}
 }
 
-// editing is a body being edited.
+// editing is the state of editing one body.
 type editing struct {
 	decoder *Decoder
 	hints   Hints
 	body    []byte
 	limits  *budget.Budget
-	trees   *budget.Budget // shared by all JSON trees
+	trees   *budget.Budget // the budget that all JSON trees share
 
-	doc  *Document // as shown to people
+	doc  *Document // the document as people see it
 	def  *descriptor.Type
-	text string // text for the editor
+	text string // the text for the editor
 
-	plain *Document // without a mask
-	tree  *jsonNode // for JSON: stored values, with how they are shown
+	plain *Document // the document without a mask
+	tree  *jsonNode // for JSON: the stored values, and how people see them
 }
 
 func (d *Decoder) editing(body []byte, h Hints, b *budget.Budget) (*editing, error) {
@@ -233,7 +234,7 @@ func (s *editing) openJSON() error {
 		defs, _ := s.decoder.Types.Lookup(s.doc.Type)
 		i := slices.IndexFunc(defs, func(def *descriptor.Type) bool { return def.Set == s.doc.Set })
 		if i < 0 {
-			return notEditable("its type is no longer registered") // replaced in the meantime
+			return notEditable("its type is no longer registered") // the type was replaced in the meantime
 		}
 		s.def = defs[i]
 	}
@@ -252,7 +253,8 @@ func (s *editing) openJSON() error {
 	return err
 }
 
-// markedTree returns a document's JSON and marks the values that a mask hides.
+// markedTree returns the JSON of a document as a tree, in which the values that a mask hides are
+// marked.
 func (s *editing) markedTree(shown, plain *Document) (*jsonNode, error) {
 	tree, err := parseJSON(plain.JSON, s.trees)
 	if err != nil {
@@ -262,7 +264,7 @@ func (s *editing) markedTree(shown, plain *Document) (*jsonNode, error) {
 		}
 		return nil, notEditable("of its JSON: " + why)
 	}
-	if shown.JSON == plain.JSON { // saves one tree
+	if shown.JSON == plain.JSON { // in this case, the second tree is not needed
 		return tree, overlay(tree, tree)
 	}
 	masked, err := (&jsonParser{src: shown.JSON, budget: s.trees, allowDuplicates: true}).parse()
@@ -279,7 +281,7 @@ func (s *editing) markedTree(shown, plain *Document) (*jsonNode, error) {
 		tree.keepSource(tree, plain.JSON)
 		return tree, nil
 	}
-	source := string(withoutBOM(plain.Body)) // with its original white space
+	source := string(withoutBOM(plain.Body)) // the source with its original white space
 	as, err := parseJSON(source, s.trees)
 	if err != nil {
 		return nil, notEditable("its JSON cannot be read")
@@ -288,7 +290,8 @@ func (s *editing) markedTree(shown, plain *Document) (*jsonNode, error) {
 	return tree, nil
 }
 
-// read reads an unwrapped body in the same way as the original one, with or without the mask.
+// read decodes an unwrapped body in the same way as the original one. The parameter masked says
+// whether it uses the mask.
 func (s *editing) read(body []byte, masked bool) *Document {
 	d := s.decoder
 	if !masked {
@@ -299,7 +302,7 @@ func (s *editing) read(body []byte, masked bool) *Document {
 	switch s.doc.Kind {
 	case Protobuf:
 		known := func(p piece) bool { return p.fd != nil }
-		if !unlike(s.def.Desc) && !slices.ContainsFunc(piecesOf(s.def.Types, body, s.def.Desc), known) { // only an edit can turn a message into this
+		if !unlike(s.def.Desc) && !slices.ContainsFunc(piecesOf(s.def.Types, body, s.def.Desc), known) { // only an edit can leave a message without any known field
 			doc.Kind, doc.JSON = Protobuf, "{}"
 			break
 		}
@@ -312,7 +315,7 @@ func (s *editing) read(body []byte, masked bool) *Document {
 	return doc
 }
 
-// encode completes an edit of JSON.
+// encode turns an edit of JSON into the new body.
 func (s *editing) encode(u *unmasked) (*Edited, error) {
 	e := &Edited{Masked: s.tree.hides}
 	inner := s.doc.Body
@@ -355,7 +358,7 @@ func (s *editing) encode(u *unmasked) (*Edited, error) {
 	return e, nil
 }
 
-// finish wraps the new body and checks the result.
+// finish wraps the new body, and checks the result.
 func (s *editing) finish(e *Edited, inner []byte) error {
 	e.Body = s.body
 	if !bytes.Equal(inner, s.doc.Body) {

@@ -8,15 +8,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const maxChanged = 50 // paths listed
+const maxChanged = 50 // maximum number of paths that are listed
 
-// changes lists the paths at which two trees differ, and the given paths, in the order of the new
-// tree. Removed values come at the end of their object. Names are in the form shown to people.
+// changes lists the paths at which two trees differ, and the paths in the parameter given, in the
+// order of the new tree. Removed values come at the end of their object. Names are in the form in
+// which people see them.
 func changes(before, after *jsonNode, given []string) []string {
 	c := &changed{}
 	c.compare(before, after, "")
 	for _, path := range given {
-		if !slices.Contains(c.paths, path) { // a masked value was replaced; whether the new one is equal must not be disclosed
+		if !slices.Contains(c.paths, path) { // a masked value was replaced; the list must not disclose whether the new value is equal
 			c.add(path)
 		}
 	}
@@ -73,12 +74,12 @@ func (c *changed) compare(a, b *jsonNode, path string) {
 	}
 }
 
-// identities lists names of fields by which consumers recognise a message they have seen, in lower
-// case and without _ and -.
+// identities lists names of fields by which consumers recognise a message that they have seen
+// before. The names are in lower case and without "_" and "-".
 var identities = []string{"idempotencykey", "requestid", "messageid", "eventid"}
 
-// sameIdentity returns the names of the first top-level fields by which consumers recognise a
-// message, and which have not changed.
+// sameIdentity returns the names of the first two top-level fields of this kind that an edit has
+// not changed.
 func sameIdentity(before, after *jsonNode) []string {
 	var list []string
 	for j, name := range after.names {

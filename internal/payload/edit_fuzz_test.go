@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// checkEdited checks what must hold after every edit.
+// checkEdited checks what must be true after every edit.
 func checkEdited(t *testing.T, d *Decoder, e *Edited, err error, h Hints) {
 	t.Helper()
 	if err != nil {
@@ -104,7 +104,7 @@ func pathMask() *Decoder {
 	return &Decoder{Types: schemas(), Mask: Masks{JSON: []deadletter.FieldPath{{"a"}, {"card", "all"}}, Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"extra"}}, {Path: deadletter.FieldPath{"at"}}, {Path: deadletter.FieldPath{"line"}}}}.Body()}
 }
 
-// markedBodies returns messages with values that have no JSON form.
+// markedBodies returns messages that contain values without a JSON form.
 func markedBodies(t testing.TB) [][]byte {
 	t.Helper()
 	id := payloadtest.LengthPrefixed(1, []byte("a\xff"))
@@ -142,7 +142,7 @@ func FuzzPatch(f *testing.F) {
 }
 
 // FuzzDifference checks that the difference of an edit is a patch that makes the same edit to the
-// same body, except for masked values, which a patch does not disclose.
+// same body. Masked values are an exception, because a patch does not disclose them.
 func FuzzDifference(f *testing.F) {
 	seed := func(body []byte, typ string, texts ...string) {
 		for _, text := range append(texts, "", "{}", "[1]", `{"count": 1, "tags": ["x"], "a/b~": {"": []}}`) {
@@ -186,8 +186,8 @@ func FuzzDifference(f *testing.F) {
 	})
 }
 
-// sameContent compares the contents of two bodies: their bytes, or their JSON regardless of member
-// order.
+// sameContent reports whether two bodies have the same content: the same bytes, or the same JSON in
+// any order of members.
 func sameContent(a, b *Document) bool {
 	if bytes.Equal(a.Body, b.Body) {
 		return true

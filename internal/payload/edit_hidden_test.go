@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// hiddenJSON returns a decoder that masks the values at JSON paths.
+// hiddenJSON returns a decoder that masks the values at the given JSON paths.
 func hiddenJSON(t *testing.T, paths ...string) *Decoder {
 	t.Helper()
 	m := Masks{}
@@ -15,8 +15,8 @@ func hiddenJSON(t *testing.T, paths ...string) *Decoder {
 	return &Decoder{Types: schemas(), Mask: m.Body()}
 }
 
-// TestEditBesideMaskedContainers checks that a masked list or object is kept byte for byte when
-// something else is edited.
+// TestEditBesideMaskedContainers checks that a masked list or object keeps its bytes when something
+// else is edited.
 func TestEditBesideMaskedContainers(t *testing.T) {
 	t.Parallel()
 	const list = `[ "` + card + `",{"` + other + `" :1.50,  "x":[]} ]`
@@ -40,7 +40,7 @@ func TestEditBesideMaskedContainers(t *testing.T) {
 	}
 	notShown(t, e)
 
-	for _, value := range []string{`{"` + other + `": 2}`, `[]`, `"new"`} { // replaced whole
+	for _, value := range []string{`{"` + other + `": 2}`, `[]`, `"new"`} { // the whole list or object is replaced
 		e = change(t, d, body, Hints{}, `"••••"`, value)
 		if got := string(e.Body); strings.Contains(got, card) || strings.Join(e.Changed, " ") != "card.all" {
 			t.Errorf("replaced by %s: %s, changed %v", value, got, e.Changed)
@@ -63,7 +63,7 @@ func TestEditBesideMaskedContainers(t *testing.T) {
 	if err != nil || strings.Contains(string(patch), other) || !strings.Contains(string(patch), `"path": "/card/all"`) {
 		t.Errorf("difference %s: %v", patch, err)
 	}
-	// A mask in a place where nothing was masked is not accepted as a value.
+	// If nothing was masked in a place, a mask is not accepted as a value there.
 	_, err = d.Edit(body, Hints{}, strings.Replace(editText(t, d, body, Hints{}), `"n": 1`, `"n": "••••"`, 1), nil)
 	if err == nil || !strings.Contains(err.Error(), "n: masked values stay as stored") {
 		t.Errorf("moved: %v", err)

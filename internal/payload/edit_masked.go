@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// overlay records in the tree of stored JSON how each value is shown to people. Both trees are the
-// same JSON, printed with and without a mask, so their values are in the same order. overlay fails
-// if two names of one object look alike when masked, because nobody could tell them apart.
+// overlay records, in the tree of the stored JSON, how people see each value. The parameter shown
+// is the same JSON, printed with a mask, so its values are in the same order. overlay fails if two
+// names of one object look alike when they are masked, because nobody could tell them apart.
 func overlay(stored, shown *jsonNode) error {
 	if !isContainer(stored.kind) {
 		stored.masked = stored.kind != shown.kind || stored.text != shown.text || stored.kind != '"' && stored.raw != shown.raw
 		stored.shown, stored.hides = shown.text, stored.masked
 		return nil
 	}
-	if shown.kind == '"' { // all of a list or an object
+	if shown.kind == '"' { // the whole list or object is masked
 		stored.hideNames()
 		stored.masked, stored.hides, stored.shown = true, true, shown.text
 		return nil
@@ -43,7 +43,7 @@ func overlay(stored, shown *jsonNode) error {
 	return nil
 }
 
-// hideNames keeps the names within a masked value out of paths.
+// hideNames keeps the names inside a masked value out of paths.
 func (n *jsonNode) hideNames() {
 	for i := range n.names {
 		n.names[i].shown = Masked
@@ -53,8 +53,8 @@ func (n *jsonNode) hideNames() {
 	}
 }
 
-// keepSource records the source text of masked lists and objects. The parameter as is a tree with
-// the same values as n, and source is its text.
+// keepSource stores, in each masked list or object of the tree n, the text that it has in source.
+// The parameter as is the tree of source. Both trees have the same values.
 func (n *jsonNode) keepSource(as *jsonNode, source string) {
 	if n.masked && isContainer(n.kind) {
 		n.raw = source[as.from:as.to]
@@ -67,8 +67,8 @@ func (n *jsonNode) keepSource(as *jsonNode, source string) {
 	}
 }
 
-// putBack replaces e, which represents a masked value, with the stored value. Values inside a list
-// or object have no position in the written text.
+// putBack replaces e, which stands for a masked value, with the stored value. Values inside a list
+// or object get no position, because they are not in the text that the person wrote.
 func (e *jsonNode) putBack(stored *jsonNode) {
 	from, to := e.from, e.to
 	*e = *stored
@@ -87,27 +87,28 @@ func (e *jsonNode) putBack(stored *jsonNode) {
 	}
 }
 
-// masksNames reports whether any of the object's own names is masked.
+// masksNames reports whether any name in the object itself is masked.
 func (n *jsonNode) masksNames() bool {
 	return n.hides && slices.ContainsFunc(n.names, func(name jsonName) bool { return name.masked })
 }
 
 func isContainer(kind byte) bool { return kind == '{' || kind == '[' }
 
-// unmasked is a person's text with the masked values replaced by the stored ones.
+// unmasked is the text of a person in which the stored values replace the masks.
 type unmasked struct {
-	source string // as written
-	text   string // with the stored values
+	source string // the text as the person wrote it
+	text   string // the text with the stored values
 	tree   *jsonNode
 	moves  []move
-	given  []string // paths at which new values replace masked ones
+	given  []string // paths at which new values replace masked values
 }
 
-// move is a replaced piece of the written text.
+// move is a piece of the person's text that was replaced. The fields from and to are its range in
+// that text. The fields at and end are the range of its replacement in the new text.
 type move struct{ from, to, at, end int } // from and to in the written text, at and end in the new one
 
-// origin returns the position in the written text that corresponds to a position in the new text.
-// For a position in a replaced piece, it returns the first byte of the piece.
+// origin returns the position in the person's text that corresponds to a position in the new text.
+// For a position inside a replacement, it returns the first byte of the piece that was replaced.
 func (u *unmasked) origin(at int) int {
 	shift := 0
 	for _, m := range u.moves {
@@ -128,8 +129,8 @@ const (
 	movedMasked = "this element stood elsewhere in the list, so it is not clear which masked value is meant: keep the order, or write the value"
 )
 
-// unmask puts the stored values back into a person's edit of the shown JSON. It changes the leaves
-// of the tree. Errors are *EditError with a position in the written text.
+// unmask puts the stored values back into a person's edit of the JSON that was shown. It changes
+// the leaves of the tree. Errors are *EditError with a position in the person's text.
 func unmask(source string, edited, stored *jsonNode) (*unmasked, error) {
 	k := &keeper{u: &unmasked{source: source, tree: edited}, shown: make(map[string]bool)}
 	k.collect(stored)
@@ -145,7 +146,7 @@ type keeper struct {
 	u     *unmasked
 	shown map[string]bool // texts that stand for masked values
 	text  strings.Builder
-	at    int // position in the source up to which text is complete
+	at    int // position in the source up to which the new text is complete
 }
 
 func (k *keeper) collect(n *jsonNode) {
@@ -173,9 +174,9 @@ func (k *keeper) fail(at int, path, message string) error {
 	return &EditError{Line: line, Column: column, Path: path, Message: message}
 }
 
-// value compares an edited value with the stored value at its path. The parameter stored is nil if
-// there is no stored value at that path. The parameter why is the error for a mask without a stored
-// value.
+// value compares an edited value with the stored value at the same path. The parameter stored is
+// nil if no value is stored at that path. The parameter why is the error for a mask that stands for
+// no stored value.
 func (k *keeper) value(e, stored *jsonNode, path, why string) error {
 	hides := stored != nil && stored.hides
 	switch {
@@ -220,7 +221,7 @@ func (k *keeper) object(e, stored *jsonNode, path, why string) error {
 			}
 		} else if strings.Contains(name.text, Masked) {
 			return k.fail(name.from, inner, "masked names stay as stored: put back what was here, or write a new name")
-		} else if stored != nil && stored.masksNames() { // always fail: otherwise, the response would disclose the masked names
+		} else if stored != nil && stored.masksNames() { // fail in any case; otherwise, the response would disclose the masked names
 			return k.fail(name.from, inner, "names in this object are masked, so none can be added: leave the names as they are")
 		}
 		if err := k.value(e.items[i], item, inner, why); err != nil {
@@ -265,7 +266,7 @@ func (k *keeper) list(e, stored *jsonNode, path, why string) error {
 	return nil
 }
 
-// asShown returns a value as text. Values that look the same to people have the same text.
+// asShown returns a value as people see it. Values that look the same to people have the same text.
 func (n *jsonNode) asShown() string {
 	var w strings.Builder
 	n.writeShown(&w)
@@ -296,8 +297,8 @@ func (n *jsonNode) writeShown(w *strings.Builder) {
 	}
 }
 
-// dotted appends a name to a path, as used in errors and lists of changes. Paths are limited to
-// about 300 bytes.
+// dotted appends a name to a path, in the form that errors and lists of changes use. A path has at
+// most about 300 bytes.
 func dotted(path, name string) string {
 	name, left := cut(visible(name, ""), 64)
 	if left > 0 {

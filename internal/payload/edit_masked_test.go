@@ -21,7 +21,7 @@ func TestEditOfMaskedValues(t *testing.T) {
 		body     string
 		typ      string
 		old, new string
-		want     string // in the unmasked JSON; with a leading !: in the error
+		want     string // the JSON without masks; "!" and a text = the error contains the text
 		changed  string
 	}{
 		{"another field", `{"a":"` + card + `","b":1}`, "", `"b": 1`, `"b": 2`, `"a": "` + card + `"`, "b"},
@@ -86,7 +86,7 @@ func TestEditOfMaskedValues(t *testing.T) {
 }
 
 // TestEditErrorsBehindMaskedValues checks that positions in errors refer to the text that the
-// person wrote, not to the text with stored values.
+// person wrote. They must not refer to the text with stored values.
 func TestEditErrorsBehindMaskedValues(t *testing.T) {
 	t.Parallel()
 	body := encode(t, "Kinds", `{"total": "`+card+`", "count": 1}`)
@@ -94,8 +94,8 @@ func TestEditErrorsBehindMaskedValues(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "line 1, column 28: count: write a whole number") {
 		t.Errorf("got %v", err)
 	}
-	// The edit changes the @type before the stored value, which gives the stored value another
-	// type.
+	// The edit changes the "@type" that comes before the stored value. The stored value then has
+	// another type.
 	body = encode(t, "Kinds", `{"detail": {"@type": "x/google.protobuf.StringValue", "value": "`+card+`x"}}`)
 	_, err = patternMask().Edit(body, Hints{Type: "Kinds"}, `{"detail": {"@type": "x/google.protobuf.Duration", "value": "••••x"}}`, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "line 1, column 61: detail.value: write seconds") || strings.Contains(err.Error(), card) {
@@ -103,7 +103,7 @@ func TestEditErrorsBehindMaskedValues(t *testing.T) {
 	}
 }
 
-// TestEditWithAnotherMask covers masks that replace values with something other than dots.
+// TestEditWithAnotherMask covers a mask that replaces values with something other than dots.
 func TestEditWithAnotherMask(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: schemas(), Mask: &Mask{Text: func(text string) (string, bool) {

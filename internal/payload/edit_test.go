@@ -16,12 +16,12 @@ import (
 
 func editor() *Decoder { return &Decoder{Types: schemas()} }
 
-// patternMask returns a decoder that masks 16 digits.
+// patternMask returns a decoder that masks numbers of 16 digits.
 func patternMask() *Decoder {
 	return &Decoder{Types: schemas(), Mask: Masks{Patterns: []*regexp.Regexp{digits16}}.Body()}
 }
 
-// editText returns a body as a person sees it.
+// editText returns the text of a body that a person gets to edit.
 func editText(t testing.TB, d *Decoder, body []byte, h Hints) string {
 	t.Helper()
 	e, err := d.Editable(body, h, nil)
@@ -31,7 +31,8 @@ func editText(t testing.TB, d *Decoder, body []byte, h Hints) string {
 	return e.Text
 }
 
-// change edits a body by replacing texts in its JSON; pairs alternates old and new.
+// change edits a body by replacing texts in its JSON. The parameter pairs holds old and new texts
+// in turn.
 func change(t testing.TB, d *Decoder, body []byte, h Hints, pairs ...string) *Edited {
 	t.Helper()
 	text := editText(t, d, body, h)
@@ -107,7 +108,7 @@ func TestEditOfJSON(t *testing.T) {
 func TestEditOfText(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name, body, File, want string // want with a leading !: in the error
+		name, body, File, want string // the new body; "!" and a text = the error contains the text
 	}{
 		{"as typed", "hello\nworld", "hello\nthere", "hello\nthere"},
 		{"line ends of a browser", "hello\nworld\n", "hello\r\nworlds\r\n", "hello\nworlds\n"},

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// openText prepares a text body for editing. Each line is handled separately, so that a line that
-// is shown masked or escaped can be recognised.
+// openText prepares a text body for editing. It handles each line separately, so that a line that
+// is shown masked or escaped can be found again after the edit.
 func (s *editing) openText() error {
 	var ok bool
 	if s.text, ok = wholeText(s.doc); !ok {
@@ -22,8 +22,8 @@ func (s *editing) openText() error {
 	return nil
 }
 
-// wholeText returns a document's complete text. It returns false if the document shows only part of
-// a masked text, because only Decode knows what is masked in the rest.
+// wholeText returns the complete text of a document. It returns false if the text is masked and the
+// document shows only a part of it, because only Decode knows what is masked in the rest.
 func wholeText(doc *Document) (string, bool) {
 	if !doc.Masked {
 		return visible(unixLines(string(doc.Body)), "\n\t"), true
@@ -38,7 +38,7 @@ func wholeText(doc *Document) (string, bool) {
 
 func unixLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// editText completes an edit of a text body.
+// editText turns an edit of a text into the new body.
 func (s *editing) editText(text string) (*Edited, error) {
 	e := &Edited{Masked: s.doc.Masked}
 	inner := s.doc.Body
@@ -75,17 +75,17 @@ func (s *editing) editText(text string) (*Edited, error) {
 	return e, s.finish(e, inner)
 }
 
-// escapes matches the escapes that visible writes.
+// escapes matches the escapes that the function visible writes.
 var escapes = regexp.MustCompile(`\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[abfnrtv])`)
 
-// restoreLines puts stored lines back in place of lines that are shown differently. Lines that look
-// alike are restored in their original order, as long as their number is unchanged.
+// restoreLines replaces lines that are shown differently with the stored lines. If several lines
+// look alike, they are restored in their original order, as long as their number has not changed.
 func restoreLines(stored, shown, text string) (string, error) {
 	olds, seen, lines := strings.Split(stored, "\n"), strings.Split(shown, "\n"), strings.Split(text, "\n")
 	if len(olds) != len(seen) { // a masked value contains line ends
 		olds, seen = nil, nil
 	}
-	behind := make(map[string][]string) // stored lines by how they are shown
+	behind := make(map[string][]string) // the stored lines, by the form in which they are shown
 	for i, line := range seen {
 		if line != olds[i] {
 			behind[line] = nil

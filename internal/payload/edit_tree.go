@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	maxEditDepth = 500 // levels of JSON that can be edited; people write fewer than ten
-	costJSONNode = 256 // bytes of a jsonNode including its share of slices, rounded up
+	maxEditDepth = 500 // maximum nesting level of JSON that can be edited; people write fewer than ten
+	costJSONNode = 256 // bytes of a jsonNode with its share of slices, rounded up
 )
 
-// jsonNode is a JSON value and its position in the text. The order of members and the text of
-// numbers are preserved.
+// jsonNode is a JSON value with its position in the text. It keeps the order of members and the
+// text of numbers.
 type jsonNode struct {
 	kind     byte   // '{', '[', '"', '0' for numbers, 't' for true and false, 'n' for null
-	raw      string // as written; for a leaf, and for a masked list or object
-	text     string // for a string, without escapes; a lone surrogate is kept, in three bytes
-	from, to int    // byte range in the text
+	raw      string // the text as written; only for a leaf, and for a masked list or object
+	text     string // for a string, the text without escapes; a lone surrogate is kept as three bytes
+	from, to int    // range of bytes in the text
 	names    []jsonName
-	items    []*jsonNode // elements, or the members' values
+	items    []*jsonNode // the elements, or the values of the members
 	index    map[string]int
 
-	// The following fields are set for stored JSON: see overlay.
-	shown  string // as people see it
+	// The following fields are set only for stored JSON (see overlay).
+	shown  string // the text as people see it
 	masked bool   // shown differs from what is stored
-	hides  bool   // it, or a name or value in it, is masked
+	hides  bool   // the value, or a name or value inside it, is masked
 }
 
 // jsonName is the name of a member.
@@ -39,7 +39,7 @@ type jsonName struct {
 	masked    bool
 }
 
-// fewMembers is the number of members up to which a linear search is faster than building a map.
+// fewMembers is the largest number of members for which a linear search is faster than a map.
 const fewMembers = 8
 
 // find returns the index of a member, or -1.
@@ -58,8 +58,8 @@ func (n *jsonNode) find(name string) int {
 	return -1
 }
 
-// reindex rebuilds the index of members by name. It must be called after names change. It returns
-// n.
+// reindex builds the index of members by name again. It must be called after names have changed. It
+// returns n.
 func (n *jsonNode) reindex() *jsonNode {
 	n.index = nil
 	if len(n.names) > fewMembers {
@@ -71,13 +71,14 @@ func (n *jsonNode) reindex() *jsonNode {
 	return n
 }
 
-// sameJSON reports whether two values are equal. The order of members does not matter; the text of
-// numbers does.
+// sameJSON reports whether two values are equal. The order of members does not matter. Numbers are
+// equal only if their texts are.
 func sameJSON(a, b *jsonNode) bool {
 	return a.same(b, func(number string) string { return number })
 }
 
-// same compares two values. Numbers are compared by their plain form.
+// same reports whether two values are equal. It compares numbers in the form that the parameter
+// plain returns.
 func (n *jsonNode) same(other *jsonNode, plain func(number string) string) bool {
 	if n.kind != other.kind || len(n.items) != len(other.items) {
 		return false
@@ -100,9 +101,9 @@ func (n *jsonNode) same(other *jsonNode, plain func(number string) string) bool 
 	return isContainer(n.kind) || n.raw == other.raw
 }
 
-// write appends the value in the form in which documents show JSON: indented by two spaces, or
-// without any white space. It stops soon after the text exceeds maxJSON, because a patch can put
-// one text in many places.
+// write appends the value as documents show JSON: indented by two spaces, or without any white
+// space. It stops soon after the text has more than maxJSON bytes, because a patch can put one text
+// into many places.
 func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 	line := func(depth int) {
 		if indent {
@@ -140,17 +141,18 @@ func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 	w.WriteByte(n.kind + 2) // '}' and ']' come two code points after '{' and '['
 }
 
-// jsonParser parses JSON that a person wrote. It accepts exactly the JSON that RFC 8259 allows,
-// except for objects with duplicate names.
+// jsonParser parses JSON that a person wrote. It accepts exactly the JSON that RFC 8259 allows, but
+// no objects with duplicate names.
 type jsonParser struct {
 	src             string
 	at              int
 	path            []string
 	budget          *budget.Budget
-	allowDuplicates bool // duplicate names are allowed, because masked names can look alike
+	allowDuplicates bool // accepts duplicate names, because different names can look alike when they are masked
 }
 
-// parseJSON returns the tree of a text, or an *EditError with the position of the first mistake.
+// parseJSON returns the tree of a text. If the text is not valid, the error is an *EditError with
+// the position of the first mistake.
 func parseJSON(text string, b *budget.Budget) (*jsonNode, error) {
 	return (&jsonParser{src: text, budget: b}).parse()
 }
@@ -184,7 +186,8 @@ func (p *jsonParser) fail(at int, message string) error {
 	return &EditError{Line: line, Column: column, Path: path, Message: message}
 }
 
-// position returns the line and column, in characters, of a byte in a text. Both start at 1.
+// position returns the line and the column of a byte in a text. Both count from 1, and the column
+// counts characters.
 func position(text string, at int) (line, column int) {
 	text = text[:min(at, len(text))]
 	line = strings.Count(text, "\n") + 1
@@ -284,8 +287,8 @@ func (p *jsonParser) list(n *jsonNode, depth int) error {
 	}
 }
 
-// item parses a value into n, and then the comma or the end that follows the value. It removes the
-// value's name from the end of the path.
+// item parses a value of the object or list n, and the comma or bracket that follows it. It then
+// removes the name of the value from the end of the path.
 func (p *jsonParser) item(n *jsonNode, depth int, end byte, of string) (last bool, err error) {
 	item, err := p.value(depth + 1)
 	if err != nil {
@@ -307,10 +310,11 @@ func (p *jsonParser) item(n *jsonNode, depth int, end byte, of string) (last boo
 	return false, p.fail(p.at, p.withReason("a comma or "+string(end)+" is missing"))
 }
 
-// element returns a list element as written in paths.
+// element returns the index of a list element as paths contain it.
 func element(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// withReason adds the reason to an error message if the text at the position explains the mistake.
+// withReason appends the reason to an error message if the next characters of the text explain the
+// mistake.
 func (p *jsonParser) withReason(message string) string {
 	switch {
 	case p.at == len(p.src):
@@ -323,7 +327,7 @@ func (p *jsonParser) withReason(message string) string {
 	return message
 }
 
-// string parses a string and resolves its escapes.
+// string parses a string, and replaces its escapes by characters.
 func (p *jsonParser) string() (raw, text string, err error) {
 	from := p.at
 	p.at++
@@ -363,8 +367,8 @@ func isHex(s string) bool {
 	return err == nil
 }
 
-// unescape resolves the escapes in a valid string. A lone surrogate becomes three bytes that are
-// not UTF-8, so that different strings stay different.
+// unescape replaces the escapes in a valid string by characters. A lone surrogate becomes three
+// bytes that are not UTF-8, so that different strings stay different.
 func unescape(s string) string {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
@@ -432,7 +436,7 @@ func (p *jsonParser) word(n *jsonNode) error {
 	return nil
 }
 
-// isNumber reports whether a text is a number according to RFC 8259, 6.
+// isNumber reports whether a text is a number as RFC 8259, 6 defines it.
 func isNumber(s string) bool {
 	s = strings.TrimPrefix(s, "-")
 	digits := func() bool {

@@ -16,9 +16,10 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// encodeAs applies an edit of a message's JSON to the message's bytes. stored is the body's JSON,
-// and edited is the person's edit of it. Everything that the edit does not touch keeps its bytes.
-// The checks describe the data that the JSON does not show, and report whether that data was kept.
+// encodeAs applies an edit of the JSON of a message to the bytes of the message. The parameter
+// stored is the JSON of the body. The parameter edited is a person's edit of it. Everything that
+// the edit does not touch keeps its bytes. The checks name the data that the JSON does not show,
+// and say whether it was kept.
 func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked, b *budget.Budget) ([]byte, []Check, error) {
 	seen := &tolerant{Resolver: def.Types}
 	was, err := messageOf(def, stored, nil, seen, b)
@@ -50,7 +51,8 @@ func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked
 	return out, append(checks, checksOf(kept, lost)...), nil
 }
 
-// messageOf parses protojson. tree is that JSON, or nil if dlo wrote it itself.
+// messageOf parses protojson. The parameter tree is the tree of that JSON; nil = dlo wrote the JSON
+// itself.
 func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *tolerant, b *budget.Budget) (m *dynamicpb.Message, err error) {
 	// A set may define a well-known type in a way that protojson does not expect. In that case
 	// protojson panics.
@@ -67,17 +69,17 @@ func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *toleran
 		return nil, err
 	}
 	m = dynamicpb.NewMessage(def.Desc)
-	if !strings.Contains(text, "wire\"") && !strings.Contains(text, `\u`) { // nothing can be marked
+	if !strings.Contains(text, "wire\"") && !strings.Contains(text, `\u`) { // the text has no marked values
 		return m, protojson.UnmarshalOptions{Resolver: types, AllowPartial: true}.Unmarshal([]byte(text), m)
 	}
-	if tree, err = parseJSON(text, b); err != nil { // with positions in this text: the edited text contains stored values
+	if tree, err = parseJSON(text, b); err != nil { // the positions must be those of this text, because the edited text contains stored values
 		return nil, err
 	}
 	return m, unmarshalMarked(m, text, tree, types)
 }
 
-// cost estimates the memory that protojson allocates for a value. The content of an Any is parsed
-// and written as bytes once for each enclosing Any.
+// cost estimates the memory in bytes that protojson allocates for a value. The content of an Any is
+// parsed and written as bytes once for each Any that encloses it.
 func (n *jsonNode) cost(text string) int64 {
 	total := int64(descriptor.CostField)
 	switch n.kind {
@@ -93,7 +95,7 @@ func (n *jsonNode) cost(text string) int64 {
 	return total
 }
 
-// verify decodes the encoded message and compares its JSON with that of the intended message.
+// verify decodes the new bytes, and checks that their JSON is that of the intended message.
 func verify(def *descriptor.Type, out []byte, meant *dynamicpb.Message, b *budget.Budget) error {
 	failed := &EditError{Message: "the edit cannot be encoded so that it decodes back unchanged: replace the body as a whole"}
 	s := &descriptor.Scan{Budget: b, Types: def.Types}
@@ -163,7 +165,8 @@ func (u *unmasked) halfPair() error {
 	return e
 }
 
-// walk calls f for a value and all values in it until f returns false.
+// walk calls f for a value and all values inside it, until f returns false. It reports whether f
+// always returned true.
 func (n *jsonNode) walk(path string, f func(n *jsonNode, path string) bool) bool {
 	if !f(n, path) {
 		return false
@@ -180,9 +183,9 @@ func (n *jsonNode) walk(path string, f func(n *jsonNode, path string) bool) bool
 	return true
 }
 
-// explain turns a protojson error into an error that says what to write. The texts of protojson
-// vary deliberately and quote values, which may be masked. Therefore explain uses only the position
-// and the kind of the mistake.
+// explain turns an error of protojson into one that says what to write. The texts of protojson vary
+// deliberately and quote values, which may be masked. Therefore explain uses only the position and
+// the kind of the mistake.
 func explain(def *descriptor.Type, err error, u *unmasked) error {
 	if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
 		return &EditError{Message: "too large to encode safely: " + tooLarge.What}
@@ -219,7 +222,8 @@ func explain(def *descriptor.Type, err error, u *unmasked) error {
 	return e
 }
 
-// byteAt is the inverse of position.
+// byteAt returns the byte offset of a line and a column. It is the inverse of the function
+// position.
 func byteAt(text string, line, column int) int {
 	at := 0
 	for ; line > 1; line-- {

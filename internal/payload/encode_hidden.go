@@ -10,12 +10,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// unseen is something in a message that its JSON omits: an unknown field, or the content of an Any
-// of an unknown type.
+// unseen is a part of a message that its JSON omits: an unknown field, or the content of an Any of
+// an unknown type.
 type unseen struct {
-	path string // names of fields, without keys, which may be masked: "items.[2]"
+	path string // names of fields, such as "items.[2]", without map keys, which may be masked
 	num  protowire.Number
-	any  string // type of an Any's content
+	any  string // type of the content of an Any
 	size int    // bytes without tag and length
 	raw  string
 }
@@ -31,7 +31,8 @@ func (u *unseen) String() string {
 	return fmt.Sprintf("Unknown field %d%s", u.num, in)
 }
 
-// unseenOf lists what a message's JSON omits. The caller must have scanned the bytes.
+// unseenOf lists the parts of a message that its JSON omits. The caller must have scanned the
+// bytes.
 func unseenOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor) []unseen {
 	w := &unseenWalk{types: t}
 	w.message(b, md, "")
@@ -79,7 +80,8 @@ func (w *unseenWalk) message(b []byte, md protoreflect.MessageDescriptor, path s
 	w.found = append(w.found, unseen{path: path, any: name, size: len(content), raw: string(content)})
 }
 
-// carried compares the unseen parts of a message before and after an edit.
+// carried compares the unseen parts of a message before and after an edit. It returns those that
+// were kept, and those that were lost.
 func carried(before, after []unseen) (kept, lost []unseen) {
 	id := func(u *unseen) string { return strconv.Itoa(int(u.num)) + u.any + "\x00" + u.raw }
 	left := make(map[string]int)
@@ -97,9 +99,9 @@ func carried(before, after []unseen) (kept, lost []unseen) {
 	return kept, lost
 }
 
-const maxUnseen = 3 // above it, they are only counted
+const maxUnseen = 3 // if there are more unseen parts, they are only counted
 
-// checksOf returns checks that describe what is carried over and what is lost.
+// checksOf returns checks that say which unseen parts an edit has kept, and which it has lost.
 func checksOf(kept, lost []unseen) (list []Check) {
 	sum := func(of []unseen) (n int) {
 		for i := range of {

@@ -12,14 +12,14 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// merge applies the difference between two readings of a message, before and after an edit, to its
-// bytes. Everything that does not differ keeps its bytes. That preserves what the readings do not
-// show: unknown fields, an Any of an unknown type, the order of fields, and varints that are longer
-// than necessary.
+// merge applies the difference between two readings of a message, before and after an edit, to the
+// bytes of the message. Everything that does not differ keeps its bytes. This preserves what the
+// readings do not show: unknown fields, an Any of an unknown type, the order of fields, and varints
+// that are longer than necessary.
 type merge struct{ types *descriptor.Resolver }
 
-// fields are a message's fields by number. Two readings have different descriptors for an
-// extension, so only the number identifies it.
+// fields holds the fields of a message by number. Two readings have different descriptors for the
+// same extension, so only its number identifies it.
 type fields map[protowire.Number]field
 
 type field struct {
@@ -36,8 +36,8 @@ func fieldsOf(m protoreflect.Message) fields {
 	return f
 }
 
-// message returns the bytes of a message with the difference applied, and whether there is one.
-// Without a difference it returns b itself.
+// message returns the bytes of a message to which the difference is applied, and whether there is a
+// difference. If there is none, it returns b itself.
 func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fields) ([]byte, bool) {
 	w := &rewrite{parts: piecesOf(g.types, b, md), in: make(map[int][]byte), new: make(map[protowire.Number][]byte)}
 	isAny := g.isAny(md, was, now)
@@ -73,8 +73,8 @@ func (g *merge) submessage(w *rewrite, before, after field) {
 		w.put(fd, appendValue(nil, fd, after.v))
 		return
 	}
-	// A message that occurs several times is the sum of its occurrences, which equals their
-	// concatenated bytes.
+	// If a message field occurs several times, its value is the merge of all occurrences. The
+	// concatenated bytes have the same value.
 	var content []byte
 	if len(live) == 1 {
 		content = w.parts[live[0]].content
@@ -88,8 +88,8 @@ func (g *merge) submessage(w *rewrite, before, after field) {
 	}
 }
 
-// isAny returns the type of an Any's content if it is known and unchanged. Otherwise, the Any's
-// fields are merged like those of any other message.
+// isAny returns the type of the content of an Any, if this type is known and the edit has not
+// changed it. Otherwise, the fields of the Any are merged like those of any other message.
 func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protoreflect.MessageDescriptor {
 	if md.FullName() != "google.protobuf.Any" {
 		return nil
@@ -104,8 +104,8 @@ func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protor
 	return g.types.AnyContent(after.v.String())
 }
 
-// anyContent merges an Any's content. Both readings contain it in canonical form, and the wire
-// contains it as sent.
+// anyContent merges the content of an Any. Both readings contain it in canonical form. The wire
+// contains it as it was sent.
 func (g *merge) anyContent(w *rewrite, md protoreflect.MessageDescriptor, before, after field) {
 	var old []byte
 	if before.fd != nil {
@@ -119,7 +119,7 @@ func (g *merge) anyContent(w *rewrite, md protoreflect.MessageDescriptor, before
 		content = w.parts[live[len(live)-1]].content
 	}
 	was, now := dynamicpb.NewMessage(md), dynamicpb.NewMessage(md)
-	if unmarshal(old, was, g.types) != nil || unmarshal(after.v.Bytes(), now, g.types) != nil { // marked, because it is not a valid message of its type
+	if unmarshal(old, was, g.types) != nil || unmarshal(after.v.Bytes(), now, g.types) != nil { // the content is not a valid message of its type, so it is marked
 		w.put(after.fd, appendValue(nil, after.fd, after.v))
 		return
 	}
@@ -146,13 +146,13 @@ func (g *merge) list(w *rewrite, before, after field) {
 	}
 	packed := fd.IsPacked()
 	if own := w.own(fd.Number()); len(own) > 0 && descriptor.Packable(fd.Kind()) {
-		packed = w.parts[own[0]].wire == protowire.BytesType // as sent
+		packed = w.parts[own[0]].wire == protowire.BytesType // in the form in which it was sent
 	}
 	w.row(fd, [][]byte{appendList(nil, fd, now, packed)})
 }
 
-// messages merges a list of messages. Each element keeps the bytes of the old element with which it
-// is paired.
+// messages merges a list of messages. Each element keeps the bytes of the old element to which it
+// corresponds.
 func (g *merge) messages(w *rewrite, before, after field) {
 	fd, now := after.fd, after.v.List()
 	keys := func(list protoreflect.List) []string {
@@ -189,11 +189,11 @@ func (g *merge) messages(w *rewrite, before, after field) {
 	w.row(fd, row)
 }
 
-// pair returns, for each new element, the index of the old element that it came from, or -1. It
-// first pairs equal elements. If several are equal, it prefers the one at the same index. If both
-// lists have the same length, it then pairs the remaining elements at the same index. Otherwise it
-// pairs an element with the old one that has the same neighbours. Any further pairing would be a
-// guess, which could give an element the unknown fields of another element.
+// pair returns, for each new element, the index of the old element to which it corresponds, or -1.
+// Equal elements come first. If several are equal, it prefers the one at the same index. If both
+// lists have the same length, it then pairs the remaining elements at the same index. Otherwise, it
+// pairs an element with the old one that has the same neighbours. Any other pair would be a guess,
+// which could give an element the unknown fields of another one.
 func pair(olds, news []string) []int {
 	of := make([]int, len(news))
 	taken := make([]bool, len(olds))
@@ -245,7 +245,7 @@ func pair(olds, news []string) []int {
 	return of
 }
 
-// sortedKeys returns a map's keys sorted by their text, which is unique per key.
+// sortedKeys returns the keys of a map, sorted by their text. Each key has a different text.
 func sortedKeys(m protoreflect.Map) []protoreflect.MapKey {
 	keys := make([]protoreflect.MapKey, 0, m.Len())
 	m.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {
@@ -260,7 +260,7 @@ func sortedKeys(m protoreflect.Map) []protoreflect.MapKey {
 func (g *merge) entries(w *rewrite, before, after field) {
 	fd, now := after.fd, after.v.Map()
 	var was protoreflect.Map
-	places := make(map[string][]int) // map entries on the wire, of which the last one counts
+	places := make(map[string][]int) // the map entries on the wire with each key; the last one counts
 	for _, i := range w.own(fd.Number()) {
 		k := g.key(w.parts[i].content, fd)
 		places[k] = append(places[k], i)
@@ -295,7 +295,7 @@ func (g *merge) entries(w *rewrite, before, after field) {
 	}
 }
 
-// key returns the text of a map entry's key.
+// key returns the key of a map entry as text.
 func (g *merge) key(entry []byte, fd protoreflect.FieldDescriptor) string {
 	kd := fd.MapKey()
 	key := kd.Default().MapKey().String()
@@ -314,12 +314,12 @@ func (g *merge) key(entry []byte, fd protoreflect.FieldDescriptor) string {
 // rewrite is a message that is being rewritten part by part.
 type rewrite struct {
 	parts   []piece
-	in      map[int][]byte              // replacements for parts; nil bytes remove a part
-	new     map[protowire.Number][]byte // fields without a part
+	in      map[int][]byte              // new bytes of parts; nil removes the part
+	new     map[protowire.Number][]byte // fields that have no part yet
 	changed bool
 }
 
-// own returns the parts of a field whose wire type the type of the field accepts.
+// own returns the parts of a field that have a wire type that the field accepts.
 func (w *rewrite) own(num protowire.Number) []int {
 	var list []int
 	for i := range w.parts {
@@ -330,7 +330,7 @@ func (w *rewrite) own(num protowire.Number) []int {
 	return list
 }
 
-// live returns the occurrences of a field that take effect. For a member of a oneof, those are the
+// live returns the occurrences of a field that take effect. For a member of a oneof, these are the
 // occurrences after the last occurrence of any other member.
 func (w *rewrite) live(fd protoreflect.FieldDescriptor) []int {
 	list := w.own(fd.Number())
@@ -344,7 +344,7 @@ func (w *rewrite) live(fd protoreflect.FieldDescriptor) []int {
 	return list
 }
 
-// rivals returns the other members of a field's oneof.
+// rivals returns the other members of the oneof to which a field belongs.
 func rivals(fd protoreflect.FieldDescriptor) []protowire.Number {
 	o := fd.ContainingOneof()
 	if o == nil || o.IsSynthetic() {
@@ -370,8 +370,8 @@ func (w *rewrite) drop(list ...int) {
 	}
 }
 
-// put sets the single value of a field that is not a list. A nil value removes the field. put also
-// removes the other members of the field's oneof, which would otherwise reappear.
+// put sets the value of a field that is not a list. If the value is nil, it removes the field. It
+// also removes the other members of the oneof, which would otherwise appear again.
 func (w *rewrite) put(fd protoreflect.FieldDescriptor, b []byte) {
 	w.changed = true
 	for _, num := range rivals(fd) {
@@ -388,7 +388,7 @@ func (w *rewrite) put(fd protoreflect.FieldDescriptor, b []byte) {
 	}
 }
 
-// row replaces the elements of a repeated field, each in its original position.
+// row replaces the elements of a repeated field. Each new element takes the place of an old one.
 func (w *rewrite) row(fd protoreflect.FieldDescriptor, elements [][]byte) {
 	w.changed = true
 	own := w.own(fd.Number())
@@ -421,7 +421,8 @@ func (w *rewrite) add(fd protoreflect.FieldDescriptor, b []byte) {
 	w.in[last] = append(slices.Clip(now), b...)
 }
 
-// bytes returns the rewritten message. New fields come before the first part with a higher number.
+// bytes returns the rewritten message. A new field comes before the first part that has a higher
+// number.
 func (w *rewrite) bytes() []byte {
 	due := slices.Sorted(maps.Keys(w.new))
 	var out []byte

@@ -10,16 +10,16 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// site is what the schema says about a JSON value or the name of a member.
+// site is what the schema says about a JSON value, or about the name of a member.
 type site struct {
-	md      protoreflect.MessageDescriptor // message type of the value, or of the message that contains the name
-	fd      protoreflect.FieldDescriptor   // the field; nil for the whole message and inside Struct
-	element bool                           // the value is an element of the list fd, or an entry's value in the map fd
-	name    string                         // name of the member, if the site is about a name
+	md      protoreflect.MessageDescriptor // the message type of the value, or of the message to which the name belongs
+	fd      protoreflect.FieldDescriptor   // the field; nil for the whole message, and inside a Struct
+	element bool                           // the value is an element of the list fd, or the value of an entry of the map fd
+	name    string                         // if the site is that of a name, the name of the member
 	types   *descriptor.Resolver
 }
 
-// at returns the value or name at a byte of the text, as a path and a site.
+// at returns the path and the site of the value or name at a byte of the text.
 func (s site) at(n *jsonNode, at int) (string, site) {
 	path := ""
 	for {
@@ -48,7 +48,7 @@ func (s site) at(n *jsonNode, at int) (string, site) {
 	}
 }
 
-// member returns the site of a member of the object n.
+// member returns the site of a member of the object n. The name of the member is name.
 func (s site) member(n *jsonNode, name string) site {
 	if s.fd != nil && s.fd.IsMap() && !s.element {
 		return site{fd: s.fd, md: s.fd.MapValue().Message(), element: true, types: s.types}
@@ -81,7 +81,8 @@ func (s site) member(n *jsonNode, name string) site {
 	return site{fd: fd, md: fd.Message(), types: s.types}
 }
 
-// wants says how to correct a mistake that protojson found.
+// wants returns an instruction for the person whose JSON protojson has rejected. The parameter
+// mistake is the error text of protojson.
 func (s site) wants(mistake string) string {
 	has := func(part string) bool { return strings.Contains(mistake, part) }
 	switch {
@@ -111,7 +112,7 @@ func (s site) wants(mistake string) string {
 	return "write " + s.value()
 }
 
-// value describes how to write the value.
+// value says how to write the value.
 func (s site) value() string {
 	switch {
 	case s.fd != nil && s.fd.IsMap() && !s.element:
@@ -126,7 +127,7 @@ func (s site) value() string {
 	return wantsKind(s.fd)
 }
 
-// names lists the fields of the message.
+// names lists the names of the fields of the message.
 func (s site) names() string {
 	f := s.md.Fields()
 	if f.Len() == 0 {

@@ -28,7 +28,7 @@ func group(num protowire.Number, content []byte) []byte {
 	return protowire.AppendTag(b, num, protowire.EndGroupType)
 }
 
-// TestEditKeepsBytes checks that an edit keeps the bytes of everything it does not touch.
+// TestEditKeepsBytes checks that everything that an edit does not touch keeps its bytes.
 func TestEditKeepsBytes(t *testing.T) {
 	t.Parallel()
 	str := func(num protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(num, []byte(s)) }
@@ -137,7 +137,7 @@ func TestEditManyUnknownFields(t *testing.T) {
 	}
 }
 
-// plainly removes from a random message the values that would have no JSON form.
+// plainly removes those values from a random message that have no JSON form.
 func plainly(m protoreflect.Message) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
@@ -154,8 +154,8 @@ func plainly(m protoreflect.Message) {
 	})
 }
 
-// roughen gives a message features that canonical encodings lack: unknown fields at all levels,
-// another field order, tags that are longer than necessary.
+// roughen gives a message features that canonical encodings do not have: unknown fields at all
+// levels, another order of fields, and tags that are longer than necessary.
 func roughen(types *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor, r *rand.Rand) []byte {
 	var out [][]byte
 	byField := make(map[protowire.Number]int)
@@ -166,7 +166,7 @@ func roughen(types *descriptor.Resolver, b []byte, md protoreflect.MessageDescri
 		} else if p.num < 16 && r.IntN(5) == 0 {
 			raw = append([]byte{raw[0] | 0x80, 0}, raw[1:]...)
 		}
-		if i, ok := byField[p.num]; ok { // a list keeps its order
+		if i, ok := byField[p.num]; ok { // the elements of a list keep their order
 			out[i] = append(out[i], raw...)
 			continue
 		}
@@ -192,7 +192,7 @@ func TestEditRandomMessages(t *testing.T) {
 		some := func() []byte {
 			m := payloadtest.Instance(def.Desc, r)
 			plainly(m)
-			if id := def.Desc.Fields().ByName("id"); id != nil { // required in one of the types
+			if id := def.Desc.Fields().ByName("id"); id != nil { // one of the types requires this field
 				m.Set(id, protoreflect.ValueOfString("i"))
 			}
 			return canonical(m)
@@ -216,7 +216,7 @@ func TestEditRandomMessages(t *testing.T) {
 			return
 		}
 		edited++
-		// The whole message becomes another one.
+		// The edit replaces the whole message by another one.
 		e, err := d.Edit(body, h, b.Text, nil)
 		if err != nil {
 			t.Fatalf("edit to %s: %v", b.Text, err)
@@ -228,7 +228,7 @@ func TestEditRandomMessages(t *testing.T) {
 		if lost := strings.Contains(checksText(e), "loss"); lost != (len(after) < len(before)) {
 			t.Fatalf("%d unseen, then %d:\n%s", len(before), len(after), checksText(e))
 		}
-		// One field becomes another one.
+		// The edit replaces one field by that of another message.
 		x, errX := parseJSON(a.Text, budget.NewBudget())
 		y, errY := parseJSON(b.Text, budget.NewBudget())
 		if errX != nil || errY != nil || len(x.names) == 0 {

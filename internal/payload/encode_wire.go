@@ -9,17 +9,17 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// piece is one field on the wire. Its bytes adjoin those of its neighbours without gaps.
+// piece is one field on the wire. The pieces of a message follow each other without gaps.
 type piece struct {
 	num     protowire.Number
-	fd      protoreflect.FieldDescriptor // nil: unknown to the type, or with another wire type
+	fd      protoreflect.FieldDescriptor // nil = the type does not know the field, or the wire type is another one
 	wire    protowire.Type
-	raw     []byte // including its tag
-	content []byte // without tag, length and end group tag
+	raw     []byte // the bytes of the field, including its tag
+	content []byte // the bytes without tag, length and end group tag
 }
 
-// piecesOf splits a message into its fields. The caller must have scanned the bytes, so they are
-// well-formed. piecesOf stops at the first byte that is not well-formed.
+// piecesOf splits a message into its fields. The caller must have scanned the bytes, so that they
+// are well-formed. piecesOf stops at the first byte that is not.
 func piecesOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor) []piece {
 	var list []piece
 	for len(b) > 0 {
@@ -47,7 +47,7 @@ func piecesOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescripto
 	return list
 }
 
-// appendMessage appends a message as a field, or as one element of a repeated field.
+// appendMessage appends a message as the value of a field, or as one element of a repeated field.
 func appendMessage(b []byte, fd protoreflect.FieldDescriptor, content []byte) []byte {
 	if fd.Kind() == protoreflect.GroupKind {
 		b = protowire.AppendTag(b, fd.Number(), protowire.StartGroupType)
@@ -58,7 +58,7 @@ func appendMessage(b []byte, fd protoreflect.FieldDescriptor, content []byte) []
 	return protowire.AppendBytes(b, content)
 }
 
-// appendValue appends one value of a field with its tag.
+// appendValue appends one value of a field, with its tag.
 func appendValue(b []byte, fd protoreflect.FieldDescriptor, v protoreflect.Value) []byte {
 	if fd.Message() != nil {
 		return appendMessage(b, fd, canonical(v.Message()))
@@ -90,11 +90,11 @@ func appendEntry(b []byte, fd protoreflect.FieldDescriptor, key protoreflect.Map
 	return appendMessage(b, fd, appendValue(entry, fd.MapValue(), v))
 }
 
-// canonical returns the deterministic encoding of a message, as the protobuf library writes it.
+// canonical returns the deterministic encoding of a message by the protobuf library.
 func canonical(m protoreflect.Message) []byte {
 	b, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m.Interface())
 	if err != nil {
-		panic("payload: " + err.Error()) // strings were checked when parsed; see Decoder.contain
+		panic("payload: " + err.Error()) // cannot happen, because strings were checked when they were parsed; see Decoder.contain
 	}
 	return b
 }
@@ -130,7 +130,8 @@ func appendScalar(b []byte, kind protoreflect.Kind, v protoreflect.Value) []byte
 	return protowire.AppendBytes(b, v.Bytes())
 }
 
-// sameScalar compares bits, so that 0 and -0 differ.
+// sameScalar reports whether two scalars are equal. It compares the bits of floats, so that 0 and
+// -0 differ.
 func sameScalar(kind protoreflect.Kind, a, b protoreflect.Value) bool {
 	switch kind {
 	case protoreflect.FloatKind, protoreflect.DoubleKind:

@@ -7,30 +7,32 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// An envelope is a JSON object that has the message in one of its members. It is removed if the
-// letter or the enclosing envelope declares it, and if it is valid: every required member occurs
-// exactly once and has the right JSON type. Otherwise, the body stays unchanged.
+// An envelope is a JSON object that contains the message in one of its members. dlo removes it if
+// the letter or the enclosing envelope declares it, and if it is valid. In a valid envelope, every
+// required member occurs exactly once and has the right JSON type. Otherwise, the body stays
+// unchanged.
 
-// claim is an envelope that is declared to be present.
+// claim is an envelope that a letter or the enclosing envelope declares.
 type claim struct {
-	name string // as in Layer.Name; "" when no envelope is claimed
-	by   string // "named by the content type"
+	name string // the name of the layer; "" = no envelope is declared
+	by   string // where it is declared: "named by the content type"
 	read func(*reading, object) (content, string)
 }
 
 // content is the content of an envelope.
 type content struct {
 	member
-	data    []byte      // the enclosed data
-	layer   Layer       // only Detail, Quoted and Base64
-	hints   Hints       // what the envelope says about the data; queue and key stay the letter's
-	inside  []namedType // types named only by the envelope
-	message string      // type name for people, masked
-	note    string      // other parts of the envelope that people need, masked
+	data    []byte      // the data in the envelope
+	layer   Layer       // only Detail, Quoted and Base64 are set
+	hints   Hints       // what the envelope says about the data; queue and key stay those of the letter
+	inside  []namedType // types that only the envelope names
+	message string      // name of the type as people see it, masked
+	note    string      // other parts of the envelope that people need to see, masked
 	failure deadletter.Failure
 }
 
-// envelope returns the envelope that the current body is declared to have.
+// envelope returns the envelope that the letter or the enclosing envelope declares for the current
+// body.
 func (r *reading) envelope() claim {
 	switch {
 	case r.media == "application/cloudevents+json":
@@ -43,7 +45,7 @@ func (r *reading) envelope() claim {
 	return claim{}
 }
 
-// unfold removes a claimed envelope from a body that is JSON.
+// unfold removes a declared envelope from a body that is JSON.
 func (r *reading) unfold(c claim) bool {
 	doc := r.doc
 	body := doc.Body
@@ -77,7 +79,7 @@ func (r *reading) unfold(c claim) bool {
 	if in.failure.MessageType == "" {
 		in.failure.MessageType = in.message
 	}
-	if doc.Failure.By == "" { // the outermost envelope that reports anything counts
+	if doc.Failure.By == "" { // the outermost envelope that reports a failure counts
 		doc.Failure = in.failure
 	}
 	if in.note != "" {
@@ -87,10 +89,10 @@ func (r *reading) unfold(c claim) bool {
 	return true
 }
 
-// maskEnvelope determines whether anything in the envelope outside the data is masked. The data is
-// checked where it is shown. The envelope is not shown, but the bytes as received contain it. If
-// part of the envelope is masked, those bytes must stay hidden. If the path of the data in the
-// envelope is masked, the data stays hidden after it is taken out.
+// maskEnvelope finds out whether anything is masked in the envelope outside the data. The data
+// itself is checked where it is shown. The envelope is not shown, but the bytes as received contain
+// it. If a part of the envelope is masked, these bytes must stay hidden. If a rule masks the path
+// of the data in the envelope, the data stays hidden after it is taken out.
 func (r *reading) maskEnvelope(o object, data member) bool {
 	body := o.body
 	root := place{spot: r.rootSpot()}
@@ -121,15 +123,16 @@ func (r *reading) maskEnvelope(o object, data member) bool {
 	return true
 }
 
-// say returns a text from an envelope for steps and notes: masked, visible, and at most 100 bytes.
+// say returns a text from an envelope for steps and notes. The text is masked, safe to print, and
+// has at most 100 bytes.
 func (r *reading) say(path, text string) string {
 	text, _ = r.spotOf(path).apply(text)
 	text, _ = cut(visible(text, ""), 100)
 	return text
 }
 
-// attribute returns a text from an envelope that describes the data. It returns "" if the text is
-// masked, because a choice based on it would disclose it.
+// attribute returns a text from an envelope that describes the data. If the text is masked, it
+// returns "", because a choice that depends on the text would disclose it.
 func (r *reading) attribute(path, text string) string {
 	if _, masked := r.spotOf(path).apply(text); masked {
 		return ""
@@ -137,7 +140,7 @@ func (r *reading) attribute(path, text string) string {
 	return text
 }
 
-// spotOf returns the spot of an envelope's member, by path.
+// spotOf returns the spot of the member of an envelope at the given path.
 func (r *reading) spotOf(path string) spot {
 	at := place{spot: r.rootSpot()}
 	at.json()
@@ -148,8 +151,8 @@ func (r *reading) spotOf(path string) spot {
 }
 
 const (
-	maxMembers = 1000 // in an envelope; usually there are about ten
-	maxName    = 64   // bytes of a member's name with quotes and escapes; names that are looked up are shorter
+	maxMembers = 1000 // maximum number of members of an envelope; usually there are about ten
+	maxName    = 64   // maximum number of bytes of a name, with quotes and escapes; all names that dlo looks up are shorter
 )
 
 // object is the top-level object of a JSON body.
@@ -158,10 +161,11 @@ type object struct {
 	members map[string]member
 }
 
-// member is the byte range of a member's value in the body.
+// member is the range of bytes that the value of a member has in the body.
 type member struct{ from, to int }
 
-// readObject returns the members of a valid JSON object, or the reason why it cannot read them.
+// readObject returns the members of a valid JSON object. If it cannot read them, it returns the
+// reason.
 func readObject(body []byte) (object, string) {
 	o := object{body: body, members: make(map[string]member)}
 	src := withoutBOM(body)
@@ -197,7 +201,7 @@ func readObject(body []byte) (object, string) {
 	return o, ""
 }
 
-// value returns a member's JSON, or nil if it does not exist.
+// value returns the JSON of a member; nil = there is no such member.
 func (o object) value(name string) []byte {
 	m, ok := o.members[name]
 	if !ok {
@@ -206,9 +210,9 @@ func (o object) value(name string) []byte {
 	return o.body[m.from:m.to]
 }
 
-const maxAttribute = 4 << 10 // bytes of an envelope's texts that are examined
+const maxAttribute = 4 << 10 // maximum number of bytes of a text of an envelope that is examined
 
-// text returns a string member of at most 4 KiB, or "".
+// text returns a string member that has at most 4 KiB. For any other member, it returns "".
 func (o object) text(name string) string {
 	return shortText(o.value(name))
 }
@@ -220,8 +224,8 @@ func shortText(token []byte) string {
 	return unquoteJSON(token)
 }
 
-// need returns which of the named members is missing or does not begin with kind: '"' for a string,
-// '{' for an object, '[' for a list. It returns "" if all members are valid.
+// need returns the first of the named members that is missing or does not begin with the byte kind:
+// '"' for a string, '{' for an object, '[' for a list. It returns "" if all members are valid.
 func (o object) need(kind byte, names ...string) string {
 	for _, n := range names {
 		v := o.value(n)
@@ -240,14 +244,15 @@ func (o object) need(kind byte, names ...string) string {
 	return ""
 }
 
-// textOf returns the text of a string member as bytes. Without escapes, the text is a slice of the
-// body. If the budget is exceeded, textOf returns false and records the reason in the document.
+// textOf returns the text of a JSON string as bytes. If the string has no escapes, the text is a
+// slice of the body. If the budget is not enough, textOf returns false and records the reason in
+// the document.
 func (r *reading) textOf(token []byte) ([]byte, bool) {
 	inner := token[1 : len(token)-1 : len(token)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner, true
 	}
-	if err := r.budget.TakeMemory(4 * int64(len(token))); err != nil { // three copies in encoding/json, one here
+	if err := r.budget.TakeMemory(4 * int64(len(token))); err != nil { // encoding/json makes three copies, and this function makes one
 		r.doc.tooLarge(err.Error())
 		return nil, false
 	}

@@ -24,7 +24,8 @@ func zstded(t testing.TB, b []byte, opts ...zstd.EOption) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Read in pieces, so that the frame declares the size of its content only on request.
+	// The encoder reads the data in pieces, so that the frame has the size of its content only if it
+	// is told to.
 	if _, err := z.ReadFrom(iotest.HalfReader(bytes.NewReader(b))); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func zstded(t testing.TB, b []byte, opts ...zstd.EOption) []byte {
 	return w.Bytes()
 }
 
-// zstdWhole returns a single frame that declares the size of its content, as most clients write it.
+// zstdWhole returns a single frame with the size of its content, as most clients write it.
 func zstdWhole(t testing.TB, b []byte) []byte {
 	t.Helper()
 	z, err := zstd.NewWriter(nil, zstd.WithSingleSegment(true), zstd.WithEncoderConcurrency(1))
@@ -69,7 +70,7 @@ func zigzags(values ...int64) (b []byte) {
 	return b
 }
 
-// cloudEvent returns the specification's example event with additional members.
+// cloudEvent returns the example event of the specification, with additional members.
 func cloudEvent(contentType, data string) []byte {
 	if contentType != "" {
 		data = fmt.Sprintf(`"datacontenttype": %q, %s`, contentType, data)
@@ -81,7 +82,7 @@ const (
 	ce = "application/cloudevents+json"
 	mt = "application/vnd.masstransit+json"
 
-	// An abridged example from MassTransit's interoperability documentation.
+	// This is a shortened example from MassTransit's interoperability documentation.
 	massTransitBody = `{
   "messageId": "181c0000-6393-3630-36a4-08daf4e7c6da",
   "sourceAddress": "rabbitmq://localhost/source",
@@ -121,7 +122,7 @@ func TestPeelEnvelopes(t *testing.T) {
 		h      Hints
 		layers string
 		kind   Kind
-		step   string // one of the steps, "" for none in particular
+		step   string // one of the steps; "" = any steps
 	}{
 		{"zstd message", zstded(t, body), Hints{Type: email}, "zstd", Protobuf, ""},
 		{"zstd message that declares its size", zstdWhole(t, body), Hints{Type: email}, "zstd", Protobuf, ""},
@@ -222,12 +223,12 @@ func TestPeelEnvelopes(t *testing.T) {
 	}
 }
 
-// rewrapped removes a layer using only the layer's own description, and wraps the result again. It
-// fails unless this gives the same bytes. It returns the content.
+// rewrapped removes a layer with nothing but the description in the Layer, and then adds the layer
+// again. The result must be the same bytes. It returns the content of the layer.
 func rewrapped(t *testing.T, l Layer, outer []byte) []byte {
 	t.Helper()
 	switch l.Name {
-	case "gzip", "deflate", "zstd", "snappy": // any compressor will do
+	case "gzip", "deflate", "zstd", "snappy": // any compressor is good enough
 		out, err := inflate(&Layer{Name: l.Name}, outer, budget.NewBudget())
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// check verifies what must hold for every document, whatever the body.
+// check checks what must be true for every document, whatever the body is.
 func check(t *testing.T, d *Document, b *budget.Budget, size int) {
 	t.Helper()
 	within(t, b)
@@ -173,8 +173,8 @@ func FuzzPeel(f *testing.F) {
 	})
 }
 
-// FuzzScan checks that decoding stays within the budget if the scan passes. It also checks that the
-// decoder fails if the scan fails.
+// FuzzScan checks that decoding stays within the budget if the scan succeeds, and that the decoder
+// fails if the scan fails.
 func FuzzScan(f *testing.F) {
 	f.Add(sample(f), true)
 	f.Add([]byte{0x52, 0xff, 0xff, 0xff, 0xff, 0x07, 'x'}, true)
@@ -189,8 +189,8 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzScanCost checks the memory that a passing scan counts. It must exceed the memory that the
-// decoder then allocates for the message and for its JSON.
+// FuzzScanCost checks the memory that a successful scan counts. It must not be less than the memory
+// that the decoder then allocates for the message and its JSON.
 func FuzzScanCost(f *testing.F) {
 	types := []string{email, "Kinds", "acme.odd.Order", "google.protobuf.Any", "google.protobuf.Struct"}
 	seed := func(body []byte) {
@@ -220,8 +220,8 @@ func FuzzScanCost(f *testing.F) {
 		if s.Run(body, def.Desc) != nil || s.Memory > s.Budget.Memory || s.JsonBytes > maxJSON {
 			return
 		}
-		// The fuzzer's other goroutines may allocate, too. The minimum over several runs is the
-		// decoder's own use.
+		// Other goroutines of the fuzzer may allocate memory too. The decoder's own use is the minimum of
+		// several runs.
 		least := func(limit int64, f func()) int64 {
 			f()
 			used := payloadtest.Allocated(f)
@@ -243,7 +243,7 @@ func FuzzScanCost(f *testing.F) {
 		if err != nil {
 			return
 		}
-		limit += 6*s.JsonBytes + 1<<14 // plus buffers, covered by what jsonOf charges
+		limit += 6*s.JsonBytes + 1<<14 // and buffers, for which jsonOf charges enough
 		if used := least(limit, func() {
 			decode()
 			protojson.MarshalOptions{Resolver: def.Types, AllowPartial: true}.Marshal(m)
@@ -253,8 +253,8 @@ func FuzzScanCost(f *testing.F) {
 	})
 }
 
-// FuzzWireView checks that the fields of a body of unknown type cover its bytes: each byte is in
-// exactly one field, in order, and nested fields lie within their parents.
+// FuzzWireView checks the fields of a body whose type is unknown. Each byte must be in exactly one
+// field, the fields must be in order, and nested fields must be inside their parents.
 func FuzzWireView(f *testing.F) {
 	f.Add(sample(f))
 	f.Add(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`))
@@ -295,7 +295,7 @@ func FuzzWireView(f *testing.F) {
 	})
 }
 
-// inside checks that a node's children follow each other within it.
+// inside checks that the children of a node are inside it, one after another.
 func inside(t *testing.T, n *Node, depth int) {
 	t.Helper()
 	if depth > maxTreeDepth {

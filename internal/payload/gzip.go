@@ -17,8 +17,8 @@ func openGzip(b []byte) (io.Reader, error) {
 	return g, nil
 }
 
-// openDeflate reads the content encoding called deflate: zlib (RFC 9110, 8.4.1.2), or bare deflate
-// as some clients send it.
+// openDeflate reads the content encoding "deflate". It is zlib (RFC 9110, 8.4.1.2), or deflate
+// without a zlib header, which some clients send.
 func openDeflate(b []byte) (z io.Reader, bare bool) {
 	if f, err := zlib.NewReader(bytes.NewReader(b)); err == nil {
 		return f, false

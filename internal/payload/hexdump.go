@@ -7,25 +7,25 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Hex shows part of a body as rows of 16 bytes.
+// Hex shows a part of a body as rows of 16 bytes.
 type Hex struct {
 	Rows []HexRow
-	Note string // "the first 4 KiB of 16 MiB", "" when it is all of the body
+	Note string // for example "the first 4 KiB of 16 MiB"; "" = the rows are the whole body
 }
 
 // HexRow shows 16 bytes, or fewer in the last row.
 type HexRow struct {
-	Offset string // "0010", more digits in bodies above 64 KiB
-	Hex    string // "0a 0e 72 ...", a wider gap after 8; "••" for a masked byte
-	ASCII  string // one rune a byte: "·" for what is not printable, "•" for a masked byte
+	Offset string // for example "0010"; more digits in bodies above 64 KiB
+	Hex    string // for example "0a 0e 72 ...", with a wider gap after 8 bytes; "••" = a masked byte
+	ASCII  string // one character per byte; "·" = not printable, "•" = masked
 	From   int
 }
 
-// Hexdump returns the first limit bytes of the body without its layers. It omits the bytes of
-// masked values.
+// Hexdump returns the first bytes of the body after its layers are removed, at most limit bytes. It
+// omits the bytes of masked values.
 func (d *Document) Hexdump(limit int) Hex { return d.HexdumpAt(0, limit) }
 
-// HexdumpAt is Hexdump starting at the row that contains a byte.
+// HexdumpAt does the same as Hexdump, from the row that contains the byte at start.
 func (d *Document) HexdumpAt(start, limit int) Hex {
 	start = min(max(start, 0), max(len(d.Body)-1, 0)) / 16 * 16
 	b := d.Body[:min(len(d.Body), start+max(limit, 0))]

@@ -12,8 +12,9 @@ import (
 )
 
 // hiddenFields returns a function that finds the bytes of masked values in a message, for the hex
-// view. It also reports whether there are any such bytes. It walks the wire rather than the decoded
-// message, because every occurrence of a field counts, even one that a later occurrence overrides.
+// view. It also reports whether there are any such bytes. It reads the wire format and not the
+// decoded message, because every occurrence of a field counts, even one that a later occurrence
+// overrides.
 func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit int, hide func(from, to int)), any bool) {
 	if at.idle() {
 		return nil, false
@@ -34,10 +35,10 @@ func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit
 
 type hiding struct {
 	types  *descriptor.Resolver
-	whole  int // as in Scan
+	whole  int // capacity of the slice of the whole body, as in Scan
 	limit  int
 	hide   func(from, to int)
-	merged bool // a singular message field comes in parts, which the decoder merges: a type URL may be apart from its content
+	merged bool // a singular message field occurs more than once, and the decoder merges the occurrences; a type URL may then be separated from its content
 }
 
 func (w *hiding) all(b []byte) {
@@ -53,7 +54,7 @@ func (w *hiding) ask(at spot, value string, b []byte) {
 	}
 }
 
-// single records that a singular message field occurred, and detects repeated occurrences.
+// single records an occurrence of a singular message field, and detects a repeated occurrence.
 func (w *hiding) single(fd protoreflect.FieldDescriptor, seen *[]protowire.Number) {
 	if fd == nil || fd.Message() == nil || fd.Cardinality() == protoreflect.Repeated || w.merged {
 		return
@@ -62,9 +63,9 @@ func (w *hiding) single(fd protoreflect.FieldDescriptor, seen *[]protowire.Numbe
 	*seen = append(*seen, fd.Number())
 }
 
-// message walks well-formed bytes up to the end of the input or of the group, and returns the bytes
-// that follow. The parameter at is the spot of the message's content. The scan has already limited
-// the depth.
+// message reads well-formed bytes up to the end of the input or of the group, and returns the bytes
+// that follow. The parameter at is the spot of the content of the message. The scan has already
+// limited the depth.
 func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, depth int) []byte {
 	var urls, contents [][]byte
 	var seen []protowire.Number
@@ -109,9 +110,9 @@ func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, d
 	return b
 }
 
-// any walks the content of a google.protobuf.Any. If there are several URLs or contents, or parts
-// elsewhere, it may be unclear which content has which type. In that case, any hides everything
-// that might have to be hidden.
+// any reads the content of a google.protobuf.Any. If the Any has several URLs or contents, or if
+// parts of it are elsewhere, it may be unclear which content has which type. In that case, any
+// hides everything that might have to be hidden.
 func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor, at spot, depth int) {
 	if len(contents) == 0 {
 		return
@@ -141,7 +142,7 @@ func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor,
 	}
 }
 
-// reads reports whether the tree can decode an Any's content.
+// reads reports whether the tree can decode the content of an Any.
 func (w *hiding) reads(content []byte, md protoreflect.MessageDescriptor) bool {
 	s := &descriptor.Scan{Budget: &budget.Budget{Fields: math.MaxInt64, Depth: 2 * budget.DefaultDepth, Memory: math.MaxInt64}, Types: w.types}
 	return s.Run(content, md) == nil
@@ -166,7 +167,7 @@ func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.
 	switch {
 	case at.hidden:
 		w.all(p)
-	case kind == protoreflect.GroupKind: // has a hidden type
+	case kind == protoreflect.GroupKind: // the field has a hidden type
 		w.all(v)
 	case typ != protowire.BytesType:
 		w.ask(at, wireText(fd, v), v)
@@ -188,7 +189,7 @@ func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.
 	}
 }
 
-// submessage walks the content of a message at a spot.
+// submessage reads the content of a message that is at the given spot.
 func (w *hiding) submessage(p []byte, md protoreflect.MessageDescriptor, at spot, depth int) {
 	at = at.inside(md)
 	if at.hidden {
@@ -202,8 +203,8 @@ func (w *hiding) submessage(p []byte, md protoreflect.MessageDescriptor, at spot
 	w.message(p, md, at, depth+1)
 }
 
-// entry walks a map entry. The spot of the value depends on the key, which may come before or after
-// it.
+// entry reads a map entry. The spot of the value depends on the key, which may come before or after
+// the value.
 func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth int) {
 	key := fd.MapKey().Default().MapKey().String()
 	each := func(visit func(num protowire.Number, typ protowire.Type, v []byte)) {
@@ -256,8 +257,8 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 	})
 }
 
-// unwraps reports whether a field does not appear in paths, because the view shows its message as
-// if it were the value.
+// unwraps reports whether a field is missing in paths. It is if the message of the field is shown
+// as a single value.
 func unwraps(fd protoreflect.FieldDescriptor) bool {
 	md := fd.ContainingMessage()
 	return !fd.IsExtension() && descriptor.IsGoogle(md.FullName()) && md.FullName() != "google.protobuf.Any" && unlike(md)
@@ -293,7 +294,7 @@ func (w *hiding) formatted(p []byte, md protoreflect.MessageDescriptor) (string,
 	return durationText(seconds, nanos)
 }
 
-// wireText returns the text of a scalar that is not length-delimited, as shown in the tree.
+// wireText returns a scalar that is not length-delimited, as the tree shows it.
 func wireText(fd protoreflect.FieldDescriptor, v []byte) string {
 	kind := fd.Kind()
 	var x uint64
@@ -311,7 +312,7 @@ func wireText(fd protoreflect.FieldDescriptor, v []byte) string {
 	return scalarText(fd, x)
 }
 
-// scalarText formats the bits of a wire value according to the field's kind.
+// scalarText returns the bits of a value on the wire as text. The kind of the field decides how.
 func scalarText(fd protoreflect.FieldDescriptor, x uint64) string {
 	switch fd.Kind() {
 	case protoreflect.BoolKind:

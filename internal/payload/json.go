@@ -12,11 +12,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const maxJSON = 2 << 20 // bytes of indented JSON in a document; the body itself can always be downloaded
+const maxJSON = 2 << 20 // maximum number of bytes of indented JSON in a document; the body itself can always be downloaded
 
-// looksLikeJSON reports whether b is a JSON object or array. If the parameter any is set, a single
-// value counts, too. If b is not JSON, looksLikeJSON returns the reason. A byte order mark is
-// allowed, because .NET writes one. It allocates nothing but its result.
+// looksLikeJSON reports whether b is a JSON object or array. If the parameter any is true, a single
+// value counts too. If b is not JSON, looksLikeJSON returns the reason. A byte order mark is
+// allowed, because .NET writes one. looksLikeJSON allocates only its result.
 func looksLikeJSON(b []byte, any bool) (bool, string) {
 	t := bytes.Trim(withoutBOM(b), asciiSpace)
 	if len(t) == 0 {
@@ -31,8 +31,8 @@ func looksLikeJSON(b []byte, any bool) (bool, string) {
 	return true, ""
 }
 
-// isJSON is looksLikeJSON for objects and arrays. It caches the result, because peeling and reading
-// check the same body.
+// isJSON reports whether b is a JSON object or array, as looksLikeJSON does. It caches the result,
+// because peeling and reading check the same body.
 func (r *reading) isJSON(b []byte) (bool, string) {
 	if len(b) == 0 {
 		return false, "nothing but white space"
@@ -46,7 +46,7 @@ func (r *reading) isJSON(b []byte) (bool, string) {
 
 func withoutBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }
 
-// readJSON fills a document whose body is valid JSON.
+// readJSON makes the document of a body that is valid JSON.
 func (r *reading) readJSON() {
 	doc := r.doc
 	doc.Kind = JSON
@@ -85,7 +85,8 @@ func (r *reading) readJSON() {
 	}
 }
 
-// jsonMemory estimates the memory for printing and, with a mask, for decoding the strings.
+// jsonMemory estimates the memory in bytes for printing JSON. With a mask, it includes the memory
+// for decoding the strings.
 func jsonMemory(src []byte, mask bool) int64 {
 	n := min(4*int64(len(src)), 3*maxJSON) + treeMemory
 	if mask {
@@ -94,22 +95,22 @@ func jsonMemory(src []byte, mask bool) int64 {
 	return n
 }
 
-// jsonPrinter reformats valid JSON with an indent of two spaces, in one pass and without a tree. It
-// keeps the order of keys and the text of numbers, masks values, and writes deceptive characters as
-// \u escapes.
+// jsonPrinter prints valid JSON with an indent of two spaces, in one pass and without a tree. It
+// keeps the order of keys and the text of numbers. It masks values, and writes deceptive characters
+// as \u escapes.
 type jsonPrinter struct {
 	jsonReader
-	budget  *budget.Budget     // charged for values to which a mask is applied; nil = unlimited
-	root    place              // place of the outermost value
-	hide    func(from, to int) // called with the range in src of each masked value
-	discard bool               // no output, only hide is called
+	budget  *budget.Budget     // charged for values to which a mask is applied; nil = there is no limit
+	root    place              // the place of the outermost value
+	hide    func(from, to int) // called for each masked value with its range in src
+	discard bool               // nothing is printed, and only the function hide is called
 	out     bytes.Buffer
-	err     error // the budget is used up
-	over    bool  // output exceeds maxJSON: nothing is printed
+	err     error // set if the budget is used up
+	over    bool  // the output has more than maxJSON bytes, so nothing is printed
 	masked  bool
 }
 
-// print returns the JSON, or "" if it is too large, and whether anything was masked.
+// print returns the JSON, and whether anything was masked. If the JSON is too large, it returns "".
 func (p *jsonPrinter) print() (string, bool) {
 	p.value(p.root, 0)
 	if p.over || p.discard {
@@ -143,8 +144,8 @@ func (p *jsonPrinter) line(depth int) {
 	}
 }
 
-// stopped reports whether the rest can be skipped. With a mask, the rest must be read even if
-// nothing more is printed.
+// stopped reports whether the rest of the JSON can be skipped. With a mask, the rest must be read
+// even if nothing more is printed.
 func (p *jsonPrinter) stopped() bool { return p.err != nil || p.over && p.root.idle() }
 
 // value prints one value. json.Valid limits its depth to 10,000 levels.
@@ -200,7 +201,7 @@ func (p *jsonPrinter) mask(from, to int) {
 	}
 }
 
-// name prints a member's name and colon, and returns the place of its value.
+// name prints the name of a member and the colon. It returns the place of the member's value.
 func (p *jsonPrinter) name(at *place) place {
 	token := p.token()
 	to := p.at
@@ -263,8 +264,8 @@ func (p *jsonPrinter) leaf(at place) {
 	p.string(quoteJSON(shown))
 }
 
-// string writes a token. In strings, deceptive characters become \u escapes and invalid UTF-8
-// becomes U+FFFD.
+// string prints a string or another token. In strings, it writes deceptive characters as \u
+// escapes, and U+FFFD for bytes that are not UTF-8.
 func (p *jsonPrinter) string(token []byte) {
 	if !slices.ContainsFunc(token, func(c byte) bool { return c >= 0x7f }) {
 		p.write(token...)
@@ -287,8 +288,8 @@ func (p *jsonPrinter) string(token []byte) {
 	}
 }
 
-// costOfEscapes returns the memory that unquoting needs beyond the text itself: encoding/json in Go
-// 1.26 allocates 60 to 90 bytes for a short string.
+// costOfEscapes returns how many bytes of memory unquoting needs in addition to the text itself.
+// For a short string, encoding/json in Go 1.26 allocates 60 to 90 bytes.
 func costOfEscapes(token []byte) int64 {
 	if bytes.IndexByte(token, '\\') < 0 {
 		return 0
@@ -316,7 +317,7 @@ func quoteJSON(s string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// unbase64 decodes base64 in the variants that protojson accepts.
+// unbase64 decodes base64 in all variants that protojson accepts.
 func unbase64(s string) (string, bool) {
 	out := make([]byte, len(s)/4*3+3)
 	n := decodeBase64(out, []byte(s))

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// jsonReader splits valid JSON into tokens. It never fails: for invalid JSON it returns nonsense
-// but still terminates.
+// jsonReader splits valid JSON into tokens. It never fails. If the JSON is not valid, its results
+// are meaningless, but it still ends.
 type jsonReader struct {
 	src []byte
 	at  int
@@ -26,8 +26,8 @@ func (r *jsonReader) peek() byte {
 	return 0
 }
 
-// token returns the next string, number or word. The source is valid, so the token's end is easy to
-// find.
+// token returns the next string, number or word. The source is valid JSON, so the end of the token
+// is easy to find.
 func (r *jsonReader) token() []byte {
 	r.space()
 	from := r.at
@@ -44,7 +44,7 @@ func (r *jsonReader) token() []byte {
 		r.at++
 	}
 	if r.at == from && r.at < len(r.src) {
-		r.at++ // cannot happen in valid JSON; always advance
+		r.at++ // cannot happen in valid JSON, but the reader must always advance
 	}
 	return r.src[from:r.at]
 }

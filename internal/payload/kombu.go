@@ -10,19 +10,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// kombuHeader is the header in which kombu, Celery's client library, names a body's compression.
-// Compression is applied last, so it is undone first.
+// kombuHeader is the header in which kombu, the client library of Celery, names the compression of
+// a body. kombu compresses last, so the compression is undone first.
 const kombuHeader = "compression"
 
-// peelKombu undoes the compression named in kombu's header, with the names and aliases of
-// kombu/compression.py. kombu uses the name gzip for zlib.
+// peelKombu undoes the compression that kombu's header names. It knows the names and aliases of
+// kombu/compression.py. kombu uses the name "gzip" for zlib.
 func (r *reading) peelKombu() {
 	doc := r.doc
 	const how = ", as the header " + kombuHeader + " says"
 	switch name := r.hints.Compression; name {
 	case "":
 	case "application/x-gzip", "gzip", "zlib":
-		if at := compression(doc.Body); at != "" { // from another client, so the magic bytes decide
+		if at := compression(doc.Body); at != "" { // the body comes from another client, so its first bytes decide
 			r.unpack(at, how)
 			return
 		}
@@ -38,11 +38,11 @@ func (r *reading) peelKombu() {
 }
 
 const (
-	// maxBzip2 is the maximum size of bzip2 data that is unpacked. A block of 30 bytes costs as
-	// much as a full one.
+	// maxBzip2 is the maximum size in bytes of compressed bzip2 data. Larger data is not unpacked,
+	// because a compressed block of 30 bytes takes as long as a full one.
 	maxBzip2 = 1 << 20
-	// bzip2Memory is the memory that a compress/bzip2 reader allocates: 4 bytes for each of the
-	// 900,000 bytes of a block, plus its tables.
+	// bzip2Memory is the memory in bytes that a compress/bzip2 reader allocates: 4 bytes for each of
+	// the 900,000 bytes of a block, plus its tables.
 	bzip2Memory = 4 << 20
 )
 

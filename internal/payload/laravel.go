@@ -2,12 +2,12 @@ package payload
 
 import "strings"
 
-// laravelCall is the start of the member job in a queued Laravel job:
+// laravelCall is the beginning of the value of "job" in a queued Laravel job:
 // "Illuminate\Queue\CallQueuedHandler@call".
 const laravelCall = `Illuminate\Queue\CallQueuedHandler`
 
-// laravel fills in the class of a queued Laravel job. Only the body names the class, in the members
-// displayName and data.commandName. Source: Illuminate/Queue/Queue.php.
+// laravel adds the class of a queued Laravel job to the document. Only the body names the class, in
+// the members displayName and data.commandName. Source: Illuminate/Queue/Queue.php.
 func (d *Document) laravel() {
 	word := func(path string) string {
 		if n := lookup(d.Fields, path); n != nil && n.Kind == String && !n.Masked && len(n.text) < maxAttribute {

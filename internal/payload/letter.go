@@ -9,14 +9,14 @@ import (
 )
 
 // Letter decodes the body that a requeue of a stored letter would send. It works in the same way as
-// when the letter was classified. A type that a person picked is tried first. If several types can
-// decode the body equally well, Letter uses the type that the body matched when it was classified.
-// For a letter that crashed dlo, Letter shows only bytes.
+// when the letter was classified. If a person picked a type, Letter tries that type first. If
+// several types can decode the body equally well, it uses the type that the body matched when the
+// letter was classified. For a letter that crashed dlo, it shows only bytes.
 func (d *Decoder) Letter(l *deadletter.Letter) *Document { return d.LetterAmong(l, nil) }
 
-// LetterAmong does the same as Letter, but sorts types that can decode a body equally well by their
-// share of the letters on the queue. The parameter common gives these shares, from 0 to 1. The
-// shares never decide the type, because the type was decided when the letter was classified.
+// LetterAmong does the same as Letter. It also sorts types that can decode a body equally well by
+// their share among the letters of the queue. The parameter common holds these shares, from 0 to 1.
+// They never decide the type, because the type was decided when the letter was classified.
 func (d *Decoder) LetterAmong(l *deadletter.Letter, common map[string]float64) *Document {
 	_, body := l.Current()
 	if l.Undecodable() {
@@ -35,26 +35,28 @@ func (d *Decoder) LetterAmong(l *deadletter.Letter, common map[string]float64) *
 	was := d.received(l)
 	h.hidden = was.plausible
 	doc := d.Decode(body, h, nil)
-	doc.Masked = doc.Masked || d.BytesMasked(was) // the received bytes may contain masked values that the edit removed
+	doc.Masked = doc.Masked || d.BytesMasked(was) // the received bytes may contain masked values that the edit has removed
 	return doc
 }
 
-// received decodes an edited letter's body as it was received.
+// received decodes the body of an edited letter as it was received.
 func (d *Decoder) received(l *deadletter.Letter) *Document {
 	was := *l
 	was.Revised = nil
 	return d.Letter(&was)
 }
 
-// BytesMasked reports whether the bytes of a body must not be revealed. That is the case if part of
-// it is masked, or if a mask is configured and the body could not be decoded completely.
+// BytesMasked reports whether the bytes of a body must not be revealed. This is the case if a part
+// of the body is masked. It is also the case if the configuration masks parts of bodies and dlo may
+// not have decoded all of this body: it is binary, it has a problem, or the maximum of three layers
+// was removed.
 func (d *Decoder) BytesMasked(doc *Document) bool {
 	unread := doc.Kind == Binary || doc.Problem != "" || len(doc.Layers) >= 3
 	return doc.Masked || d.Hides() && unread
 }
 
-// HintsOf returns everything that is known about a stored letter's body apart from the body itself.
-// Values that were hidden in the received body stay hidden in an edited one.
+// HintsOf returns everything that is known about the body of a stored letter, apart from the body
+// itself. Values that were hidden in the received body stay hidden in an edited one.
 func (d *Decoder) HintsOf(l *deadletter.Letter) Hints {
 	h := hintsOf(l)
 	if l.Revised != nil && !l.Undecodable() && d.mayHideFields() {
@@ -76,9 +78,9 @@ func hintsOf(l *deadletter.Letter) Hints {
 	return h
 }
 
-// Revise applies a patch to a letter's decoded body and returns the resulting revision. It is used
-// for an edit of many letters. If part of the letter is masked, Revise requires the right to
-// reveal. The error says why there is no revision.
+// Revise applies a patch to the decoded body of a letter, and returns the resulting revision. It is
+// used to edit many letters at once. If a part of the letter is masked, the caller needs the right
+// to reveal, which is the parameter reveal. The error says why there is no revision.
 func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	properties, body := l.Current()
 	e, err := d.Patch(body, d.HintsOf(l), patch, nil)

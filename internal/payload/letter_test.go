@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// TestABodyIsBoundedByWhatCanBePublished checks that the content of a body's layers is limited to
-// the size of a body that can be published.
+// TestABodyIsBoundedByWhatCanBePublished checks that unpacking a body never gives more than the
+// maximum size of a body that can be published.
 func TestABodyIsBoundedByWhatCanBePublished(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -30,8 +30,9 @@ func TestABodyIsBoundedByWhatCanBePublished(t *testing.T) {
 	}
 }
 
-// TestALetterIsReadAsItIsSent checks that a letter is decoded as it would be sent: its newest
-// revision. If part of the received body is masked, the bytes stay hidden in every revision.
+// TestALetterIsReadAsItIsSent checks that dlo decodes the newest revision of a letter, because this
+// is what it would send. If a part of the received body is masked, the bytes must stay hidden in
+// every revision.
 func TestALetterIsReadAsItIsSent(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: Masks{JSON: []deadletter.FieldPath{{"card"}}}.Body()}
@@ -53,8 +54,8 @@ func TestALetterIsReadAsItIsSent(t *testing.T) {
 	}
 }
 
-// TestALetterIsRevisedByAPatch checks that one patch creates a revision of each letter to which it
-// applies, and that the other letters get a reason.
+// TestALetterIsRevisedByAPatch checks that one patch makes a revision of each letter to which it
+// applies. The other letters must get a reason.
 func TestALetterIsRevisedByAPatch(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
@@ -63,7 +64,7 @@ func TestALetterIsRevisedByAPatch(t *testing.T) {
 	if err != nil || string(r.Body) != `{"n":2}` || r.Number != 1 || r.Changes != "n" || r.Properties.Expiration != "" || len(r.Properties.Headers) != 1 {
 		t.Fatalf("%+v %v", r, err)
 	}
-	r.Properties.Expiration = "9000" // a person's
+	r.Properties.Expiration = "9000" // a person has set this
 	l.Revision, l.Revised = 1, &r
 	if again, err := d.Revise(&l, []byte(`[{"op":"replace","path":"/n","value":3}]`), true); err != nil || again.Number != 2 || again.Properties.Expiration != "9000" {
 		t.Errorf("%+v %v", again, err)
@@ -79,8 +80,8 @@ func TestALetterIsRevisedByAPatch(t *testing.T) {
 	}
 }
 
-// TestReadingWithoutJSON checks that a message can also be decoded without its JSON, and that
-// masked parts are detected.
+// TestReadingWithoutJSON checks that a message can be decoded without making its JSON. Masked parts
+// must be detected even then.
 func TestReadingWithoutJSON(t *testing.T) {
 	t.Parallel()
 	body := encode(t, email, `{"requestId": "r", "to": {"address": "dana@example.com"}}`)
@@ -91,8 +92,8 @@ func TestReadingWithoutJSON(t *testing.T) {
 	}
 }
 
-// TestAMaskedLetterIsRevisedByWhoMayReveal checks that masked letters are revised only for people
-// who may reveal.
+// TestAMaskedLetterIsRevisedByWhoMayReveal checks that only people who may reveal can revise masked
+// letters.
 func TestAMaskedLetterIsRevisedByWhoMayReveal(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: Masks{JSON: []deadletter.FieldPath{{"card"}}}.Body()}
@@ -132,9 +133,9 @@ func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 	}
 }
 
-// TestAnOldLetterIsReadByAnOldVersion checks that a letter without a type name stays readable if a
-// new version of the type's set can no longer decode it. In that case the version that the letter
-// matched before is used, unless that version does not know all of the body.
+// TestAnOldLetterIsReadByAnOldVersion covers a letter without a type name, and a new version of a
+// set that can no longer decode it. The letter must stay readable with the version that it matched
+// before, unless that version does not know all of the body.
 func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
 	t.Parallel()
 	types := descriptor.NewRegistry()
@@ -165,9 +166,9 @@ func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
 }
 
 // TestTypesThatFitAreListedAsCommonAsTheyAre checks the order of types that can decode a body
-// equally well. They are sorted by how common they are on the letter's queue, even if one of them
-// is almost the only one there. The letter's type was already decided when the letter was
-// classified.
+// equally well. The types must be sorted by their share among the letters of the queue, even if one
+// of them has almost all of the letters. The type of the letter was already decided when the letter
+// was classified.
 func TestTypesThatFitAreListedAsCommonAsTheyAre(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "A string int64 string; B string int64 string; C string int64 string")}
@@ -182,8 +183,8 @@ func TestTypesThatFitAreListedAsCommonAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestAMatchByShapeOnly checks that a type chosen only by the body's shape is marked, and that its
-// score is below one.
+// TestAMatchByShapeOnly checks that a type that was chosen only by the shape of the body is marked
+// as such. Its score must be below one.
 func TestAMatchByShapeOnly(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "UserCreated string int64 string")}
@@ -198,8 +199,8 @@ func TestAMatchByShapeOnly(t *testing.T) {
 	}
 }
 
-// TestATaggedTextIsAmbiguous checks a text that may equally well be a message. It must show both
-// the fields and the types that fit them.
+// TestATaggedTextIsAmbiguous covers a text that may just as well be a message. The document must
+// show both the fields and the types that fit them.
 func TestATaggedTextIsAmbiguous(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "A string; B string")}

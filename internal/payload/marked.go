@@ -19,11 +19,11 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// wireKey marks a value without a JSON form. In the JSON, the value is an object whose only name is
-// wireKey. The object contains the value's wire fields, or the base64 of a text that is not UTF-8.
-// The mark is recognised only for Timestamp, Duration, FieldMask, Any, Value and texts, so no other
-// object can be mistaken for one. In a Struct, which can contain any name, names that look like
-// wireKey get an additional "@".
+// wireKey marks a value that has no JSON form. The JSON then has an object whose only name is
+// wireKey. The object contains the wire fields of the value, or the base64 of a text that is not
+// UTF-8. The mark is recognised only for Timestamp, Duration, FieldMask, Any, Value and texts, so
+// no other object can be mistaken for one. A Struct can contain any name. In it, names that look
+// like wireKey get an additional "@".
 const wireKey = "@wire"
 
 var (
@@ -31,27 +31,28 @@ var (
 	escapedWireKey = regexp.MustCompile(`^@@+wire$`)
 )
 
-// maxMarksNamed is the number of marked values' paths in a note.
+// maxMarksNamed is the maximum number of marked values whose paths a note contains.
 const maxMarksNamed = 3
 
-// marking finds the values in a message that have no JSON form and replaces them.
+// marking finds the values of a message that have no JSON form, and replaces them.
 type marking struct {
 	types *descriptor.Resolver
 	found []mark
 }
 
-// mark is the replacement for a value in the JSON.
+// mark is what replaces a value in the JSON.
 type mark struct {
 	at     *jsonPlace
-	text   string // JSON in its place; "" when the name of the member is escaped
-	marked bool   // it has no JSON form
+	text   string // the JSON that replaces the value; "" = only the name of the member is escaped
+	marked bool   // the value has no JSON form
 }
 
-// jsonPlace is a position in the JSON, from the inside out; nil is the outermost value.
+// jsonPlace is a position in JSON, as a chain from the value to the outermost value; nil = the
+// outermost value.
 type jsonPlace struct {
 	up    *jsonPlace
 	name  string
-	index int // of an element; name is "" then
+	index int // index of an element; name is then ""
 }
 
 func (s *jsonPlace) String() string {
@@ -65,8 +66,8 @@ func (s *jsonPlace) String() string {
 	return dotted(up, cmp.Or(s.name, element(s.index)))
 }
 
-// marshal writes protojson in which values without a JSON form are marked. It returns the places of
-// the marked values, and it changes these values in m.
+// marshal returns protojson in which the values without a JSON form are marked. It also returns the
+// places of these values. It changes these values in m.
 func marshal(m protoreflect.Message, types *tolerant, b *budget.Budget) ([]byte, []*jsonPlace, error) {
 	options := protojson.MarshalOptions{Resolver: types, AllowPartial: true}
 	out, err := options.Marshal(m.Interface())
@@ -85,8 +86,8 @@ func marshal(m protoreflect.Message, types *tolerant, b *budget.Budget) ([]byte,
 	return k.insert(string(out), b)
 }
 
-// hasMinusZero reports whether JSON may contain the number -0. A text that looks like -0 counts,
-// too.
+// hasMinusZero reports whether JSON may contain the number -0. It also returns true for a text that
+// looks like -0.
 func hasMinusZero(b []byte) bool {
 	for {
 		i := bytes.Index(b, []byte("-0"))
@@ -100,7 +101,7 @@ func hasMinusZero(b []byte) bool {
 	}
 }
 
-// insert inserts the marks into the JSON.
+// insert puts the marks into the JSON.
 func (k *marking) insert(text string, b *budget.Budget) (out []byte, places []*jsonPlace, err error) {
 	tree, err := parseJSON(text, b)
 	if err != nil {
@@ -135,7 +136,7 @@ func (k *marking) insert(text string, b *budget.Budget) (out []byte, places []*j
 	return append(out, text[at:]...), places, nil
 }
 
-// find returns the value at a place and its name.
+// find returns the value at a place, and the name of the value.
 func (s *jsonPlace) find(root *jsonNode) (*jsonNode, jsonName) {
 	if s == nil {
 		return root, jsonName{}
@@ -189,8 +190,8 @@ func (k *marking) message(m protoreflect.Message, at *jsonPlace) {
 	}
 }
 
-// markable reports whether a value is a message, or a scalar that cannot be written as its usual
-// JSON.
+// markable reports whether a value may have to be marked: it is a message, or a scalar that cannot
+// be written as its usual JSON.
 func markable(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 	switch fd.Kind() {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
@@ -210,7 +211,7 @@ func (k *marking) value(fd protoreflect.FieldDescriptor, v protoreflect.Value, s
 	case protoreflect.StringKind:
 		k.add(at, `{"`+wireKey+`":"`+base64.StdEncoding.EncodeToString([]byte(v.String()))+`"}`, true)
 		set(protoreflect.ValueOfString("x"))
-	case protoreflect.FloatKind, protoreflect.DoubleKind: // many JSON readers turn -0 into 0, but keep a text
+	case protoreflect.FloatKind, protoreflect.DoubleKind: // many JSON readers turn -0 into 0, but they do not change a text
 		k.add(at, `"-0"`, false)
 	}
 }
@@ -257,7 +258,7 @@ func (k *marking) submessage(m protoreflect.Message, at *jsonPlace) {
 	}
 }
 
-// dynamic marks a Value without a kind, and numbers that JSON cannot express.
+// dynamic marks a google.protobuf.Value without a kind, and numbers that JSON cannot express.
 func (k *marking) dynamic(m protoreflect.Message, at *jsonPlace) {
 	md := m.Descriptor()
 	fd := m.WhichOneof(md.Oneofs().ByName("kind"))
@@ -291,8 +292,8 @@ func (k *marking) dynamic(m protoreflect.Message, at *jsonPlace) {
 	}
 }
 
-// wireForm returns the marked form of a message of a well-known type, if the type has its usual
-// fields.
+// wireForm returns the marked form of a message of a well-known type. The result is false if the
+// type does not have its usual fields.
 func wireForm(m protoreflect.Message) (string, bool) {
 	number := func(n protoreflect.FieldNumber) protoreflect.Value { return m.Get(m.Descriptor().Fields().ByNumber(n)) }
 	if !usual(m.Descriptor()) {
@@ -317,7 +318,7 @@ func wireForm(m protoreflect.Message) (string, bool) {
 	return `{"` + wireKey + `":{` + inner + `}}`, true
 }
 
-// usual reports whether a type with a marked form has its usual fields.
+// usual reports whether a type that can be marked has its usual fields.
 func usual(md protoreflect.MessageDescriptor) bool {
 	is := func(n protoreflect.FieldNumber, kind protoreflect.Kind, list bool) bool {
 		fd := md.Fields().ByNumber(n)
@@ -337,7 +338,7 @@ func usual(md protoreflect.MessageDescriptor) bool {
 }
 
 // fromWireForm parses the content of wireKey into a message. It returns false if the content does
-// not fit.
+// not fit the type.
 func fromWireForm(n *jsonNode, md protoreflect.MessageDescriptor) (protoreflect.Message, bool) {
 	m := dynamicpb.NewMessage(md)
 	if n.kind != '{' || !usual(md) {
@@ -402,7 +403,7 @@ func fromWireForm(n *jsonNode, md protoreflect.MessageDescriptor) (protoreflect.
 	return m, true
 }
 
-// wantsWireForm describes how to write a type's marked form.
+// wantsWireForm says how to write the marked form of a type.
 func wantsWireForm(md protoreflect.MessageDescriptor) string {
 	switch {
 	case md == nil:
@@ -417,8 +418,8 @@ func wantsWireForm(md protoreflect.MessageDescriptor) string {
 	return `{"@wire": {"seconds": "0", "nanos": 0}}`
 }
 
-// marked adds a note that the JSON has marked values. With hide, it omits their paths, which may be
-// masked.
+// marked adds a note that the JSON has marked values. If the parameter hide is true, it omits their
+// paths, which may be masked.
 func (d *Document) marked(places []*jsonPlace, hide bool) {
 	if len(places) == 0 {
 		return
@@ -437,7 +438,7 @@ func (d *Document) marked(places []*jsonPlace, hide bool) {
 	d.jsonProblem(text)
 }
 
-// jsonProblem records what is wrong with the JSON.
+// jsonProblem records why the JSON is missing or incomplete.
 func (d *Document) jsonProblem(text string) {
 	d.JSONProblem = text
 	d.note(text)

@@ -14,27 +14,27 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// unmarking removes marked values from a person's JSON, so that protojson can parse the rest. It
-// then sets them in the message.
+// unmarking removes marked values from the JSON that a person wrote, so that protojson can parse
+// the rest. It then sets these values in the message.
 type unmarking struct {
 	types  *descriptor.Resolver
 	source string
 	text   strings.Builder
-	at     int // position in the source up to which text is complete
+	at     int // position in the source up to which the new text is complete
 	moves  []move
 	found  []restore
 	err    *markError
 }
 
-// restore is a marked value and its position in the message.
+// restore is a marked value, and its position in the message.
 type restore struct {
 	path *hop
 	v    protoreflect.Value
 }
 
-// hop is the last step on a path to a value: from a message to one of its fields, elements or
-// entries. A nil hop is the outermost message. Different readings have different descriptors for an
-// extension, so the field is identified by its number.
+// hop is the last step of a path to a value: from a message to one of its fields, elements or
+// entries. A nil hop is the outermost message. Two readings have different descriptors for the same
+// extension, so a number identifies the field.
 type hop struct {
 	up    *hop
 	num   protoreflect.FieldNumber
@@ -42,7 +42,7 @@ type hop struct {
 	key   protoreflect.MapKey
 }
 
-// markError is a mistake in a marked value, at a byte offset of the text.
+// markError is a mistake in a marked value, with its byte offset in the text.
 type markError struct {
 	at      int
 	message string
@@ -50,7 +50,7 @@ type markError struct {
 
 func (e *markError) Error() string { return e.message }
 
-// readError is a protojson error in a text from which marked values were removed.
+// readError is an error of protojson in a text from which marked values were removed.
 type readError struct {
 	error
 	text  string
@@ -59,7 +59,7 @@ type readError struct {
 
 func (e *readError) Unwrap() error { return e.error }
 
-// unmarshalMarked parses protojson with marked values.
+// unmarshalMarked parses protojson that may have marked values.
 func unmarshalMarked(m *dynamicpb.Message, text string, tree *jsonNode, types *tolerant) error {
 	options := protojson.UnmarshalOptions{Resolver: types, AllowPartial: true}
 	k := &unmarking{types: types.Resolver, source: text}
@@ -261,7 +261,7 @@ func (k *unmarking) submessage(n *jsonNode, md protoreflect.MessageDescriptor, p
 	k.found = append(k.found, restore{path, protoreflect.ValueOfMessage(m)})
 }
 
-// dynamic processes the object or list in a Value.
+// dynamic handles the object or list in a google.protobuf.Value.
 func (k *unmarking) dynamic(n *jsonNode, md protoreflect.MessageDescriptor, path *hop) {
 	switch n.kind {
 	case '{':

@@ -17,8 +17,8 @@ import (
 // compact removes white space from JSON.
 func compact(s string) string { return regexp.MustCompile(`\n\s*|(:) `).ReplaceAllString(s, "$1") }
 
-// TestMarkedValues checks that a value without a JSON form is marked, that a valid value can
-// replace it, and that the marked value can be edited.
+// TestMarkedValues checks that a value without a JSON form is marked. A valid value must be able to
+// replace it, and the marked value must be editable.
 func TestMarkedValues(t *testing.T) {
 	t.Parallel()
 	str := func(num protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(num, []byte(s)) }
@@ -30,9 +30,9 @@ func TestMarkedValues(t *testing.T) {
 	tests := []struct {
 		name, typ string
 		body      []byte
-		json      string // part of it, without white space
-		old, new  string // in the JSON without white space
-		want      []byte // with a leading !: in the error
+		json      string // a part of the JSON, without white space
+		old, new  string // texts in the JSON without white space
+		want      []byte // the new body; "!" and a text = the error contains the text
 	}{
 		{"a Timestamp is mended", "Kinds", msg(21, varint(1, 1700000000000), unknown), `"at":{"@wire":{"seconds":"1700000000000"}}`, `{"@wire":{"seconds":"1700000000000"}}`, `"2023-11-14T22:13:20Z"`, msg(21, varint(1, 1700000000), unknown)},
 		{"a Timestamp is edited", "Kinds", msg(21, varint(1, 1700000000000), unknown), `"at":{`, `1700000000000`, `1700000000001`, msg(21, varint(1, 1700000000001), unknown)},
@@ -84,8 +84,8 @@ func TestMarkedValues(t *testing.T) {
 	}
 }
 
-// TestMarkedValuesAreNamed checks that the marked values are listed. If anything may be masked, the
-// list omits map keys.
+// TestMarkedValuesAreNamed checks the list of marked values. If anything may be masked, the list
+// must not contain map keys.
 func TestMarkedValuesAreNamed(t *testing.T) {
 	t.Parallel()
 	body := payloadtest.LengthPrefixed(21, varint(1, 1<<60))
@@ -99,7 +99,8 @@ func TestMarkedValuesAreNamed(t *testing.T) {
 	}
 }
 
-// TestMarkedValuesAreMasked checks that a marked value is masked like the value that it represents.
+// TestMarkedValuesAreMasked checks that a marked value is masked like the value for which it
+// stands.
 func TestMarkedValuesAreMasked(t *testing.T) {
 	t.Parallel()
 	str := func(num protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(num, []byte(s)) }

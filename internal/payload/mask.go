@@ -7,17 +7,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Mask defines which parts of bodies are hidden, in addition to fields with debug_redact, which are
-// always hidden. A rule hides a value including everything below it: messages, lists, maps and
-// their keys. A nil *Mask hides nothing beyond fields with debug_redact. A Mask must not be changed
-// once it is in use, so that it can be used concurrently.
+// Mask says which parts of bodies are hidden. Fields with debug_redact are always hidden as well,
+// even if the *Mask is nil. A rule hides a value and everything below it: messages, lists, maps and
+// their keys. A Mask that is in use must not be changed, so that several goroutines can use it.
 type Mask struct {
 	Fields []deadletter.MaskedField
-	JSON   []deadletter.FieldPath                        // from the top of a JSON body, also of one inside an envelope; names as written there
-	Text   func(text string) (shown string, masked bool) // hides parts of any value; nil = none. Numbers are in decimal, enums by name, bytes unchanged
+	JSON   []deadletter.FieldPath                        // paths from the top of a JSON body, with the names in the JSON; they also apply to a JSON body inside an envelope
+	Text   func(text string) (shown string, masked bool) // hides parts of any value; nil = nothing. Numbers are in decimal, enums by name, bytes unchanged
 
-	// Property hides a property of the letter, or parts of that property, in texts about the body;
-	// nil = none.
+	// Property hides a property of the letter, or a part of it, in texts about the body; nil =
+	// nothing.
 	Property func(name, text string) (shown string, masked bool)
 }
 
@@ -37,12 +36,12 @@ func (m *Mask) hides() bool {
 	return m != nil && (len(m.Fields) > 0 || len(m.JSON) > 0 || m.Text != nil)
 }
 
-// Hides reports whether bodies that could not be decoded may contain anything masked by the
-// configuration.
+// Hides reports whether the configuration may mask something in a body that could not be decoded.
 func (d *Decoder) Hides() bool { return d.Mask.hides() }
 
-// maskedPart returns a part of one of the letter's properties in the form in which it may be shown.
-// The part is masked if the property as shown no longer contains it.
+// maskedPart returns a part of a property of the letter in the form in which it may be shown. If
+// the mask hides something in the property, and the masked property no longer contains the part,
+// the part is masked.
 func (m *Mask) maskedPart(property, value, part string) string {
 	if m == nil || m.Property == nil || value == "" || part == "" {
 		return part
@@ -54,7 +53,7 @@ func (m *Mask) maskedPart(property, value, part string) string {
 	return m.maskedText(part)
 }
 
-// maskedText returns a text about a body in which everything that the patterns match is hidden.
+// maskedText returns a text about a body, with everything masked that the patterns match.
 func (m *Mask) maskedText(text string) string {
 	if m != nil && m.Text != nil {
 		text, _ = m.Text(text)
@@ -62,10 +61,10 @@ func (m *Mask) maskedText(text string) string {
 	return text
 }
 
-// typeRules is the part of the rules that applies to messages of a type.
+// typeRules holds those rules that apply to messages of one type.
 type typeRules struct {
 	all   bool
-	paths []deadletter.FieldPath // relative to the message
+	paths []deadletter.FieldPath // paths from the message on
 }
 
 func (m *Mask) begin(name string) typeRules {
@@ -82,8 +81,8 @@ func (m *Mask) begin(name string) typeRules {
 	return b
 }
 
-// numbered reports whether a rule names a field of any message by its number. Such a field can be
-// anywhere in unknown data.
+// numbered reports whether a rule for any message names a field by its number. Unknown data may
+// contain such a field anywhere.
 func (m *Mask) numbered() bool {
 	return slices.ContainsFunc(m.Fields, func(f deadletter.MaskedField) bool {
 		return f.Type == "" && len(f.Path) > 0 && f.Path[0][0] >= '0' && f.Path[0][0] <= '9'

@@ -13,10 +13,11 @@ import (
 
 var digits16 = regexp.MustCompile(`[0-9]{16}`)
 
-// pattern masks 16 digits anywhere, and all of to.address in acme.notify.
+// pattern masks numbers of 16 digits anywhere, and the whole field to.address in types of
+// acme.notify.
 var pattern = Masks{Patterns: []*regexp.Regexp{digits16}, Fields: []deadletter.MaskedField{{Type: "acme.notify.*", Path: []string{"to", "address"}}}}.Body()
 
-// everything returns all the texts that a document shows.
+// everything returns all texts that a document shows.
 func everything(d *Document) string {
 	all := []string{d.JSON, d.Text, Summary(d, ""), d.Problem, strings.Join(d.Notes, "\n"), stepsText(d)}
 	var walk func([]Node)
@@ -41,7 +42,7 @@ func everything(d *Document) string {
 func TestMaskedIsMaskedEverywhere(t *testing.T) {
 	t.Parallel()
 	const card = "4111111111111111"
-	b64 := "NDExMTExMTExMTExMTExMQ==" // of card
+	b64 := "NDExMTExMTExMTExMTExMQ==" // the base64 of card
 	kinds := func(json string) []byte { return encode(t, "Kinds", json) }
 	tests := []struct {
 		name string
@@ -140,8 +141,8 @@ func TestMaskLeavesTheRest(t *testing.T) {
 	}
 }
 
-// TestMaskedEnvelopeShowsItsData checks that a masked value beside the data hides the bytes as
-// received, but not the data taken from them.
+// TestMaskedEnvelopeShowsItsData checks an envelope with a masked value beside the data. The bytes
+// as received must be hidden, but not the data.
 func TestMaskedEnvelopeShowsItsData(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: pattern}

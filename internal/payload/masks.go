@@ -8,16 +8,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Masked replaces a masked value.
+// Masked is the text that replaces a masked value.
 const Masked = "••••"
 
-// Masks is dlo's only masking function. Every part of a letter that is shown, listed, exported or
-// logged passes through it.
+// Masks holds everything that dlo masks. It is the only code that masks: every part of a letter
+// that is shown, listed, exported or logged passes through it.
 type Masks struct {
-	Headers  []string // names in lower case; the whole value is hidden
+	Headers  []string // names in lower case; the whole value of such a header is hidden
 	Patterns []*regexp.Regexp
-	Fields   []deadletter.MaskedField // of messages
-	JSON     []deadletter.FieldPath   // in JSON bodies
+	Fields   []deadletter.MaskedField // fields of messages
+	JSON     []deadletter.FieldPath   // paths in JSON bodies
 }
 
 // Text hides everything in a text that the patterns match, and reports whether they matched.
@@ -39,15 +39,15 @@ func (m Masks) Header(name, text string) (string, bool) {
 	return m.Text(text)
 }
 
-// Field reports whether queries for a path in bodies must be rejected. They must be rejected if a
-// rule names that path, or a value that contains it. Patterns and debug_redact do not cause a
-// rejection, because patterns apply to values and debug_redact applies to types. A query never
-// finds values that they hide.
+// Field reports whether queries for a path in bodies must be rejected. They must be if a rule names
+// that path, or a value that contains it. Patterns and debug_redact do not cause a rejection,
+// because patterns apply to values and debug_redact applies to types. A query never finds values
+// that these hide.
 func (m Masks) Field(path string) bool {
 	return deadletter.Masked(m.Fields, m.JSON, path)
 }
 
-// Names lists what is masked. The list changes if the masks change.
+// Names returns a list of what is masked. If the masks change, the list changes.
 func (m Masks) Names() []string {
 	names := []string{"debug_redact"}
 	for _, h := range m.Headers {
@@ -65,8 +65,8 @@ func (m Masks) Names() []string {
 	return names
 }
 
-// Body returns the Mask for bodies and for texts about them, or nil if only debug_redact masks
-// anything.
+// Body returns the Mask for bodies and for texts about them. It returns nil if nothing but
+// debug_redact masks anything.
 func (m Masks) Body() *Mask {
 	mask := &Mask{Fields: m.Fields, JSON: m.JSON}
 	if len(m.Patterns) > 0 {

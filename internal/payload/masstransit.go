@@ -6,10 +6,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// massTransit reads MassTransit's envelope: an object with the message as an object, and
-// messageType, a list of URNs for the message's types, most specific first:
-// "urn:message:Acme.Orders:OrderPlaced". The other members (messageId, sentTime, headers, host ...)
-// may be missing. Sources: masstransit.io, "Interoperability", and MassTransit's MessageUrn.cs.
+// massTransit reads MassTransit's envelope. It is an object with two required members. The member
+// message is the message as an object. The member messageType is a list of URNs for the types of
+// the message, the most specific first: "urn:message:Acme.Orders:OrderPlaced". The other members
+// (messageId, sentTime, headers, host ...) may be missing. Sources: masstransit.io,
+// "Interoperability", and MassTransit's MessageUrn.cs.
 func (r *reading) massTransit(o object) (content, string) {
 	if why := o.need('{', "message"); why != "" {
 		return content{}, why
@@ -33,8 +34,8 @@ func (r *reading) massTransit(o object) (content, string) {
 
 const urnOfMessage = "urn:message:"
 
-// messageTypes returns the names in a list of URNs: "urn:message:Acme.Orders:OrderPlaced" becomes
-// Acme.Orders.OrderPlaced.
+// messageTypes returns the names in a list of URNs. For example,
+// "urn:message:Acme.Orders:OrderPlaced" becomes "Acme.Orders.OrderPlaced".
 func messageTypes(list []byte) (names []string, why string) {
 	r := &jsonReader{src: list, at: 1}
 	for c := r.peek(); c != ']' && c != 0; c = r.peek() {

@@ -11,64 +11,64 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Verdict is the result of a ranking.
+// Verdict is the result of a Ranking.
 type Verdict string
 
 const (
 	Matched   Verdict = "matched"   // the first match is the type
-	Ambiguous Verdict = "ambiguous" // Tied types are (almost) equally likely, or the body may as well be a text
+	Ambiguous Verdict = "ambiguous" // the types in Tied are (almost) equally likely, or the body may just as well be a text
 	Unknown   Verdict = "unknown"   // no type fits the body well, or the body says too little
 )
 
 // Match is a type that can decode a body.
 type Match struct {
 	Type  string
-	Score float64  // 0 to 1; above 0.9 only if there is evidence beyond the body's shape
+	Score float64  // from 0 to 1; above 0.9 only if there is more evidence than the shape of the body
 	Why   []string // reasons, in words
 }
 
-// Ranking lists the types that can decode a body and are worth naming.
+// Ranking lists the types that can decode a body and that are worth mentioning.
 type Ranking struct {
 	Verdict Verdict
-	Why     string  // one sentence, if nothing is matched
+	Why     string  // if no type is matched, one sentence with the reason
 	Types   int     // number of registered types
-	Matches []Match // best first, at most eight; tied types in order of their priors
-	Tied    int     // types within the margin of the first, including the first
-	Left    int     // types that might fit the body but were not compared, because the budget was used up
-	Enough  bool    // the body is surely a message of a type like the first, even if the verdict is ambiguous
+	Matches []Match // at most eight, the best first; tied types are sorted by their priors
+	Tied    int     // number of types whose score is within the margin of the first one, including the first
+	Left    int     // number of types that might fit the body but were not compared, because the budget was used up
+	Enough  bool    // the body is certainly a message of a type like the first one, even if the verdict is ambiguous
 
-	leftFrom, leftTo string // first and last of the types not compared, by name
+	leftFrom, leftTo string // the first and the last name of the types that were not compared
 
-	drifted   bool               // the body has the only type of its queue plus new fields: see drift.go
-	plausible []*descriptor.Type // types that are tied with the first or know the whole body; only if the decoder hides anything
-	fields    int64              // on the wire, at all levels
+	drifted   bool               // the body has the only type of its queue, plus new fields: see drift.go
+	plausible []*descriptor.Type // types that are tied with the first one or know the whole body; set only if the decoder hides anything
+	fields    int64              // number of fields on the wire, at all levels
 }
 
-// Limits for one ranking.
+// These are the limits of one ranking.
 const (
 	maxMatches = 8
-	maxVisits  = 500_000 // nodes, for all types together
-	minMatched = 8       // bytes; shorter bodies are not matched
-	shapeMost  = 0.9     // maximum score of a type supported only by the body's shape
+	maxVisits  = 500_000 // maximum number of nodes that are visited, for all types together
+	minMatched = 8       // in bytes; shorter bodies are not matched
+	shapeMost  = 0.9     // maximum score of a type for which only the shape of the body is evidence
 )
 
 // likely is the smallest prior that decides between types that can decode a body equally well. A
-// lower prior only orders them. Suppose that a lower prior decided, and that two types were common
-// on a queue. Then every letter that both types can decode would get a confident guess, and so
-// would every letter after it.
+// lower prior only sorts them. Otherwise, on a queue with two common types, every letter that both
+// types can decode would get a confident guess, and so would every letter after it.
 const (
 	likely   = 0.9
-	ordering = likely - 0.01 // shares are multiplied by this, so that they never decide
+	ordering = likely - 0.01 // shares are multiplied by this factor, so that they never decide
 )
 
-// Match ranks the registered types for a body without a named type, using the newest version of
-// each set. Text is not considered protobuf unless the content type says so or it consists only of
-// tagged texts; see taggedTexts. Match uses at most half of the rest of b, never fails, and
-// allocates nothing but its result. A nil b means NewBudget().
+// Match ranks the registered types for a body whose type nothing names. It uses the newest version
+// of each set. A text does not count as protobuf, unless the content type says so or the body
+// consists only of tagged texts (taggedTexts). Match uses at most half of what is left of the
+// budget b, never fails, and allocates only its result. A nil b means NewBudget().
 //
-// Types are ranked by evidence.score. The score is 1 if the type knows every field, and every value
-// is one that publishers of the type write. Ties are broken by h.Prior, then by a type property
-// similar to the name, then by name. Only the first two can turn a tie into a match.
+// Match sorts types by evidence.score. The score is 1 if the type knows every field, and if every
+// value is one that publishers of the type write. Ties are broken by h.Prior, then by a type
+// property that is similar to the name, then by the name. Only the first two can turn a tie into a
+// match.
 func (d *Decoder) Match(body []byte, h Hints, b *budget.Budget) (ranking Ranking) {
 	b = d.budget(b)
 	defer func() {
@@ -93,7 +93,7 @@ func (d *Decoder) Match(body []byte, h Hints, b *budget.Budget) (ranking Ranking
 	return m.rank(types, body, h, declared, b, d.mayHideFields())
 }
 
-// unmatchable returns why a body is not compared with types at all, or "".
+// unmatchable returns why a body is not compared with any types; "" = it is compared.
 func unmatchable(body []byte, declared bool) string {
 	switch {
 	case len(body) == 0:
@@ -108,7 +108,7 @@ func unmatchable(body []byte, declared bool) string {
 	return ""
 }
 
-// matcher is the memory for one ranking; it is reused.
+// matcher is the memory that a ranking needs. It is used again for the next ranking.
 type matcher struct {
 	tree     wireTree
 	outline  outline
@@ -118,15 +118,15 @@ type matcher struct {
 // compared is a type that can decode the body.
 type compared struct {
 	rank   float64 // the score plus its prior
-	prior  float32 // prior from before the body was read
-	id     int32   // index in typeIndex
-	done   bool    // listed
+	prior  float32 // what was known about the type before the body was read
+	id     int32   // index of the type in typeIndex
+	done   bool    // the type is listed already
 	unread bool    // the type does not know all of the body
 }
 
 var matchers = sync.Pool{New: func() any { return &matcher{} }}
 
-// matcherMemory is the memory that a matcher keeps, without compared.
+// matcherMemory is the memory in bytes that a matcher keeps, without the field compared.
 const matcherMemory = 48*maxWireNodes + 2<<10
 
 func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b *budget.Budget, hides bool) Ranking {
@@ -190,17 +190,18 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 	return r
 }
 
-// leave records a type that is not compared. It must be called in the order of type names.
+// leave records a type that is not compared. It must be called in the order of the type names.
 func (r *Ranking) leave(name string) {
 	if name == r.leftTo {
-		return // same name, from another set
+		return // another set has a type with the same name
 	}
 	r.Left++
 	r.leftFrom, r.leftTo = cmp.Or(r.leftFrom, name), name
 }
 
-// prior returns the weight of everything that is known about a type before the body is read: from
-// its queue, its routing key, a person, or a type property similar to its name.
+// prior returns the weight of what is known about a type before the body is read. This knowledge
+// comes from the queue, the routing key or a person, or from a type property that is similar to the
+// name of the type.
 func prior(t *matchable, before float64, hint string) float64 {
 	p := min(1, before)
 	if p < likely {
@@ -212,9 +213,9 @@ func prior(t *matchable, before float64, hint string) float64 {
 	return priorWeight * p
 }
 
-// list fills in the matches, best first. Types that share the best score are sorted by prior
-// probability, and then by name: m.compared is already in the order of the names, like the index.
-// Each name is listed once.
+// list adds the matches to the ranking, the best first. Types that share the best score are sorted
+// by their prior and then by name. The types in m.compared are already sorted by name, like those
+// of the index. Each name is listed once.
 func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string, top float64, hides bool) {
 	for len(r.Matches) < maxMatches {
 		best := -1
@@ -238,7 +239,7 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string,
 			why, score = append(why, "like the type property"), score+1-shapeMost
 		}
 		r.Matches = append(r.Matches, Match{Type: t.name, Score: score, Why: why})
-		for i := range m.compared { // the same type in another set
+		for i := range m.compared { // another set has the same type
 			if y := &m.compared[i]; types.types[y.id].name == t.name {
 				y.done = true
 			}
@@ -258,7 +259,7 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string,
 	}
 }
 
-// before reports whether x is listed before y, given the highest rank top.
+// before reports whether x comes before y in the list. The parameter top is the highest rank.
 func (x *compared) before(y *compared, top float64) bool {
 	if x.prior != y.prior && top-x.rank <= margin && top-y.rank <= margin {
 		return x.prior > y.prior
@@ -266,9 +267,9 @@ func (x *compared) before(y *compared, top float64) bool {
 	return x.rank > y.rank
 }
 
-// judge sets the verdict on a ranking with at least one match.
+// judge sets the verdict of a ranking that has at least one match.
 func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hint string, declared bool) {
-	// Prior knowledge helps to decide which of several types fits, but not whether any type fits.
+	// What is known before helps to decide which of several types fits, but not whether any type fits.
 	// The evidence alone must be good enough for that.
 	var e evidence
 	var best *matchable
@@ -308,14 +309,14 @@ func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hi
 		r.Verdict, r.Why = Ambiguous, "ambiguous: "+best.name+", or text"
 	case e.bits() < need:
 		r.Verdict, r.Why = Unknown, "the body says too little to tell types apart"
-	case r.Left > 0 && (hint != "" || score+known <= 1+margin): // one of them may be just as good
+	case r.Left > 0 && (hint != "" || score+known <= 1+margin): // one of the types that were not compared may fit just as well
 		r.Verdict, r.Why = Ambiguous, r.partly()
 	default:
 		r.Verdict = Matched
 	}
 }
 
-// partly describes the types that were not compared, or returns "".
+// partly says which types were not compared; "" = all were compared.
 func (r *Ranking) partly() string {
 	if r.Left == 0 {
 		return ""
@@ -327,7 +328,7 @@ func (r *Ranking) partly() string {
 	return fmt.Sprintf("too large to compare with %s of %s: %s", deadletter.Count(r.Left), deadletter.Plural(r.Types, "type", "types"), which)
 }
 
-// names lists the first n tied types.
+// names returns the names of the first n tied types as a text.
 func (r *Ranking) names(n int) string {
 	var list []string
 	for _, m := range r.Matches[:min(n, len(r.Matches), r.Tied)] {

@@ -22,9 +22,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// reference compares a body with a type using only the descriptors: without signatures, shapes, a
-// tree, or an early end. The fast ranking must produce the same evidence for every type that it
-// lists, and must list every type that the reference lists.
+// reference compares a body with a type in a simple way, with nothing but the descriptors. It uses
+// no signatures, shapes or tree, and does not stop early. The fast ranking must give the same
+// evidence for every type that it lists. It must also list every type that the reference lists.
 type reference struct {
 	types  *descriptor.Resolver
 	e      evidence
@@ -41,7 +41,8 @@ func (r *reference) as(body []byte, md protoreflect.MessageDescriptor) bool {
 	return r.message(body, md, true)
 }
 
-// part names a field, or the oneof that contains it.
+// part returns the name of a field. If the field belongs to a oneof, it returns the name of the
+// oneof.
 func part(fd protoreflect.FieldDescriptor) string {
 	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
 		return "oneof " + string(o.Name())
@@ -205,8 +206,8 @@ func (r *reference) unknown(size int) {
 	r.e.unreadFields++
 }
 
-// number reports whether a value is out of its type's range. outside is 1 if the value is not in
-// its enum.
+// number reports whether a value is outside the range of its type. The result outside is 1 if the
+// value is not in its enum.
 func (r *reference) number(fd protoreflect.FieldDescriptor, v uint64) (odd bool, outside int) {
 	switch fd.Kind() {
 	case protoreflect.BoolKind:
@@ -230,7 +231,7 @@ type listed struct {
 	e    evidence
 }
 
-// ranked lists all types that can decode a body according to the reference, best first.
+// ranked lists all types that can decode a body according to the reference, the best first.
 func ranked(t testing.TB, r *descriptor.Registry, body []byte, h Hints) (list []listed) {
 	for _, name := range r.Types() {
 		defs, _ := r.Lookup(name)
@@ -243,7 +244,8 @@ func ranked(t testing.TB, r *descriptor.Registry, body []byte, h Hints) (list []
 		if err != nil {
 			t.Fatalf("%s: the reference reads %x, the decoder says %v", name, body, err)
 		}
-		// If nothing is odd or unknown, the body must be what its publisher would write.
+		// If nothing is odd or unknown, the body must be exactly what a publisher of the type would
+		// write.
 		if again, _ := (proto.MarshalOptions{AllowPartial: true}).Marshal(m); ref.e.odd == 0 && ref.e.unread == 0 && !ref.beyond && len(again) != len(body) && defs[0].Desc.Syntax() == protoreflect.Proto3 && !hasMap(m) {
 			t.Fatalf("%s: %x re-encodes to %x, evidence %+v", name, body, again, ref.e)
 		}
@@ -294,7 +296,7 @@ func compareRankings(t testing.TB, r *descriptor.Registry, body []byte, h Hints)
 	}
 }
 
-// invented returns a registry of types with all kinds of fields. Many types are similar.
+// invented returns a registry of invented types with fields of all kinds. Many types are similar.
 var invented = sync.OnceValue(func() *descriptor.Registry { return inventTypes(300) })
 
 func inventTypes(n int) *descriptor.Registry {
@@ -345,7 +347,7 @@ func inventTypes(n int) *descriptor.Registry {
 		}
 		if oneof {
 			m.OneofDecl = []*descriptorpb.OneofDescriptorProto{{Name: proto.String("choice")}}
-			slices.SortStableFunc(m.Field, func(a, b *descriptorpb.FieldDescriptorProto) int { // members of a oneof must be adjacent
+			slices.SortStableFunc(m.Field, func(a, b *descriptorpb.FieldDescriptorProto) int { // the members of a oneof must be adjacent
 				return map[bool]int{true: 1}[a.OneofIndex == nil] - map[bool]int{true: 1}[b.OneofIndex == nil]
 			})
 		}
@@ -362,7 +364,7 @@ func inventTypes(n int) *descriptor.Registry {
 	return r
 }
 
-// hasMap reports whether a message contains a map, which can have duplicate keys on the wire.
+// hasMap reports whether a message contains a map. On the wire, a map can have duplicate keys.
 func hasMap(m protoreflect.Message) (has bool) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
@@ -406,7 +408,7 @@ func TestMatchIsLikeTheReference(t *testing.T) {
 			h.Prior = map[string]float64{name: rnd.Float64(), names[rnd.IntN(len(names))]: 2 * rnd.Float64()}
 		}
 		compareRankings(t, r, body, h)
-		for range rnd.IntN(4) { // damage
+		for range rnd.IntN(4) { // damages the body
 			if len(body) == 0 {
 				break
 			}
@@ -449,7 +451,8 @@ func FuzzMatch(f *testing.F) {
 		tiny := &budget.Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 18}
 		(&Decoder{Types: schemas()}).Match(body, h, tiny)
 		within(t, tiny)
-		// The reference would also count fields that have no nodes in the tree.
+		// The reference also counts fields that have no nodes in the tree, so such bodies cannot be
+		// compared.
 		var tree wireTree
 		if !tree.read(body, maxWireFields) || tree.cut || got.Left == 0 && len(body) > 4000 {
 			return

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// registryOf returns a registry of messages, given the bodies of their definitions.
+// registryOf returns a registry of sets. Each set is a text with the definitions of its messages.
 func registryOf(t testing.TB, sets ...string) *descriptor.Registry {
 	t.Helper()
 	r := descriptor.NewRegistry()
@@ -127,7 +127,7 @@ func TestComparisonDoesNotAllocate(t *testing.T) {
 }
 
 // TestMatchOfManyTypes compares a body with a hundred thousand types that can all decode it. The
-// budget must end the comparison, and no type must be called a match.
+// budget must end the comparison, and no type may be reported as a match.
 func TestMatchOfManyTypes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds 100,000 types")
@@ -149,9 +149,10 @@ func TestMatchOfManyTypes(t *testing.T) {
 	}
 }
 
-// TestTypesThatAreNotCompared checks a large body that leaves no budget to compare some types.
-// These types are counted and named. Types that the queue had before are still compared. One of
-// them is matched if no type that was left out could come close to it.
+// TestTypesThatAreNotCompared covers a large body for which the budget is not enough to compare all
+// types. The types that are not compared must be counted and named. Types that the queue had before
+// must still be compared. One of them is matched if no type that was not compared could come close
+// to it.
 func TestTypesThatAreNotCompared(t *testing.T) {
 	t.Parallel()
 	r := registryOf(t, "A string int64 string; B string int64 string; C string int64 string; D int64", "C string int64 string")
@@ -173,8 +174,8 @@ func TestTypesThatAreNotCompared(t *testing.T) {
 	}
 }
 
-// TestHostileBodiesAreMatchedInBounds checks that no body costs more than its budget and the reused
-// memory, whatever it contains.
+// TestHostileBodiesAreMatchedInBounds checks that matching a body never needs more than its budget
+// and the memory that is used again, whatever the body contains.
 func TestHostileBodiesAreMatchedInBounds(t *testing.T) {
 	const size = 16_000_000
 	groups := func(depth, inside int) []byte {

@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// mayMatch reports whether a letter's body is matched against the registered types. The body is not
-// matched if the letter or a binding names a type, even a type that cannot be used. A match would
-// then be a wrong answer that looks certain. A type property such as "user.created" does not name a
+// mayMatch reports whether the body of a letter is matched against the registered types. It is not
+// matched if the letter or a binding names a type, even one that cannot be used. A match would then
+// be a wrong answer that looks certain. A type property such as "user.created" does not name a
 // type.
 func (r *reading) mayMatch() bool {
 	if r.Types == nil {
@@ -27,7 +27,7 @@ func (r *reading) mayMatch() bool {
 	return true
 }
 
-// namesType reports whether a word is written like a type name: "OrderPlaced",
+// namesType reports whether a word is written like the name of a type: "OrderPlaced",
 // "acme.v1.OrderPlaced".
 func namesType(name string) bool {
 	full := protoreflect.FullName(name)
@@ -38,8 +38,8 @@ func namesType(name string) bool {
 	return 'A' <= first && first <= 'Z'
 }
 
-// ranking is Match for a body of at least one byte. It caches the result, because peeling and
-// reading use the same body.
+// ranking returns the result of Match for a body of at least one byte. It caches the result,
+// because peeling and reading use the same body.
 func (r *reading) ranking(body []byte) *Ranking {
 	if m := &r.ranked; len(m.body) != len(body) || &m.body[0] != &body[0] {
 		m.body, m.by = body, r.Match(body, r.hints, r.budget)
@@ -47,19 +47,19 @@ func (r *reading) ranking(body []byte) *Ranking {
 	return &r.ranked.by
 }
 
-// readsAsAny reports whether b is surely a message of a registered type, even if it is unclear
-// which one.
+// readsAsAny reports whether b is certainly a message of a registered type, even if it is unclear
+// of which one.
 func (r *reading) readsAsAny(b []byte) bool {
 	return len(b) > 0 && r.mayMatch() && (r.ranking(b).Enough || r.knownBefore(b) || r.drifted(b))
 }
 
-// readMatched fills the document if the body matches a registered type. Otherwise it reports the
-// nearest types.
+// readMatched makes the document if the body matches a registered type. Otherwise, it reports the
+// types that fit best.
 func (r *reading) readMatched() bool {
 	doc := r.doc
 	by := r.ranking(doc.Body)
 	if by.Types == 0 {
-		return false // not compared
+		return false // the body was not compared
 	}
 	doc.Ranking = *by
 	if r.readDrifted() || doc.TooLarge {
@@ -89,8 +89,8 @@ func (r *reading) readMatched() bool {
 	return false
 }
 
-// readAsBefore fills the document if no current type can decode the body, but some version of the
-// type that the body matched before knows all of it. This keeps an old letter readable after its
+// readAsBefore makes the document if no current type can decode the body, but some version of the
+// type that the body matched before knows all of it. An old letter thus stays readable after its
 // set has changed.
 func (r *reading) readAsBefore() bool {
 	if !r.knownBefore(r.doc.Body) {
@@ -104,7 +104,7 @@ func (r *reading) readAsBefore() bool {
 	return false
 }
 
-// knownBefore reports whether a version of the type that the body matched before knows all of b.
+// knownBefore reports whether some version of the type that the body matched before knows all of b.
 func (r *reading) knownBefore(b []byte) bool {
 	if r.hints.Was == "" || len(b) == 0 {
 		return false
@@ -118,8 +118,8 @@ func (r *reading) knownBefore(b []byte) bool {
 	return false
 }
 
-// beginsAsMessage reports whether the complete fields in the first bytes of a body have the wire
-// format. more means that further bytes follow.
+// beginsAsMessage reports whether the first bytes of a body have the wire format, as far as their
+// fields are complete. The parameter more means that further bytes follow.
 func beginsAsMessage(b []byte, more bool) bool {
 	for len(b) > 0 {
 		num, _, n := protowire.ConsumeField(b)

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	maxRanges      = 200          // per node
-	maxOccurrences = 2 * maxNodes // per message
+	maxRanges      = 200          // maximum number per node
+	maxOccurrences = 2 * maxNodes // maximum number per message
 )
 
-// occurrence is one occurrence of a field on the wire.
+// occurrence is one occurrence of a field on the wire, as ranges of bytes.
 type occurrence struct {
-	whole Range // including its tag
-	in    Range // the content: without length if length-delimited, without end tag if a group
+	whole Range // the occurrence, including its tag
+	in    Range // the content: without the length if it is length-delimited, without the end tag if it is a group
 	wire  protowire.Type
 }
 
-// occurrences returns a message's fields in the body, by number. The message may be split into
-// parts, which the decoder merges.
+// occurrences returns the occurrences of the fields of a message in the body, by field number. The
+// message may consist of several parts, which the decoder merges.
 func (t *tree) occurrences(parts []Range) map[protowire.Number][]occurrence {
 	if len(parts) == 0 {
 		return nil
@@ -54,13 +54,13 @@ func (t *tree) occurrences(parts []Range) map[protowire.Number][]occurrence {
 	return by
 }
 
-// takes reports whether the decoder accepts a field with that wire type for fd.
+// takes reports whether the decoder accepts a value of the given wire type for the field fd.
 func takes(fd protoreflect.FieldDescriptor, wire protowire.Type) bool {
 	return fd != nil && (wire == descriptor.WireType(fd.Kind()) || wire == protowire.BytesType && fd.IsList() && descriptor.Packable(fd.Kind()))
 }
 
-// taken returns the occurrences that the decoder accepts for fd if want is set, and the other
-// occurrences if it is not.
+// taken returns those occurrences that the decoder accepts for the field fd. If the parameter want
+// is false, it returns the other occurrences instead.
 func taken(list []occurrence, fd protoreflect.FieldDescriptor, want bool) []occurrence {
 	for i := range list {
 		if takes(fd, list[i].wire) == want {
@@ -77,7 +77,7 @@ func taken(list []occurrence, fd protoreflect.FieldDescriptor, want bool) []occu
 	return list
 }
 
-// wholes returns the byte ranges of a node's occurrences.
+// wholes returns the byte ranges of occurrences, including their tags.
 func wholes(list []occurrence) []Range {
 	var out []Range
 	for _, o := range list[:min(len(list), maxRanges)] {
@@ -94,8 +94,8 @@ func contents(list []occurrence) []Range {
 	return out
 }
 
-// elements splits a list's occurrences into the bytes of its first elements. A packed occurrence
-// has several.
+// elements splits the occurrences of a list into the bytes of its elements, as many as are shown. A
+// packed occurrence contains several elements.
 func (t *tree) elements(fd protoreflect.FieldDescriptor, list []occurrence) []occurrence {
 	var out []occurrence
 	for _, o := range list {
@@ -118,8 +118,8 @@ func (t *tree) elements(fd protoreflect.FieldDescriptor, list []occurrence) []oc
 	return out
 }
 
-// entries returns a map's occurrences by key, as text. The field in of each occurrence is the range
-// of the value.
+// entries returns the occurrences of a map by their keys as text. In each occurrence, the field in
+// is the range of the value.
 func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[string][]occurrence {
 	if len(list) == 0 {
 		return nil
@@ -144,8 +144,8 @@ func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[s
 	return by
 }
 
-// deviates describes how a field on the wire differs from the encoding that its type would write.
-// It returns "" if there is no difference.
+// deviates says how a field on the wire differs from the encoding that its type would write; "" =
+// it does not differ.
 func deviates(fd protoreflect.FieldDescriptor, list []occurrence) string {
 	switch {
 	case fd.IsMap() || len(list) == 0:

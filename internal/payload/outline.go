@@ -8,13 +8,13 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-const maxOutlined = 64 // keys or fields in an outline
+const maxOutlined = 64 // maximum number of keys or fields in an outline
 
-// Outline describes the form of a body without a type, to distinguish one kind of message from
-// another. For a JSON object, it lists the sorted keys, masked where the masks apply. For an
-// unknown message, it lists the field numbers with their wire types. Those are certain, while the
-// guesses that Shape makes from values differ between messages of one type. Outline returns "" for
-// every other body, including a body with a type.
+// Outline describes the form of a body without a type, so that one kind of message can be told from
+// another. For a JSON object, it lists the sorted keys, which are masked where a mask applies. For
+// an unknown message, it lists the field numbers with their wire types, which are certain. Guesses
+// from values, as Shape makes them, would differ between messages of one type. Outline returns ""
+// for every other body, and for a body with a type.
 func (d *Document) Outline() string {
 	var parts []string
 	switch {

@@ -14,9 +14,9 @@ import (
 const maxPatchOps = 1_000
 
 // Patch applies an RFC 6902 JSON patch to the JSON of a body, so that one change can be made to
-// many letters. It works on the stored values without disclosing masked ones. Masked values can be
-// replaced and removed, but not tested, copied or moved. Otherwise Patch works like Edit. In
-// errors, Path is the pointer in the patch, and line and column refer to the patch.
+// many letters. It uses the stored values and does not disclose masked ones. Masked values can be
+// replaced and removed, but not tested, copied or moved. In all other ways, Patch works like Edit.
+// In errors, Path is the pointer in the patch, and line and column are positions in the patch.
 func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
@@ -48,12 +48,12 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e
 	u.tree.namesAs(p.doc)
 	e, err = s.encode(u)
 	if mistake, ok := err.(*EditError); ok {
-		mistake.Line, mistake.Column = 0, 0 // they would refer to a text that nobody has seen
+		mistake.Line, mistake.Column = 0, 0 // they would be positions in a text that nobody has seen
 	}
 	return e, err
 }
 
-// namesAs copies the shown form of each name from a tree of the same shape.
+// namesAs copies how people see each name, from a tree of the same shape.
 func (n *jsonNode) namesAs(other *jsonNode) {
 	for i := range n.names {
 		n.names[i].shown = other.names[i].shown
@@ -63,16 +63,16 @@ func (n *jsonNode) namesAs(other *jsonNode) {
 	}
 }
 
-// patching is a document to which a patch is applied.
+// patching is a document to which a patch is being applied.
 type patching struct {
 	source string
 	budget *budget.Budget
 	doc    *jsonNode
-	given  []string // as in unmasked
+	given  []string // paths at which new values replace masked values, as in unmasked
 	op     *jsonNode
 }
 
-// fail returns an error at a member of the operation.
+// fail returns an error with the position of a member of the operation.
 func (p *patching) fail(member, message string) error {
 	e := &EditError{Message: message}
 	at := p.op.from
@@ -84,7 +84,7 @@ func (p *patching) fail(member, message string) error {
 	return e
 }
 
-// clone copies a tree, because a patch changes it and may use one part of it in several places.
+// clone copies a tree. A patch changes trees, and may use one part of a tree in several places.
 func (p *patching) clone(n *jsonNode) (*jsonNode, error) {
 	if err := p.budget.TakeMemory(costJSONNode); err != nil {
 		return nil, &EditError{Message: "the patch makes too large a document: " + err.Error()}
@@ -124,7 +124,7 @@ func (p *patching) apply() error {
 	return nil
 }
 
-// member returns a text member of the operation.
+// member returns a member of the operation that must be a text.
 func (p *patching) member(name string) (string, error) {
 	if i := p.op.find(name); i >= 0 && p.op.items[i].kind == '"' {
 		return p.op.items[i].text, nil
@@ -147,7 +147,7 @@ func (p *patching) value() (*jsonNode, error) {
 	return p.seen(p.op.items[i])
 }
 
-// seen returns a copy of a new value. People see all of it until it is stored.
+// seen returns a copy of a new value that people see completely, because it is not stored yet.
 func (p *patching) seen(n *jsonNode) (*jsonNode, error) {
 	c, err := p.clone(n)
 	if err == nil {
@@ -160,7 +160,7 @@ const testsMasked = "this value is masked, or has something masked in it: it can
 
 const inMasked = "this value is masked, so nothing in it can be changed: replace or remove it as a whole"
 
-// applyOne applies one operation.
+// applyOne applies the current operation of the patch.
 func (p *patching) applyOne() error {
 	kind, err := p.member("op")
 	if err != nil {
@@ -237,9 +237,9 @@ func (p *patching) pointer(member string) ([]string, error) {
 	return names, nil
 }
 
-// step returns the index of the value below n with that name.
+// step returns the index of the value with the given name in the object or list n.
 func (p *patching) step(member string, n *jsonNode, name string) (int, error) {
-	if n.masked { // its contents must not be disclosed
+	if n.masked { // the content of a masked value must not be disclosed
 		return 0, p.fail(member, inMasked)
 	}
 	switch n.kind {
@@ -248,7 +248,7 @@ func (p *patching) step(member string, n *jsonNode, name string) (int, error) {
 		switch {
 		case i >= 0 && !n.names[i].masked:
 			return i, nil
-		case n.masksNames(): // fail whatever it is, or the answer would disclose masked names
+		case n.masksNames(): // fail for any name; otherwise, the answer would disclose masked names
 			return 0, p.fail(member, "names in this object are masked, so a patch cannot go by others than those that are shown: edit the letter instead")
 		}
 		return 0, p.fail(member, "there is no such value in this letter")
@@ -386,14 +386,14 @@ func (p *patching) test(path []string, v *jsonNode) error {
 	if n.hides {
 		return p.fail("path", testsMasked)
 	}
-	if !n.same(v, plainNumber) { // compared by value, as RFC 6902, 4.6 requires
+	if !n.same(v, plainNumber) { // numbers are compared by value, as RFC 6902, 4.6 requires
 		return p.fail("path", "the value is another one in this letter, so nothing is changed")
 	}
 	return nil
 }
 
-// plainNumber writes a JSON number so that equal numbers have the same text: its digits without
-// leading and trailing zeros, and the matching exponent.
+// plainNumber writes a JSON number in a form in which equal numbers have the same text. The form
+// consists of the digits without leading and trailing zeros, and the exponent.
 func plainNumber(raw string) string {
 	sign := ""
 	if rest, ok := strings.CutPrefix(raw, "-"); ok {
@@ -403,7 +403,7 @@ func plainNumber(raw string) string {
 	if i := strings.IndexAny(raw, "eE"); i >= 0 {
 		var err error
 		if exponent, err = strconv.Atoi(raw[i+1:]); err != nil {
-			return sign + raw // outside any practical range
+			return sign + raw // far outside the range of useful numbers
 		}
 		raw = raw[:i]
 	}

@@ -11,7 +11,7 @@ func TestPatch(t *testing.T) {
 	t.Parallel()
 	masked := `{"card":"` + card + `","to":{"card":"` + card + `","name":"Dana"},"list":["` + card + `","b"],"map":{"` + card + `":1,"k":2}}`
 	tests := []struct {
-		name, body, patch, want string // want with a leading !: in the error
+		name, body, patch, want string // the new body; "!" and a text = the error contains the text
 	}{
 		{"nothing", `{"a":1}`, `[]`, `{"a":1}`},
 		{"replace", `{"a":1,"b":2.50}`, `[{"op":"replace","path":"/a","value":{"x":[1e2]}}]`, `{"a":{"x":[1e2]},"b":2.50}`},
@@ -84,7 +84,7 @@ func TestPatch(t *testing.T) {
 }
 
 // TestPatchDoesNotConfirmMaskedValues checks that a patch does not disclose whether a masked value
-// equals its new value.
+// equals the value that replaces it.
 func TestPatchDoesNotConfirmMaskedValues(t *testing.T) {
 	t.Parallel()
 	for _, body := range [][]byte{
@@ -137,8 +137,8 @@ func TestPlainNumber(t *testing.T) {
 	}
 }
 
-// TestAPatchThatMakesMuchOfLittle checks a small patch that puts a long text in many places. It
-// must be rejected before the result is written out: a patch of 64 KiB would become a GB.
+// TestAPatchThatMakesMuchOfLittle covers a small patch that puts a long text into many places. It
+// must be rejected before the result is written. Otherwise, a patch of 64 KiB would become a GB.
 func TestAPatchThatMakesMuchOfLittle(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"a":"` + strings.Repeat("x", 1_000_000) + `"}`)

@@ -1,13 +1,14 @@
 // Package payload makes the bodies of letters readable. It removes transport encodings and
-// envelopes. It determines what a body is: protobuf of a known type, JSON, text or bytes. It then
-// decodes the body under a budget, and provides the trees, JSON, hex rows and one-line summaries
+// envelopes. It finds out what a body is: protobuf of a known type, JSON, text or bytes. It then
+// decodes the body within a budget, and provides the trees, JSON, hex rows and one-line summaries
 // that pages, rules and search use. Decoder.Edit writes a person's edit of the JSON back into the
 // original bytes and envelopes.
 //
-// Every body is hostile input, so every function accepts any bytes. A decoder runs only after a
-// scan without allocations has found that the body fits the budget.
+// Every body is hostile input, so every function accepts any bytes. Before a decoder runs, a scan
+// checks without allocations that the body fits into the budget.
 //
-// If no type is named for a body, the body is matched against all known types: see Decoder.Match.
+// If nothing names the type of a body, the body is matched against all known types: see
+// Decoder.Match.
 //
 // The package does no I/O. Types come from a descriptor.Registry, which other packages fill.
 package payload
@@ -22,17 +23,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Decoder decodes bodies. Its zero value decodes JSON, text and bytes. It has no state per letter,
-// so it may be used concurrently.
+// Decoder decodes bodies. The zero value decodes JSON, text and bytes. It keeps no state between
+// letters, so several goroutines may use it.
 type Decoder struct {
 	Types    *descriptor.Registry // nil = no protobuf types are known
 	Bindings []Binding            // the first one that matches a letter is used
 	Mask     *Mask                // nil = nothing is masked except fields with debug_redact
-	MaxBody  int64                // maximum bytes of a body, and maximum total of everything unpacked from it; 0 = 16 MiB
-	NoJSON   bool                 // leave out the JSON of messages, which takes a quarter of the time; for verdicts and search, which use the tree
+	MaxBody  int64                // maximum size in bytes of a body, and of everything that is unpacked from it together; 0 = 16 MiB
+	NoJSON   bool                 // omit the JSON of messages, which takes a quarter of the time; for verdicts and search, which use the tree
 }
 
-// budget returns the budget for one letter: b, or the default if b is nil.
+// budget returns the budget for one letter. If the parameter b is nil, it returns the default
+// budget.
 func (d *Decoder) budget(b *budget.Budget) *budget.Budget {
 	if b != nil {
 		return b
@@ -44,31 +46,31 @@ func (d *Decoder) budget(b *budget.Budget) *budget.Budget {
 	return b
 }
 
-// Hints contains everything that a letter says about its body, apart from the body itself. Nothing
-// in it is trusted.
+// Hints contains everything that a letter says about its body. None of it is trusted.
 type Hints struct {
-	ContentType     string // property content-type, with parameters
-	ContentEncoding string // property content-encoding: names in the order in which they were applied, comma-separated
-	Compression     string // kombu's header compression
-	Type            string // property type: a full or short type name, or any other word chosen by the publisher
+	ContentType     string // the property content-type, with parameters
+	ContentEncoding string // the property content-encoding: names separated by commas, in the order in which the encodings were applied
+	Compression     string // the header "compression" of kombu
+	Type            string // the property type: a full or short name of a type, or any word that the publisher chose
 	Queue           string // origin queue, for bindings
 	Key             string // routing key, for bindings
 	Picked          string // full name of the type that a person picked for this letter or its group; "" = none
-	Was             string // full name of the type that the body matched when it was read before; "" = none
-	Only            string // full name of the type that all of the last letters of the queue had; "" = none
-	Crashed         bool   // reading it crashed dlo: it is not decoded again
+	Was             string // full name of the type that the body matched when it was read last; "" = none
+	Only            string // full name of the type that all of the newest letters of the queue had; "" = none
+	Crashed         bool   // reading the body has crashed dlo, so it is not decoded again
 
-	// Prior maps full type names to how likely each type is, from 0 to 1, before the body is read. The
-	// values come from the history of the queue or routing key, or from a person's pick. A prior of
-	// 0.9 or more decides between types that can decode the body equally well. A lower prior only
-	// orders them. A type that cannot decode the body is never selected, whatever its prior.
+	// Prior holds, by full type name, how likely each type is before the body is read, from 0 to 1. It
+	// comes from the earlier letters of the queue or the routing key, or from a type that a person
+	// picked. A prior of 0.9 or more decides between types that can decode the body equally well. A
+	// lower prior only sorts them. A type that cannot decode the body is never used, whatever its
+	// prior is.
 	Prior map[string]float64
 
-	hidden []deadletter.FieldPath // fields that were hidden in the body from which this one was made, by field number; used if this body is matched, too
+	hidden []deadletter.FieldPath // paths of field numbers that were hidden in the body from which this one was made; used if this body is also matched
 }
 
 // Decode decodes one body. It always returns a Document and never panics. If nothing can decode the
-// body, the Document shows the first bytes in hex and the reason. Decode uses at most what is left
+// body, the Document shows the first bytes in hex, and the reason. Decode uses at most what is left
 // of the budget b. If b is nil, the budget is NewBudget() with the limit MaxBody. The Document
 // keeps a reference to body, which must not be changed afterwards.
 func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document) {
@@ -77,8 +79,8 @@ func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document)
 	}
 	b = d.budget(b)
 	doc = &Document{Body: body, Size: len(body)}
-	// Decoders should not panic. If one does, only the view of this letter is lost. The panic's text
-	// is not repeated, because it may quote the body.
+	// Decoders should not panic. If one does, only the view of this letter is lost. The text of the
+	// panic is not shown, because it may quote the body.
 	defer func() {
 		if recover() != nil {
 			doc = d.Bytes(body, h, "a decoder failed on this body (internal error)")
@@ -103,17 +105,17 @@ func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document)
 	return doc
 }
 
-// Bytes returns a document that shows only a body's bytes, without decoding them. The parameter why
-// is the reason. Bytes is used for bodies that crashed a decoder.
+// Bytes returns a document that shows only the bytes of a body. It does not decode them. The
+// parameter why is the reason. Bytes is for bodies that crashed a decoder.
 func (d *Decoder) Bytes(body []byte, h Hints, why string) *Document {
 	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: why, guarded: d.guarded(h)}
 	doc.hideUnread()
 	return doc
 }
 
-// guarded reports whether a body must be hidden if it cannot be decoded, because nobody can know
-// where in it a masked value would be. This is the case if the mask may hide any part of bodies. It
-// is also the case if the letter names a type that has fields with debug_redact.
+// guarded reports whether a body must be hidden if it cannot be decoded. Nobody can know then where
+// in the body a masked value is. The body must be hidden if the mask may hide any part of bodies,
+// or if the letter names a type that has fields with debug_redact.
 func (d *Decoder) guarded(h Hints) bool {
 	return d.Mask.hides() || d.Mask != revealed && redactedByName(d.candidates(h, nil))
 }
@@ -122,10 +124,10 @@ func (d *Decoder) guarded(h Hints) bool {
 type reading struct {
 	*Decoder
 	doc    *Document
-	hints  Hints  // from the letter; inside an envelope, from the envelope
-	masked bool   // part of a removed envelope is masked
-	outer  spot   // spot of the body in its envelope
-	media  string // of the content type, lower case, without parameters; "" when absent or malformed
+	hints  Hints  // the hints of the letter; inside an envelope, those of the envelope
+	masked bool   // a part of a removed envelope is masked
+	outer  spot   // the spot of the body in its envelope
+	media  string // the content type in lower case, without parameters; "" = it is missing or malformed
 	budget *budget.Budget
 	named  []candidate
 	memo   []scanned
@@ -146,8 +148,8 @@ func (d *Decoder) reading(doc *Document, h Hints, b *budget.Budget) *reading {
 	return r
 }
 
-// heed applies what the letter or the enclosing envelope says about the current body. The parameter
-// inside lists the type names that only the envelope gives.
+// heed takes over what the letter or the enclosing envelope says about the current body. The
+// parameter inside holds the type names that only the envelope gives.
 func (r *reading) heed(h Hints, inside ...namedType) {
 	r.hints = h
 	r.media, _ = mediaType(h.ContentType)
@@ -160,7 +162,7 @@ func (r *reading) heed(h Hints, inside ...namedType) {
 	}
 }
 
-// read determines what the unwrapped body is and fills the document.
+// read finds out what the unwrapped body is, and makes the document.
 func (r *reading) read() {
 	doc := r.doc
 	if len(doc.Body) == 0 {
@@ -171,7 +173,7 @@ func (r *reading) read() {
 	if !isJSON && r.declaresJSON() { // a single value counts as JSON only if the letter declares JSON
 		isJSON, why = looksLikeJSON(doc.Body, true)
 	}
-	if isJSON && r.declaresJSON() { // content type and body agree, so a type name is only a label
+	if isJSON && r.declaresJSON() { // the content type and the body agree, so a type name is only a label
 		doc.step(true, "JSON, as the content type says")
 		r.readJSON()
 		return
@@ -196,8 +198,8 @@ func (r *reading) read() {
 	if isJSON {
 		doc.step(true, "JSON")
 		r.readJSON()
-		// A type property that is not a protobuf name is the publisher's own word. With a JSON
-		// body, it is not a problem to report.
+		// A type property that is not the name of a protobuf type is the publisher's own word. If the
+		// body is JSON, this is not a problem to report.
 		if len(r.named) == 1 && r.named[0].source == sourceProperty && !r.declaresProtobuf() {
 			doc.Problem = ""
 		}
@@ -218,9 +220,8 @@ func (r *reading) read() {
 	r.readBinary()
 }
 
-// mediaType splits a content type without validating it: "application/x; A=b" becomes
-// "application/x" and {"a": "b"}. Quotes around values are removed, and unreadable parameters are
-// skipped.
+// mediaType splits a content type without checking it: "application/x; A=b" becomes "application/x"
+// and {"a": "b"}. It removes the quotes around values, and skips parameters that it cannot read.
 func mediaType(contentType string) (media string, params map[string]string) {
 	parts := strings.SplitN(contentType, ";", 32)
 	media = strings.ToLower(strings.TrimSpace(parts[0]))

@@ -44,7 +44,7 @@ func (r *reading) peel() {
 			return
 		}
 		if !r.peelNamed(name) {
-			break // the encodings applied before it cannot be reached
+			break // the encodings that were applied before this one cannot be reached
 		}
 	}
 	if !r.doc.TooLarge {
@@ -52,7 +52,7 @@ func (r *reading) peel() {
 	}
 }
 
-// encodings splits a content encoding into names, last applied first.
+// encodings splits a content encoding into names. The encoding that was applied last comes first.
 func encodings(s string) []string {
 	var list []string
 	for _, n := range strings.SplitN(s, ",", 16) {
@@ -64,12 +64,12 @@ func encodings(s string) []string {
 	return list
 }
 
-// toldEncoding returns a content encoding's name after masking.
+// toldEncoding returns the name of a content encoding after masking.
 func (r *reading) toldEncoding(name string) string {
 	return r.Mask.maskedPart("content-encoding", r.hints.ContentEncoding, name)
 }
 
-// peelNamed undoes one encoding named by the letter.
+// peelNamed undoes one encoding that the letter names.
 func (r *reading) peelNamed(name string) bool {
 	doc := r.doc
 	switch name {
@@ -96,13 +96,13 @@ func (r *reading) peelNamed(name string) bool {
 	return false
 }
 
-// peelByLooks removes layers that can be recognised from the bytes, and declared envelopes.
+// peelByLooks removes layers that the bytes show, and declared envelopes.
 func (r *reading) peelByLooks() {
 	doc := r.doc
 	for len(doc.Body) > 0 && r.peelOnce() {
 	}
-	// A declared envelope is looked for in each layer. Only after the last layer is it known that
-	// no layer contains the envelope.
+	// A declared envelope may be in any layer. Only after the last layer is it certain that no layer
+	// contains the envelope.
 	if c := r.envelope(); c.name != "" && !doc.TooLarge {
 		if isJSON, why := r.isJSON(doc.Body); !isJSON {
 			doc.step(false, c.name+", "+c.by+": "+why)
@@ -168,7 +168,8 @@ func (r *reading) peelOnce() bool {
 	return r.layer(shape.layer(), out, "")
 }
 
-// layer replaces the body with its unpacked content, whose memory has already been charged.
+// layer replaces the body with its unpacked content. The memory of the content has already been
+// charged.
 func (r *reading) layer(l Layer, out []byte, how string) bool {
 	doc := r.doc
 	text := l.Name
@@ -187,11 +188,11 @@ func (r *reading) layer(l Layer, out []byte, how string) bool {
 	return true
 }
 
-// decodeIfMeaningful decodes base64 text if the result is meaningful. It returns nil if the result
-// is noise.
+// decodeIfMeaningful decodes base64 text if the result is meaningful. If the result is noise, it
+// returns nil.
 func (r *reading) decodeIfMeaningful(text []byte) []byte {
-	// The first bytes are enough to detect most noise. That avoids decoding a large body that
-	// merely looks like base64.
+	// The first bytes are enough to detect most noise. A large body that only looks like base64 is
+	// then not decoded.
 	var head [768]byte
 	n := decodeBase64(head[:], text[:min(len(text), len(head)/3*4)])
 	if n < 0 {
@@ -203,7 +204,7 @@ func (r *reading) decodeIfMeaningful(text []byte) []byte {
 	first := bytes.Trim(probe, asciiSpace)
 	maybeJSON := len(first) > 0 && (first[0] == '{' || first[0] == '[')
 	packed := compression(probe) != ""
-	// A message can begin with any byte, so types are tried on the whole text.
+	// A message can begin with any byte. Types are therefore tried with the whole text.
 	if !maybeText && !maybeJSON && !packed && len(r.named) == 0 && !r.declaresProtobuf() && !(r.mayMatch() && beginsAsMessage(probe, len(text) > len(head)/3*4)) {
 		return nil
 	}
@@ -218,11 +219,11 @@ func (r *reading) decodeIfMeaningful(text []byte) []byte {
 	return nil
 }
 
-const minPlain = 16 // bytes; a shorter body is never plainly a message
+const minPlain = 16 // in bytes; a shorter body is never plainly a message
 
-// plainlyMessage reports whether b is a message of some type, registered or not: it has the wire
-// format to its end, low field numbers and a text. Other data that is tentatively decoded as base64
-// hardly ever has all of these properties.
+// plainlyMessage reports whether b is clearly a message of some type, registered or not. It has the
+// wire format to its end, low field numbers and a text. Other data hardly ever has all of these
+// properties after base64 decoding.
 func plainlyMessage(b []byte) bool {
 	t := &wireTree{}
 	if len(b) < minPlain || printable(b) || !t.read(b, 1000) {
@@ -242,13 +243,13 @@ func plainlyMessage(b []byte) bool {
 }
 
 // shapedAsDeclared reports whether the letter declares protobuf, and b has the wire format and is
-// not printable text. That has to be enough if no registered type can prove that b is protobuf.
+// not printable text. If no registered type fits b, this must be enough.
 func (r *reading) shapedAsDeclared(b []byte) bool {
 	return r.declaresProtobuf() && !printable(b) && wireShaped(b, 1000)
 }
 
-// readsAsNamed reports whether b scans as one of the letter's named types, with at least one known
-// field. If the parameter clean is set, b must also have no unknown field.
+// readsAsNamed reports whether b can be scanned as one of the types that the letter names, with at
+// least one known field. If the parameter clean is true, b must also have no unknown field.
 func (r *reading) readsAsNamed(b []byte, clean bool) bool {
 	if len(b) == 0 {
 		return false
@@ -257,7 +258,7 @@ func (r *reading) readsAsNamed(b []byte, clean bool) bool {
 		for _, def := range c.defs[:min(len(c.defs), maxDefinitions)] {
 			s, err := r.scan(b, def)
 			if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
-				return s.Known > 0 // it counts as the type for now; reading it will report that it is too large
+				return s.Known > 0 // it has this type for now; reading it will report that it is too large
 			}
 			if err == nil && s.Known > 0 && (!clean || s.Unknown == 0) {
 				return true

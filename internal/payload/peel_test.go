@@ -118,7 +118,7 @@ func TestPeelSaysWhatWasTried(t *testing.T) {
 func TestBase64OfBase64StopsAtThreeLayers(t *testing.T) {
 	t.Parallel()
 	body := sample(t)
-	for range 20 { // it grows by a third each time: 50 times would be 200 MB
+	for range 20 { // the size grows by a third each time; 50 times would give 200 MB
 		body = std(body)
 	}
 	for _, h := range []Hints{{}, {Type: email}, {ContentEncoding: strings.Repeat("base64,", 50)}} {
@@ -162,7 +162,7 @@ func TestGzipBombIsCapped(t *testing.T) {
 	within(t, b)
 }
 
-// within fails if a counter is above its limit.
+// within fails the test if a counter of the budget is above its limit.
 func within(t testing.TB, b *budget.Budget) {
 	t.Helper()
 	if u := b.Used(); u.Bytes > b.Bytes || u.Fields > b.Fields || u.Memory > b.Memory || u.Depth > b.Depth {

@@ -17,7 +17,7 @@ func (d *Decoder) PickReveals(l *deadletter.Letter, typ string) bool {
 	picked := *l
 	picked.Picked = typ
 	then := d.Letter(&picked)
-	if !bytes.Equal(now.Body, then.Body) { // the removed layers differ
+	if !bytes.Equal(now.Body, then.Body) { // other layers are removed
 		return true
 	}
 	still := then.hiddenBytes()
@@ -29,7 +29,7 @@ func (d *Decoder) PickReveals(l *deadletter.Letter, typ string) bool {
 	return false
 }
 
-// hiddenBytes reports, for each byte of the unwrapped body, whether it is masked.
+// hiddenBytes returns, for each byte of the unwrapped body, whether it is masked.
 func (d *Document) hiddenBytes() []bool {
 	hidden := make([]bool, len(d.Body))
 	if d.hideAll {

@@ -8,21 +8,21 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// place is the position of a JSON value. It says what is hidden there and, in the JSON of a
-// message, what the schema says about the value. Without a schema, only the spot is used.
+// place is the position of a JSON value. It says what is hidden there. In the JSON of a message, it
+// also holds what the schema says about the value. Without a schema, only the spot is used.
 type place struct {
 	spot
-	md     protoreflect.MessageDescriptor // type of the object here
+	md     protoreflect.MessageDescriptor // type of the object at this place
 	values protoreflect.FieldDescriptor   // the map field, if the object is a map
-	bytes  bool                           // strings here are base64
-	text   bool                           // strings here are strings of the message
+	bytes  bool                           // strings at this place are base64
+	text   bool                           // strings at this place are strings of the message
 	types  *descriptor.Resolver
-	wire   protoreflect.MessageDescriptor // type written as a single value here, which may be marked with wireKey
-	any    protoreflect.MessageDescriptor // of google.protobuf.Any: md follows from the "@type" of the object
+	wire   protoreflect.MessageDescriptor // a type that JSON writes as a single value, which may be marked with wireKey
+	any    protoreflect.MessageDescriptor // the type google.protobuf.Any; md follows from the "@type" of the object
 }
 
 // rootOfJSON returns the place of a JSON body. If the letter names a registered type, the body may
-// be the JSON of a message of that type, and is masked like such a message.
+// be the JSON of a message of that type. It is then masked like such a message.
 func (r *reading) rootOfJSON() place {
 	p := place{}
 	for _, c := range r.named {
@@ -39,7 +39,7 @@ func (r *reading) rootOfJSON() place {
 	return p
 }
 
-// json applies the rules for JSON bodies from this place on.
+// json makes the rules for JSON bodies apply from this place on.
 func (p *place) json() {
 	if !p.hidden && p.m.Mask != nil && len(p.m.JSON) > 0 {
 		p.open = append(slices.Clip(p.open), p.m.JSON...)
@@ -52,14 +52,14 @@ func (p place) fresh() place {
 	return p
 }
 
-// enter returns the place of the member called name. The reader r reads the value of that member
-// next.
+// enter returns the place of the member with the given name. The reader r must be just before the
+// value of this member.
 func (p *place) enter(name string, r *jsonReader) place {
 	inner := p.member(name)
 	if p.any == nil || p.md != nil || p.hidden {
 		return inner
 	}
-	if name != "@type" { // "@type" comes too late, if at all
+	if name != "@type" { // "@type" comes after this member, or not at all
 		p.spot = p.spot.unread(p.any)
 		inner.hidden = inner.hidden || p.hidden
 		return inner
@@ -79,16 +79,16 @@ func (p *place) enter(name string, r *jsonReader) place {
 	return inner
 }
 
-// member returns the place of the member called name.
+// member returns the place of the member with the given name.
 func (p place) member(name string) place {
 	plain := place{spot: p.spot.member(name), types: p.types}
 	if p.dynamic() {
-		plain.wire = p.wire // for a Value inside it
+		plain.wire = p.wire // for a Value inside this one
 	}
 	switch {
 	case name == wireKey && p.any != nil && !p.idle(): // the content of an Any, as base64
 		plain.hidden = true
-	case name == wireKey && p.wire != nil && !p.dynamic(): // its fields do not appear in paths
+	case name == wireKey && p.wire != nil && !p.dynamic(): // the fields of the marked value are not part of paths
 		in := place{spot: p.spot, types: p.types}
 		in.open, in.hidden = append(slices.Clip(p.open), plain.open...), p.hidden || plain.hidden
 		return in
@@ -106,7 +106,7 @@ func (p place) member(name string) place {
 		if fd := p.any.Fields().ByNumber(1); fd != nil {
 			plain.spot = p.spot.field(fd)
 		}
-	case p.any != nil && p.md != nil && unlike(p.md) && name == "value": // its type is written as a single value
+	case p.any != nil && p.md != nil && unlike(p.md) && name == "value": // JSON writes this type as a single value
 		in := place{spot: p.spot, types: p.types}
 		in.describe(p.md)
 		return in
@@ -118,19 +118,20 @@ func (p place) member(name string) place {
 			in.value(fd)
 			return in
 		}
-		if p.m.redacts || p.m.Mask != nil && len(p.m.Fields) > 0 { // a field unknown to the type
+		if p.m.redacts || p.m.Mask != nil && len(p.m.Fields) > 0 { // the type does not know this field
 			plain.spot.hidden = plain.spot.hidden || len(plain.spot.open) > 0
 		}
 	}
 	return plain
 }
 
-// dynamic reports whether names here belong to a google.protobuf.Struct.
+// dynamic reports whether the names at this place belong to a google.protobuf.Struct.
 func (p place) dynamic() bool {
 	return p.wire != nil && (p.wire.Name() == "Struct" || p.wire.Name() == "Value" || p.wire.Name() == "ListValue")
 }
 
-// named returns the object's field with that name in JSON: its JSON name or its own name.
+// named returns the field of the object that has the given name in JSON. This is its JSON name or
+// its own name.
 func (p place) named(name string) protoreflect.FieldDescriptor {
 	if strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
 		if x, err := p.types.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1])); err == nil {
@@ -144,7 +145,7 @@ func (p place) named(name string) protoreflect.FieldDescriptor {
 	return p.md.Fields().ByTextName(name)
 }
 
-// value records that p holds values of fd, possibly in a list.
+// value records that the place holds a value of the field fd, which may be in a list.
 func (p *place) value(fd protoreflect.FieldDescriptor) {
 	if fd.IsMap() {
 		p.values = fd
@@ -157,7 +158,7 @@ func (p *place) value(fd protoreflect.FieldDescriptor) {
 	}
 }
 
-// describe records that p holds messages of a type.
+// describe records that the place holds messages of the given type.
 func (p *place) describe(md protoreflect.MessageDescriptor) {
 	p.spot = p.spot.inside(md)
 	switch name := md.FullName(); {

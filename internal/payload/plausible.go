@@ -12,16 +12,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// A body that is matched only by its form may have a different type from the one with which it is
-// decoded. Other types are therefore checked for bytes that they would hide: every equally likely
-// type, and every type that knows all of the body. All these bytes are hidden, by rules that name
-// the fields by their numbers, from the top of the body. Tree, JSON, hex, search and editor apply
-// these rules like the configured ones.
+// If a body is matched only by its form, its true type may be another one. Therefore dlo checks
+// which bytes other types would hide: every type that is equally likely, and every type that knows
+// all of the body. All these bytes are hidden. The rules for this name the fields by their numbers,
+// from the top of the body. The tree, the JSON, the hex view, the search and the editor apply them
+// like the configured rules.
 
-const maxPlaces = 200 // rules from other types for one body; if there are more, everything is hidden
+const maxPlaces = 200 // maximum number of rules that other types give for one body; if there are more, everything is hidden
 
-// guess adds rules to the spot of a matched body. These rules hide the fields that other plausible
-// types hide.
+// guess adds rules to the spot of a matched body. They hide the fields that other plausible types
+// hide.
 func (r *reading) guess(at spot, def *descriptor.Type) spot {
 	if r.Mask == revealed || at.hidden {
 		return at
@@ -29,7 +29,7 @@ func (r *reading) guess(at spot, def *descriptor.Type) spot {
 	doc := r.doc
 	paths := slices.Clip(r.hints.hidden)
 	by := r.ranking(doc.Body)
-	if by.Left > 0 && r.mayHideFields() { // what these types hide is unknown
+	if by.Left > 0 && r.mayHideFields() { // it is unknown what these types hide
 		at.hidden = true
 		return at
 	}
@@ -70,12 +70,12 @@ func (r *reading) guess(at spot, def *descriptor.Type) spot {
 	return at
 }
 
-// mayHideFields reports whether fields of messages may be hidden.
+// mayHideFields reports whether any field of messages may be hidden.
 func (d *Decoder) mayHideFields() bool {
 	return d.Mask != revealed && (d.Mask != nil && len(d.Mask.Fields) > 0 || d.Types.AnyVersion(redacting))
 }
 
-// mayHide reports whether a body of the type may contain hidden fields.
+// mayHide reports whether a body of the given type may contain hidden fields.
 func (r *reading) mayHide(d *descriptor.Type) bool {
 	if redacts(d) {
 		return true
@@ -90,13 +90,13 @@ func (r *reading) mayHide(d *descriptor.Type) bool {
 	return d.Types.Memo(key, func() any { return r.Mask.names(d.Desc, map[protoreflect.FullName]bool{}) }).(bool)
 }
 
-// namerKey is the cache key for Mask.names.
+// namerKey is the cache key for the results of Mask.names.
 type namerKey struct {
 	mask *Mask
 	name protoreflect.FullName
 }
 
-// names reports whether a rule applies within a message of the type, at any depth.
+// names reports whether a rule applies to a field of a message type, at any depth.
 func (m *Mask) names(md protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
 	name := md.FullName()
 	if seen[name] {
@@ -114,7 +114,7 @@ func (m *Mask) names(md protoreflect.MessageDescriptor, seen map[protoreflect.Fu
 	return false
 }
 
-// leads reports whether the rules for a type may concern one of its fields.
+// leads reports whether the rules of a type may apply to one of its fields.
 func (b typeRules) leads(md protoreflect.MessageDescriptor) bool {
 	return b.all || slices.ContainsFunc(b.paths, func(path deadletter.FieldPath) bool {
 		first := path[0]
@@ -123,7 +123,7 @@ func (b typeRules) leads(md protoreflect.MessageDescriptor) bool {
 	})
 }
 
-// merged sorts ranges and joins those that touch.
+// merged sorts ranges, and joins those that touch each other.
 func merged(list []Range) []Range {
 	slices.SortFunc(list, func(a, b Range) int { return a.From - b.From })
 	out := list[:1]
@@ -139,14 +139,14 @@ func merged(list []Range) []Range {
 
 // places finds the fields of a body that contain hidden bytes.
 type places struct {
-	whole  int // as in hiding
+	whole  int // capacity of the slice of the whole body, as in hiding
 	types  *descriptor.Resolver
-	hidden []Range // sorted, apart
+	hidden []Range // sorted, and without ranges that touch each other
 	paths  []deadletter.FieldPath
 	seen   map[string]bool
 }
 
-// at reports whether some, and whether all, bytes of a part of the body are hidden.
+// at reports whether some bytes of a part of the body are hidden, and whether all of them are.
 func (p *places) at(from, to int) (some, all bool) {
 	i, _ := slices.BinarySearchFunc(p.hidden, from, func(r Range, from int) int {
 		if r.To <= from {
@@ -160,7 +160,7 @@ func (p *places) at(from, to int) (some, all bool) {
 	return true, p.hidden[i].From <= from && p.hidden[i].To >= to
 }
 
-// message walks the well-formed bytes of a message and reports whether it found any hidden field.
+// message reads the well-formed bytes of a message, and reports whether it found a hidden field.
 // The parameter above is the path of field numbers to the message.
 func (p *places) message(b []byte, md protoreflect.MessageDescriptor, above deadletter.FieldPath) bool {
 	found := false

@@ -22,12 +22,12 @@ func sourceOf(t *testing.T, source string) *descriptor.Registry {
 	return r
 }
 
-// TestGuessHidesWhatOtherTypesHide checks that a matched body hides whatever another plausible type
-// would hide, wherever the body is shown.
+// TestGuessHidesWhatOtherTypesHide checks that a matched body hides everything that another
+// plausible type would hide, wherever the body is shown.
 func TestGuessHidesWhatOtherTypesHide(t *testing.T) {
 	t.Parallel()
 	const secret = "ann@acme.example"
-	before := Hints{Prior: map[string]float64{"acme.Thing": 1}} // its queue had letters of that type
+	before := Hints{Prior: map[string]float64{"acme.Thing": 1}} // earlier letters of the queue had this type
 	text := func(n protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(n, []byte(s)) }
 	number := func(n protowire.Number, v uint64) []byte {
 		return protowire.AppendVarint(protowire.AppendTag(nil, n, protowire.VarintType), v)
@@ -48,7 +48,7 @@ func TestGuessHidesWhatOtherTypesHide(t *testing.T) {
 		name, types string
 		mask        *Mask
 		body        []byte
-		clear       string // still shown
+		clear       string // text that must still be shown
 	}{
 		{"the type is covered less", `message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`, rule("acme.Mail", "email"), flat, "by noon"},
 		{"a rule of any type", `message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`, rule("", "email"), flat, "by noon"},
@@ -85,8 +85,8 @@ func TestGuessHidesWhatOtherTypesHide(t *testing.T) {
 	}
 }
 
-// TestATypeThatIsNotComparedMayHide checks a body that was too large to be compared with some type.
-// That type counts as plausible, and may hide parts of the body.
+// TestATypeThatIsNotComparedMayHide covers a body that is too large to be compared with some type.
+// That type counts as plausible, so the parts that it hides must be hidden.
 func TestATypeThatIsNotComparedMayHide(t *testing.T) {
 	t.Parallel()
 	const secret = "ann@acme.example"
@@ -97,7 +97,7 @@ func TestATypeThatIsNotComparedMayHide(t *testing.T) {
 		message Mail { string email = 1; string subject = 2; } message Thing { string a = 1; string b = 2; }`)}
 	for _, before := range []map[string]float64{nil, {"acme.Thing": 1}} {
 		b := budget.NewBudget()
-		b.Fields = 2 * tree.fields // only enough for types that the queue had before
+		b.Fields = 2 * tree.fields // only enough for the types that the queue had before
 		doc := d.Decode(body, Hints{Prior: before}, b)
 		if before != nil && doc.Type != "acme.Thing" || doc.Ranking.Left == 0 {
 			t.Fatalf("%v: read as %q, so this proves nothing: %+v", before, doc.Type, doc.Ranking)
@@ -108,12 +108,12 @@ func TestATypeThatIsNotComparedMayHide(t *testing.T) {
 	}
 }
 
-// TestEditOfAGuessKeepsWhatIsHidden checks values that another type hides. They must stay hidden
-// after an edit that only the visible type can still decode.
+// TestEditOfAGuessKeepsWhatIsHidden covers values that another type hides. They must stay hidden
+// after an edit, even if only the visible type can decode the new body.
 func TestEditOfAGuessKeepsWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	const secret = "ann@acme.example"
-	before := Hints{Prior: map[string]float64{"acme.Thing": 1}} // its queue had letters of that type
+	before := Hints{Prior: map[string]float64{"acme.Thing": 1}} // earlier letters of the queue had this type
 	body := append(payloadtest.LengthPrefixed(1, []byte(secret)), payloadtest.LengthPrefixed(2, []byte("Your order is on its way"))...)
 	d := &Decoder{Mask: Masks{Fields: []deadletter.MaskedField{{Type: "acme.Mail", Path: []string{"email"}}}}.Body(), Types: sourceOf(t, `syntax = "proto3"; package acme;
 		message Mail { string email = 1; string subject = 2; string a = 3; string b = 4; int64 c = 5; } message Thing { string a = 1; string b = 2; string c = 5; }`)}

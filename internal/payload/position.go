@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Position is a node's position in the tree: its index at each level. The tree of a revealed body
-// has the same nodes at the same positions, as far as both trees extend.
+// Position is the position of a node in the tree, as an index at each level. The tree of a revealed
+// body has the same nodes at the same positions, as far as both trees extend.
 type Position []int
 
-// ParsePosition reads "0.2.1".
+// ParsePosition parses a position such as "0.2.1".
 func ParsePosition(text string) (Position, bool) {
 	var p Position
 	for _, part := range strings.Split(text, ".") {
@@ -33,8 +33,8 @@ func (p Position) String() string {
 	return strings.Join(parts, ".")
 }
 
-// At returns the node at a position and its path, with masked keys masked; nil if there is no such
-// node.
+// At returns the node at a position, and its path with masked keys. It returns nil if there is no
+// such node.
 func (d *Document) At(p Position) (n *Node, path string) {
 	nodes := d.Fields
 	for i, at := range p {
@@ -50,8 +50,8 @@ func (d *Document) At(p Position) (n *Node, path string) {
 	return n, path
 }
 
-// Find returns the position of the masked node with a path, or nil. List indices may be omitted;
-// then the first match counts.
+// Find returns the position of the masked node with the given path; nil = there is none. The path
+// may omit list indices. In that case, Find returns the first node that matches.
 func (d *Document) Find(path string) Position {
 	var search func(nodes []Node, at Position, exact, loose string) Position
 	search = func(nodes []Node, at Position, exact, loose string) Position {
@@ -84,7 +84,7 @@ func isElement(name string) bool {
 	return len(name) > 2 && name[0] == '[' && name[1] >= '0' && name[1] <= '9'
 }
 
-// label returns a node's name in a path; for an unknown field, its number.
+// label returns the name of a node in a path. For an unknown field, this is its number.
 func (n *Node) label() string {
 	if n.Unknown && n.Number > 0 {
 		return strconv.Itoa(int(n.Number))
@@ -92,8 +92,8 @@ func (n *Node) label() string {
 	return n.Key()
 }
 
-// Text returns a node as text, as far as the tree contains it. A scalar is unchanged, and anything
-// else is JSON of its names and values.
+// Text returns a node as text, as far as the tree contains it. A scalar is returned unchanged. Any
+// other node becomes JSON of its names and values.
 func (n *Node) Text() string {
 	if n.scalar() {
 		return n.text

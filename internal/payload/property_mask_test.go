@@ -9,7 +9,7 @@ import (
 )
 
 // TestPropertiesAreMaskedInSentences checks that no sentence about the body contains a part of a
-// property that a mask hides, by pattern or by name.
+// property that a mask hides by its pattern or name.
 func TestPropertiesAreMaskedInSentences(t *testing.T) {
 	t.Parallel()
 	anywhere := Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`(?i)token[0-9]+`)}}
@@ -29,7 +29,7 @@ func TestPropertiesAreMaskedInSentences(t *testing.T) {
 	} {
 		for by, masks := range map[string]Masks{"a pattern": anywhere, "a pattern of the whole": whole, "its name": named} {
 			if by == "a pattern of the whole" && tt.name == "fourth content encoding" || by == "a pattern of the whole" && tt.name == "content type" {
-				continue // it does not fit
+				continue // the pattern does not fit this property
 			}
 			plain := &Decoder{Types: schemas()}
 			if text := shown(plain.Decode(message, tt.h, nil)); !strings.Contains(strings.ToUpper(text), "TOKEN777") {
@@ -50,7 +50,8 @@ func TestPropertiesAreMaskedInSentences(t *testing.T) {
 	}
 }
 
-// TestMaskOfPropertiesLeavesBodies checks that a mask for properties alone hides nothing in bodies.
+// TestMaskOfPropertiesLeavesBodies checks that a mask that applies only to properties hides nothing
+// in bodies.
 func TestMaskOfPropertiesLeavesBodies(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: schemas(), Mask: Masks{Headers: []string{"type"}}.Body()}

@@ -12,16 +12,16 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// maxDefinitions is the number of definitions of one type name that are tried, newest versions
-// first.
+// maxDefinitions is the maximum number of definitions of one type name that are tried. The newest
+// versions are tried first.
 const maxDefinitions = 8
 
-// readProtobuf fills the document if the body is a message of the candidate type. Otherwise it
+// readProtobuf makes the document if the body is a message of the candidate's type. Otherwise, it
 // records the reason.
 //
-// If sets define the type differently, the definition that leaves the fewest bytes unknown is used.
-// Among equally good definitions, the first in the order of Registry.Lookup is used. The document
-// names the sets of the other definitions.
+// If sets define the type differently, it uses the definition that leaves the fewest bytes unknown.
+// Among equally good definitions, it uses the first one in the order of Registry.Lookup. The
+// document names the sets of the other definitions.
 func (r *reading) readProtobuf(c candidate) bool {
 	doc := r.doc
 	label := c.told + " (" + c.source + ")"
@@ -76,7 +76,7 @@ func (r *reading) readProtobuf(c candidate) bool {
 	return true
 }
 
-// unmarshal decodes b into m. It returns an error if the decoder panics: protobuf 1.36.12 panics on
+// unmarshal decodes b into m. It returns an error if the decoder panics. protobuf 1.36.12 panics on
 // a map entry that has a second key of another wire type.
 func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err error) {
 	defer func() {
@@ -90,12 +90,13 @@ func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err 
 	return nil
 }
 
-// scanAll returns the definition to decode with and its scan, or the error of the first definition.
+// scanAll returns the definition with which to decode, and its scan. If no definition fits, it
+// returns the error of the first one.
 func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, of *descriptor.Scan, err error) {
 	for i, def := range defs[:min(len(defs), maxDefinitions)] {
 		s, e := r.scan(r.doc.Body, def)
-		// A body whose million fields are all unknown to the type is not too large: it is something
-		// else.
+		// A body with a million fields that are all unknown to the type is not too large. It is not a
+		// message of this type.
 		if tooLarge := (*budget.TooLargeError)(nil); errors.As(e, &tooLarge) {
 			if s.Known > 0 || s.Entered {
 				return nil, nil, e
@@ -118,8 +119,8 @@ func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, of *d
 	return best, of, err
 }
 
-// scanned is the result of one scan. Peeling and reading use the same body, so each scan is only
-// charged once.
+// scanned is the result of one scan. Peeling and reading use the same body, so the budget is
+// charged only once for each scan.
 type scanned struct {
 	body []byte
 	def  *descriptor.Type
@@ -127,8 +128,8 @@ type scanned struct {
 	err  error
 }
 
-// scan scans a body of at least one byte against a definition, or returns the result of an earlier
-// scan.
+// scan scans a body of at least one byte as a message of a definition. If this was done before, it
+// returns the earlier result.
 func (r *reading) scan(body []byte, def *descriptor.Type) (*descriptor.Scan, error) {
 	for _, m := range r.memo {
 		if m.def == def && len(m.body) == len(body) && &m.body[0] == &body[0] {
@@ -141,8 +142,8 @@ func (r *reading) scan(body []byte, def *descriptor.Type) (*descriptor.Scan, err
 	return s, err
 }
 
-// sameFields reports whether two definitions of a type decode it in the same way, not counting
-// nested messages.
+// sameFields reports whether two definitions of a type decode it in the same way. Nested messages
+// do not count.
 func sameFields(a, b protoreflect.MessageDescriptor) bool {
 	x, y := a.Fields(), b.Fields()
 	if x.Len() != y.Len() {
@@ -158,7 +159,7 @@ func sameFields(a, b protoreflect.MessageDescriptor) bool {
 	return true
 }
 
-// show fills tree, JSON and notes from a decoded message.
+// show makes the tree, the JSON and the notes of a decoded message.
 func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor.Scan, at spot) {
 	doc := r.doc
 	if err := proto.CheckInitialized(m); err != nil {
@@ -177,7 +178,7 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 	}
 	doc.Notes = append(doc.Notes, t.notes()...)
 	doc.Masked = doc.Masked || t.masked
-	var hidden bool // parts that neither tree nor JSON show may be masked, too: omitted by limits, or overridden by a later field
+	var hidden bool // parts that neither the tree nor the JSON shows may also be masked: a limit omits them, or a later field overrides them
 	doc.hidden, hidden = hiddenFields(doc.Body, def, at)
 	doc.Masked = doc.Masked || hidden
 	if r.NoJSON {
@@ -190,9 +191,9 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 	}
 }
 
-// jsonOf writes the message like protojson: lowerCamelCase names, int64 as strings, unknown fields
-// omitted. It marks values that have no JSON form. It then rewrites the JSON with fixed spacing,
-// because protojson's spacing is deliberately random.
+// jsonOf makes the JSON of the message as protojson does: lowerCamelCase names, int64 as strings,
+// unknown fields omitted. It marks values that have no JSON form. It then writes the JSON again
+// with fixed spacing, because the spacing of protojson is deliberately random.
 func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descriptor.Scan, at spot) (err error) {
 	defer func() {
 		// A set may define a well-known type in a way that protojson does not expect. In that case
@@ -206,7 +207,7 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descript
 	}
 	types := &tolerant{Resolver: def.Types}
 	b, marked, err := marshal(m, types, r.budget)
-	if err != nil && !at.idle() { // the text may quote a value
+	if err != nil && !at.idle() { // the error text may quote a value
 		return errors.New("a value has none")
 	}
 	if err != nil {
@@ -226,7 +227,7 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descript
 	r.doc.JSON = text
 	r.doc.marked(marked, !at.idle())
 	for i, name := range types.missing {
-		if !at.idle() { // a name may be masked
+		if !at.idle() { // a name in it may be masked
 			r.doc.note("the JSON omits what an Any of a type that is not registered holds")
 			break
 		}

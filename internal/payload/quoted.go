@@ -2,8 +2,8 @@ package payload
 
 import "strings"
 
-// QuotedBy reports whether an error text contains the value. It only considers words and numbers
-// that are long enough to be meaningful.
+// QuotedBy reports whether an error text contains the value of the node. It returns false for words
+// and numbers that are too short to be meaningful.
 func (n *Node) QuotedBy(errorText string) bool {
 	if n.Masked || n.Default || n.Unknown {
 		return false
@@ -18,7 +18,7 @@ func (n *Node) QuotedBy(errorText string) bool {
 	return false
 }
 
-// containsWord reports whether text contains word without a digit on either side.
+// containsWord reports whether a text contains a word with no digit before or after it.
 func containsWord(text, word string) bool {
 	for at := 0; ; {
 		i := strings.Index(text[at:], word)

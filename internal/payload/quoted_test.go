@@ -2,8 +2,8 @@ package payload
 
 import "testing"
 
-// TestSummariesBeginWithWhatTheErrorQuotes checks that a list shows the values that the error
-// quotes first, and ids, which say the least, last.
+// TestSummariesBeginWithWhatTheErrorQuotes checks the order of values in a summary. Values that the
+// error quotes must come first. Ids, which say the least, must come last.
 func TestSummariesBeginWithWhatTheErrorQuotes(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"event_id":"evt-000108","eventId":7,"paid":12,"tenant":"acme","order":{"template":"welcome_v3","number":4821}}`)

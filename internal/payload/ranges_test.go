@@ -12,7 +12,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// checkRanges compares nodes' bytes with those of their parents, and texts with their bytes.
+// checkRanges checks that the bytes of nodes are inside those of their parents, and that texts
+// agree with their bytes.
 func checkRanges(t *testing.T, d *Document, texts bool) {
 	t.Helper()
 	var walk func(nodes []Node, in []Range, path string)
@@ -70,8 +71,8 @@ func TestEveryNodeHasItsBytes(t *testing.T) {
 	}
 }
 
-// TestTheWireIsShown checks that a body of unknown type is shown by its field numbers, and that
-// guesses are marked as such.
+// TestTheWireIsShown checks that a body of unknown type is shown with its field numbers, and that
+// guesses are marked as guesses.
 func TestTheWireIsShown(t *testing.T) {
 	t.Parallel()
 	body := payloadtest.LengthPrefixed(1, []byte("hello"))
@@ -113,8 +114,8 @@ field 7  (empty) length-delimited [{28 30}]`)
 	}
 }
 
-// TestDeviationsAreSaid checks that fields are reported if they are written differently from how
-// their type would write them.
+// TestDeviationsAreSaid checks that the document reports fields whose encoding differs from the one
+// that their type would write.
 func TestDeviationsAreSaid(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -7,13 +7,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// HidesAny reports whether anything in any body may be masked, by the configuration or by a type
-// with debug_redact.
+// HidesAny reports whether anything in any body may be masked, by the configuration or because a
+// type has debug_redact.
 func (d *Decoder) HidesAny() bool { return d.Hides() || d.Types.AnyVersion(redacting) }
 
 type redactingKey struct{}
 
-// redacting reports whether any field or extension of a version has the option debug_redact.
+// redacting reports whether any field or extension of a set's version has the option debug_redact.
 func redacting(t *descriptor.Resolver) bool {
 	return t.Memo(redactingKey{}, func() any {
 		any := false
@@ -29,7 +29,7 @@ func redacting(t *descriptor.Resolver) bool {
 	}).(bool)
 }
 
-// redactorKey is the cache key for a type, by full name.
+// redactorKey is the cache key of a type for the function redacts. It is the full name of the type.
 type redactorKey protoreflect.FullName
 
 // redacts reports whether a message of the type may contain a field with debug_redact, at any
@@ -50,7 +50,7 @@ func findRedacted(d *descriptor.Type) bool {
 			return false
 		}
 		seen[name] = true
-		if name == "google.protobuf.Any" { // it may contain any type of the set
+		if name == "google.protobuf.Any" { // an Any may contain any type of the set
 			return true
 		}
 		for i := range md.Fields().Len() {
@@ -70,7 +70,7 @@ func findRedacted(d *descriptor.Type) bool {
 	return message(d.Desc)
 }
 
-// redactedByName reports whether a type named for a letter may contain fields with debug_redact.
+// redactedByName reports whether one of the given types may contain fields with debug_redact.
 func redactedByName(named []candidate) bool {
 	return slices.ContainsFunc(named, func(c candidate) bool { return slices.ContainsFunc(c.defs, redacts) })
 }

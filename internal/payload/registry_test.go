@@ -30,7 +30,8 @@ var wantTypes = []string{
 	"acme.odd.Line2", "acme.odd.Order", "acme.odd.Order.Extra", "acme.odd.Order.Line", "acme.shop.v1.Cart", "acme.shop.v1.Order", "acme.shop.v1.Owner",
 }
 
-// descriptorSet returns the set of testdata/schemas, with or without the files of google.protobuf.
+// descriptorSet returns the files of testdata/schemas as a serialised set, with or without the
+// files of google.protobuf.
 func descriptorSet(t testing.TB, google bool) []byte {
 	t.Helper()
 	s, _ := schemas().Current("acme")
@@ -123,12 +124,12 @@ func TestVersionsAndSetsThatDisagree(t *testing.T) {
 		t.Errorf("set %s, also %v", doc.Set, doc.Also)
 	}
 	add("two", "int32 a = 1; string c = 3;")
-	// Only the definition in set two knows field 3.
+	// Only the definition in the set "two" knows field 3.
 	doc = dec.Decode([]byte("\x08\x07\x1a\x01c"), Hints{Type: "p.M"}, nil)
 	if !strings.HasPrefix(doc.Set, "two ") || doc.UnknownFields != 0 || len(doc.Also) != 2 {
 		t.Errorf("set %s, also %v, unknown %d", doc.Set, doc.Also, doc.UnknownFields)
 	}
-	// Old content that is added again becomes the current version.
+	// Old content that is added again becomes the newest version.
 	add("one", "string a = 1;")
 	if got := r.Sets(); len(got) != 3 || got[1].Version[:8] != newest {
 		t.Errorf("sets %+v", got)

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// compareWithDecoder scans and decodes a body, and compares the results.
+// compareWithDecoder scans a body and decodes it, and compares the two results.
 func compareWithDecoder(t *testing.T, name string, body []byte) {
 	t.Helper()
 	defs, _ := schemas().Lookup(name)

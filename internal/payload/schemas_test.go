@@ -21,7 +21,8 @@ var schemas = sync.OnceValue(func() *descriptor.Registry {
 	return r
 })
 
-// encode returns a message of a type in schemas, given its JSON.
+// encode returns the bytes of a message. The parameters are its type, which testdata/schemas
+// defines, and its JSON.
 func encode(t testing.TB, typ, json string) []byte {
 	t.Helper()
 	defs, _ := schemas().Lookup(typ)

@@ -10,39 +10,39 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Thresholds and weights of the ranking's scores.
+// These are the thresholds and weights for the scores of a ranking.
 const (
-	listedFrom  = 0.50 // below this, a type is not listed
-	matchedFrom = 0.80 // below this, the best type is not a match
+	listedFrom  = 0.50 // a type with a lower score is not listed
+	matchedFrom = 0.80 // if the best score is lower, it is not a match
 	margin      = 0.04 // types whose ranks differ by no more than this are tied
-	coverWeight = 0.03 // less than margin: covering more fields orders types but never decides
-	priorWeight = 0.25 // for a prior of 1
-	enoughBits  = 20   // bits of evidence for a match
+	coverWeight = 0.03 // less than margin, so that covering more fields sorts types but never decides
+	priorWeight = 0.25 // the weight of a prior of 1
+	enoughBits  = 20   // bits of evidence that a match needs
 
-	unreadMost = 0.43 // share of unknown bytes above which no type reaches listedFrom
+	unreadMost = 0.43 // if the share of unknown bytes is higher, no type can reach listedFrom
 )
 
-const maxElements = 64 // elements of a packed field that are examined
+const maxElements = 64 // maximum number of elements of a packed field that are examined
 
-// evidence is the evidence that a body gives for or against one type. Except for covered and parts,
-// it is counted at all levels.
+// evidence is what a body says for or against one type. Except for covered and parts, the numbers
+// count fields at all levels.
 type evidence struct {
-	bytes, unread  int64 // in the body, and in fields unknown to the type
+	bytes, unread  int64 // bytes of the body, and of fields that the type does not know
 	unreadFields   int
-	added          int64 // part of unread in top-level fields whose numbers the type does not know
-	known          int   // fields
-	odd            int   // values that no publisher of the type writes: an unsent zero, a repeated single field, a number out of range; they would not re-encode to the same bytes
-	enums, noEnum  int   // values that are in the enum, and that are not
-	texts, noText  int   // strings that are text, and with control characters
-	times, noTimes int   // plausible points in time; implausible times, durations and type URLs
-	textAsBytes    int   // bytes fields with text or a message, which another type may declare
-	textAsNumbers  int   // packed numbers that read as text
-	covered, parts int   // top-level fields present, and their total
+	added          int64 // the part of unread that is in top-level fields whose numbers the type does not know
+	known          int   // number of known fields
+	odd            int   // number of values that no publisher of the type writes: a zero that is not sent, a repeated single field, a number out of range; re-encoding them would give other bytes
+	enums, noEnum  int   // numbers of enum values that the enum has, and that it does not have
+	texts, noText  int   // numbers of strings that are text, and that contain control characters
+	times, noTimes int   // numbers of plausible times, and of implausible times, durations and type URLs
+	textAsBytes    int   // number of bytes fields that contain text or a message, which another type may declare
+	textAsNumbers  int   // number of packed fields of numbers that can be read as text
+	covered, parts int   // number of top-level fields that are present, and of all top-level fields
 }
 
-// score returns a value from 0 to 1. Every kind of defect lowers the score by more than absent
-// fields can. Some defects show that the publisher does not use this type. These lower the score by
-// more than absent fields and the margin together.
+// score returns a value from 0 to 1. Every kind of defect lowers the score more than absent fields
+// can. Some defects show that the publisher does not use this type. They lower the score more than
+// absent fields and the margin together.
 func (e *evidence) score() float64 {
 	if e.known == 0 || e.bytes == 0 {
 		return 0
@@ -68,12 +68,12 @@ func (e *evidence) score() float64 {
 	return max(v, 0)
 }
 
-// bits measures how much evidence the body contains at all. Four small numbers are enough, and so
-// are three fields of which two are texts. The body "id: 1" is not enough, because it fits too many
-// types.
+// bits returns how much evidence the body contains. Four small numbers are enough for a match, and
+// so are three fields if two of them are texts. The body "id: 1" is not enough, because it fits too
+// many types.
 func (e *evidence) bits() int { return 5*e.known + 3*e.texts + 2*e.enums + 8*e.times }
 
-// words returns the reasons for a score.
+// words returns the reasons for a score, in words.
 func (e *evidence) words() []string {
 	list := []string{"whole body used"}
 	if e.unreadFields > 0 {
@@ -103,18 +103,18 @@ func (e *evidence) words() []string {
 // comparison compares one tree with many types.
 type comparison struct {
 	tree   *wireTree
-	unread int64 // maximum number of unknown bytes; more of them rule a type out
-	visits int64 // nodes and elements examined, for all types
+	unread int64 // maximum number of unknown bytes; if there are more, the type does not fit
+	visits int64 // number of nodes and elements examined so far, for all types
 }
 
-// fits reports whether the tree can be decoded as the type at all. It fills e with the evidence.
+// fits reports whether the tree can be decoded as the given type. It puts the evidence into e.
 func (c *comparison) fits(s *shape, e *evidence) bool {
 	*e = evidence{bytes: c.tree.bytes, parts: s.parts}
 	return c.message(s, 0, int32(len(c.tree.nodes)), e, true)
 }
 
 func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bool {
-	var seen [4]uint64 // fields seen, by index
+	var seen [4]uint64 // the fields that have occurred, by index
 	var oneofs uint64
 	var first [3]uint64 // values of fields 1 and 2
 	covered := 0
@@ -154,7 +154,7 @@ func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bo
 				if f.oneof == 0 {
 					covered++
 				}
-			} else if !f.list || f.packs { // a packed field is written in one piece
+			} else if !f.list || f.packs { // publishers write a packed field in one piece
 				odd = true
 			}
 			seen[at>>6] |= bit
@@ -212,7 +212,7 @@ func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bo
 	}
 	switch s.special {
 	case ordinary:
-	case mapEntry: // both fields are always written, even zeros
+	case mapEntry: // publishers always write both fields of an entry, even zeros
 		if seen[0]&3 != 3 {
 			e.odd++
 		}
@@ -228,7 +228,7 @@ func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bo
 	return true
 }
 
-// number checks a number against the values that its type can have.
+// number compares a number with the values that its type can have.
 func (c *comparison) number(f *shapeField, v uint64, e *evidence, odd *bool) {
 	switch f.kind {
 	case protoreflect.BoolKind:
@@ -251,7 +251,7 @@ func (c *comparison) number(f *shapeField, v uint64, e *evidence, odd *bool) {
 	}
 }
 
-// packed checks a packed field by its first elements.
+// packed examines the first elements of a packed field.
 func (c *comparison) packed(f *shapeField, n *wireNode, e *evidence, odd *bool) bool {
 	switch wireIndex(f.wire) {
 	case wire32:
@@ -288,7 +288,7 @@ func (c *comparison) elements(f *shapeField, p []byte, e *evidence, odd *bool) {
 			break
 		}
 		c.visits++
-		v, size := protowire.ConsumeVarint(p) // known to end within ten bytes
+		v, size := protowire.ConsumeVarint(p) // the varint ends within ten bytes
 		p = p[size:]
 		one := evidence{}
 		c.number(f, v, &one, odd)
@@ -303,8 +303,8 @@ func (c *comparison) elements(f *shapeField, p []byte, e *evidence, odd *bool) {
 	}
 }
 
-// time checks a google.protobuf.Timestamp. Zero, and the zero times of Go and .NET, are no
-// evidence.
+// time examines a google.protobuf.Timestamp. Zero and the zero times of Go and .NET count neither
+// for nor against a type.
 func (e *evidence) time(seconds, nanos int64) {
 	const year1990, year2100, year1 = 631_152_000, 4_102_444_800, -62_135_596_800
 	switch {
@@ -317,7 +317,7 @@ func (e *evidence) time(seconds, nanos int64) {
 	}
 }
 
-// span checks a google.protobuf.Duration: more than ten years is implausible.
+// span examines a google.protobuf.Duration. More than ten years is implausible.
 func (e *evidence) span(seconds, nanos int64) {
 	const most = 315_360_000
 	if seconds > most || seconds < -most || nanos > 999_999_999 || nanos < -999_999_999 || seconds > 0 && nanos < 0 || seconds < 0 && nanos > 0 {

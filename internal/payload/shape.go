@@ -9,11 +9,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-const shapeShown = 12 // fields in a shape
+const shapeShown = 12 // maximum number of fields in a shape
 
 // Shape describes the top level of a body of unknown type: "1: string, 2: int64?, 3: repeated
-// message, 7: bytes". The numbers are certain. The kinds are derived from the bytes, with a
-// question mark if other kinds fit as well. For a masked body, only wire types are given. Shape
+// message, 7: bytes". The numbers are certain. The kinds are guessed from the bytes. A question
+// mark means that other kinds fit as well. For a masked body, Shape returns only wire types. It
 // returns "" if the body does not have the form of protobuf at all.
 func (d *Document) Shape() string {
 	t := &wireTree{}

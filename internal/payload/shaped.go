@@ -6,8 +6,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// wireShaped reports whether b has the form of protobuf of some type: it ends where a field ends
-// and has only field numbers below 10,000. It does not allocate and examines at most limit fields.
+// wireShaped reports whether b has the form of a protobuf message of some type. It must end where a
+// field ends, and all field numbers must be below 10,000. wireShaped does not allocate, and
+// examines at most limit fields.
 func wireShaped(b []byte, limit int) bool {
 	if len(b) == 0 {
 		return false
@@ -22,15 +23,15 @@ func wireShaped(b []byte, limit int) bool {
 	return true
 }
 
-// printable reports whether p is text without control characters other than tab and line ends.
+// printable reports whether p is a text without control characters other than tabs and line ends.
 func printable(p []byte) bool {
 	return utf8.Valid(p) && withoutControls(p)
 }
 
-// taggedTexts reports whether b may equally be a message or a text: it consists only of tags,
-// lengths and texts, and begins with the tag of field 1, which is a line end. Lengths from 32 to
-// 126 are printable characters. Of 1.8 million lines of text that begin with a line end, 1.0 % have
-// this form by chance.
+// taggedTexts reports whether b may just as well be a message as a text. Such a body consists only
+// of tags, lengths and texts. It begins with the tag of field 1, which is also a line end. Lengths
+// from 32 to 126 are printable characters. Of 1.8 million lines of text that begin with a line end,
+// 1.0 % have this form by chance.
 func taggedTexts(b []byte) bool {
 	if b[0] != '\n' {
 		return false

@@ -8,21 +8,21 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// signature describes the values that a type accepts on the wire for its fields with numbers below
-// 64, as sets of those numbers.
+// signature says which kinds of values on the wire a type accepts for its fields with numbers below
+// 64. Each kind has a set of field numbers.
 type signature struct {
-	varint, fixed32, fixed64, groups uint64 // one value
-	texts, messages, bytes           uint64 // length-delimited
-	varints, fixed32s, fixed64s      uint64 // length-delimited: packed
+	varint, fixed32, fixed64, groups uint64 // fields that accept one value of this wire type
+	texts, messages, bytes           uint64 // fields that accept length-delimited values of this kind
+	varints, fixed32s, fixed64s      uint64 // fields that accept packed values, which are length-delimited
 }
 
-// shape is a message type prepared for fast comparison with many bodies, without interface calls or
-// allocations. Shapes refer to each other in the same way as types.
+// shape is a message type in a form that can be compared quickly with many bodies, without
+// interface calls or allocations. Shapes refer to each other as their types do.
 type shape struct {
-	dense   []int16 // index into fields by number; -1 = none
+	dense   []int16 // index of each field number in fields; -1 = there is no such field
 	sparse  map[int32]int16
 	fields  []shapeField
-	parts   int // number of fields, counting each oneof as one
+	parts   int // number of fields; each oneof counts as one
 	special special
 }
 
@@ -40,10 +40,10 @@ type shapeField struct {
 	kind   protoreflect.Kind
 	wire   int8 // wire type of one value
 	list   bool
-	packs  bool // publishers write it packed
-	absent bool // zeros are not written: no presence
-	opaque bool // bytes that may legitimately contain a message or a text
-	oneof  int8 // 0 for none
+	packs  bool // publishers write the field packed
+	absent bool // the field has no presence, so publishers do not write zeros
+	opaque bool // a bytes field may contain a message or a text
+	oneof  int8 // number of the oneof; 0 = none
 	msg    *shape
 	enum   []int32 // sorted
 }
@@ -59,7 +59,7 @@ func (s *shape) field(num int32) int {
 	return -1
 }
 
-// known reports whether an enum, given as sorted numbers, contains v.
+// known reports whether an enum has the number v. The parameter enum holds its sorted numbers.
 func known(enum []int32, v int32) bool {
 	if uint(v) < uint(len(enum)) && enum[v] == v { // most enums count from 0
 		return true
@@ -78,13 +78,13 @@ type matchable struct {
 
 // typeIndex contains all types against which bodies are matched. It is immutable.
 type typeIndex struct {
-	types      []matchable // by name; a type defined by several sets has one entry for each
-	signatures []signature // of types
-	names      int         // different ones
+	types      []matchable // sorted by name; a type that several sets define has one entry for each set
+	signatures []signature // the signatures of types, in the same order
+	names      int         // number of different names
 }
 
-// typesOf returns the types in the newest version of every set, without google.protobuf and types
-// without fields.
+// typesOf returns the types in the newest version of every set, except types without fields and
+// those of google.protobuf.
 func typesOf(r *descriptor.Registry) *typeIndex {
 	return r.Memo(indexKey{}, func(newest []*descriptor.Resolver) any { return mergeTypes(newest) }).(*typeIndex)
 }
@@ -110,11 +110,11 @@ func mergeTypes(newest []*descriptor.Resolver) *typeIndex {
 	return x
 }
 
-// Prepare builds the matching data of a schema in advance, so that the first body need not wait for
-// it.
+// Prepare prepares the types of a schema for matching, so that the first body does not have to wait
+// for this.
 func Prepare(s *descriptor.Schema) { matchablesOf(s.Resolver()) }
 
-// matchablesOf returns the types of a version. They are built once.
+// matchablesOf returns the types of a version in the form for matching. It makes them only once.
 func matchablesOf(t *descriptor.Resolver) []matchable {
 	return t.Memo(matchablesKey{}, func() any {
 		var list []matchable
@@ -136,7 +136,8 @@ func matchablesOf(t *descriptor.Resolver) []matchable {
 	}).([]matchable)
 }
 
-// plainName returns a name in the form used to compare hints: lower case, without separators.
+// plainName returns a name in the form in which hints are compared: in lower case, without
+// separators.
 func plainName(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '_' || c == '-' || c == '.' || c == '/' || c == ':' || c == ' ' {
@@ -160,7 +161,7 @@ func (c *shapes) shape(md protoreflect.MessageDescriptor) *shape {
 		return s
 	}
 	s := &shape{}
-	c.made[md] = s // set before adding its fields, which may refer to it
+	c.made[md] = s // set before the fields are added, because they may refer to this shape
 	switch {
 	case md.IsMapEntry():
 		s.special = mapEntry
@@ -201,7 +202,8 @@ func (c *shapes) shape(md protoreflect.MessageDescriptor) *shape {
 	return s
 }
 
-// add appends a field to a shape, unless the shape has a field with that number or too many fields.
+// add adds a field to a shape. It does nothing if the shape already has a field with that number,
+// or has too many fields.
 func (c *shapes) add(s *shape, fd protoreflect.FieldDescriptor) {
 	num := int32(fd.Number())
 	if s.field(num) >= 0 || len(s.fields) >= 1<<15-1 {

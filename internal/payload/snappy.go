@@ -8,13 +8,13 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// snappyMagic is the stream identifier, the first chunk of the framing format (google/snappy,
-// framing_format.txt, 4.1). A bare snappy block cannot be recognised.
+// snappyMagic is the stream identifier, which is the first chunk of the framing format
+// (google/snappy, framing_format.txt, 4.1). A snappy block without a frame cannot be recognised.
 var snappyMagic = []byte("\xff\x06\x00\x00sNaPpY")
 
 const (
 	snappyBlock  = 64 << 10  // framing_format.txt, 4.2: a chunk has at most 65,536 bytes of data
-	snappyMemory = 192 << 10 // allocated by the reader of klauspost/compress 1.20.1: a chunk and a decompressed block
+	snappyMemory = 192 << 10 // bytes that the reader of klauspost/compress 1.20.1 allocates: a chunk and a decompressed block
 )
 
 // openSnappy reads a stream of snappy frames.

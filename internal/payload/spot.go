@@ -10,24 +10,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// spot is a position in a body, as masks see it. All code that shows or walks a body passes spots
-// down, so that the views of the tree, the JSON, the bytes and the wire hide the same values.
+// spot is a position in a body, with the masks that apply there. All code that shows or reads a
+// body uses spots, so that the tree, the JSON, the bytes and the wire view hide the same values.
 type spot struct {
 	m      *masking
-	hidden bool                   // including everything below
-	open   []deadletter.FieldPath // rest of the rules that began further up; shared, so never modified
+	hidden bool                   // this value and everything below it is hidden
+	open   []deadletter.FieldPath // the remaining paths of rules that began further up; shared, so never modified
 }
 
-// masking describes everything that is hidden in one body.
+// masking holds everything that is hidden in one body.
 type masking struct {
 	*Mask
-	redacts bool                                         // a field of its types has debug_redact
-	others  []*descriptor.Resolver                       // other definitions of the type: what they redact is hidden, too
-	begun   map[protoreflect.MessageDescriptor]typeRules // for the types seen so far
+	redacts bool                                         // a field of the body's types has debug_redact
+	others  []*descriptor.Resolver                       // other definitions of the type, whose debug_redact fields are hidden too
+	begun   map[protoreflect.MessageDescriptor]typeRules // the rules for the types that were seen so far
 }
 
-// rootSpot returns the spot of the current body. defs are the definitions of its type, starting
-// with the one in use.
+// rootSpot returns the spot of the current body. The parameter defs holds the definitions of its
+// type, the one in use first.
 func (r *reading) rootSpot(defs ...*descriptor.Type) spot {
 	return spot{m: newMasking(r.Mask, defs...), hidden: r.outer.hidden, open: r.outer.open}
 }
@@ -51,17 +51,18 @@ func newMasking(mask *Mask, defs ...*descriptor.Type) *masking {
 	return m
 }
 
-// fresh returns s with its own cache, because documents may be shown concurrently.
+// fresh returns s with a cache of its own, because several goroutines may show documents at the
+// same time.
 func (s spot) fresh() spot {
 	s.m = &masking{Mask: s.m.Mask, redacts: s.m.redacts, others: s.m.others}
 	return s
 }
 
-// idle reports whether nothing can be hidden here or below.
+// idle reports whether nothing can be hidden at this spot or below it.
 func (s spot) idle() bool { return !s.hidden && len(s.open) == 0 && s.m.Mask == nil && !s.m.redacts }
 
-// apply takes the value at this spot and returns the form that may be shown, and whether that form
-// is masked.
+// apply returns the value at this spot in the form in which it may be shown, and whether anything
+// in it is masked.
 func (s spot) apply(value string) (string, bool) {
 	if s.hidden {
 		return Masked, true
@@ -76,7 +77,8 @@ func (s spot) apply(value string) (string, bool) {
 	return shown, true
 }
 
-// inside returns the spot of the content of a message that is at s and has the type md.
+// inside returns the spot of the content of a message. The message is at the spot s and has the
+// type md.
 func (s spot) inside(md protoreflect.MessageDescriptor) spot {
 	if s.hidden || s.m.Mask == nil || len(s.m.Fields) == 0 {
 		return s
@@ -96,8 +98,8 @@ func (s spot) inside(md protoreflect.MessageDescriptor) spot {
 	return s
 }
 
-// field returns the spot of a field, given the spot inside its message. Fields of types that are
-// shown as a single value do not appear in paths.
+// field returns the spot of a field. The spot s is that of the content of the message. The field of
+// a type that is shown as a single value is not part of paths.
 func (s spot) field(fd protoreflect.FieldDescriptor) spot {
 	switch {
 	case s.hidden:
@@ -110,7 +112,7 @@ func (s spot) field(fd protoreflect.FieldDescriptor) spot {
 	return s
 }
 
-// redacted reports whether a field has debug_redact, here or in another definition of its type.
+// redacted reports whether a field has debug_redact in this or another definition of its type.
 func (s spot) redacted(fd protoreflect.FieldDescriptor) bool {
 	if descriptor.Redacted(fd) {
 		return true
@@ -125,11 +127,12 @@ func (s spot) redacted(fd protoreflect.FieldDescriptor) bool {
 	return false
 }
 
-// member returns the spot of a JSON object's member, without a schema.
+// member returns the spot of a member of a JSON object for which there is no schema.
 func (s spot) member(name string) spot { return s.follow(name, name, 0) }
 
-// entry returns the spot of a map entry. Rules may name the entry's key, or skip the key as they
-// skip list indices. Members of a google.protobuf.Struct have to be named.
+// entry returns the spot of a map entry. The path of a rule may contain the key of the entry, or
+// omit it, as it may omit list indices. For a google.protobuf.Struct, the path must contain the
+// name of the member.
 func (s spot) entry(fd protoreflect.FieldDescriptor, key string) spot {
 	next := s.follow(key, key, 0)
 	if !next.hidden && len(s.open) > 0 && !unwraps(fd) {
@@ -139,7 +142,7 @@ func (s spot) entry(fd protoreflect.FieldDescriptor, key string) spot {
 }
 
 // unknown returns the spot of a field that the type does not know, or knows only with another wire
-// type. Nobody can tell what the field contains, so a rule that leads into it hides all of it.
+// type. Nobody can tell what the field contains, so a rule for anything inside it hides all of it.
 func (s spot) unknown(fd protoreflect.FieldDescriptor, num int32) spot {
 	if s.hidden {
 		return s
@@ -157,8 +160,8 @@ func (s spot) unknown(fd protoreflect.FieldDescriptor, num int32) spot {
 	return s
 }
 
-// content returns the spot of the content of a google.protobuf.Any, given the spot inside the Any.
-// Rules may name the Any's field value or skip it.
+// content returns the spot of the content of a google.protobuf.Any. The spot s is that of the Any's
+// fields. The path of a rule may contain the field value of the Any, or omit it.
 func (s spot) content(md protoreflect.MessageDescriptor) spot {
 	fd := md.Fields().ByNumber(2)
 	if fd == nil {
@@ -171,16 +174,17 @@ func (s spot) content(md protoreflect.MessageDescriptor) spot {
 	return v
 }
 
-// unread returns the spot inside a google.protobuf.Any whose content cannot be decoded. md is the
-// type that the Any names, or nil if that type is not registered. With field rules, the content may
-// be anything, so all of it is hidden. debug_redact matters only for known types.
+// unread returns the spot of the fields of a google.protobuf.Any whose content cannot be decoded.
+// The parameter md is the type that the Any names; nil = this type is not registered. If there are
+// rules for fields, the content may be anything, so all of it is hidden. If a type has
+// debug_redact, the content is hidden only if its type is known.
 func (s spot) unread(md protoreflect.MessageDescriptor) spot {
 	s.hidden = s.hidden || s.m.Mask != nil && len(s.m.Fields) > 0 || s.m.redacts && md != nil
 	return s
 }
 
 // follow returns the spot to which a name leads. A rule may use the name in the schema, the JSON
-// name or the number.
+// name or the number of the field.
 func (s spot) follow(name, json string, number int32) spot {
 	if s.hidden || len(s.open) == 0 {
 		return s

@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	maxSummary      = 200 // bytes
+	maxSummary      = 200 // in bytes
 	maxSummaryValue = 80  // bytes of one value, so that a long first value leaves room for others
-	minWireText     = 4   // bytes of a text in a body of unknown type: shorter ones occur by chance
+	minWireText     = 4   // bytes of a text in a body of unknown type; shorter texts occur by chance
 	maxWireTexts    = 5
 	maxSummaryLevel = 4
 )
 
-// Summary describes a document in one line of at most 200 bytes, for lists. First come the fields
-// whose values the error text quotes. Then come other meaningful fields in tree order, outer levels
-// first ("url: \"https://...\", tenant: 48213"), and finally ids. Defaults, unknown fields, bytes,
-// nulls and empty strings are omitted. The summary is the same for the same document and error, is
-// never cut within a rune, and contains neither masked values nor deceptive characters. For a body
-// of unknown type, it gives the size and the body's texts or first bytes. It is empty if there is
-// nothing to say.
+// Summary describes a document in one line of at most 200 bytes, for lists. Fields whose values the
+// error text quotes come first. Other meaningful fields follow in the order of the tree, outer
+// levels first ("url: \"https://...\", tenant: 48213"). Ids come last. Defaults, unknown fields,
+// bytes, nulls and empty strings are omitted. The same document and error always give the same
+// summary. It is never cut within a rune, and contains neither masked values nor deceptive
+// characters. For a body of unknown type, it gives the size, and the texts or the first bytes of
+// the body. It is empty if there is nothing to say.
 func Summary(d *Document, errorText string) string {
 	if d == nil {
 		return ""
@@ -58,7 +58,7 @@ func Summary(d *Document, errorText string) string {
 	return size + row + ellipsis(len(d.Body) > 16)
 }
 
-// wireTexts appends the first texts in a body of unknown type.
+// wireTexts appends the first texts of a body of unknown type.
 func wireTexts(list []string, nodes []Node) []string {
 	for i := range nodes {
 		if n := &nodes[i]; n.Kind == Wire && len(n.text) >= minWireText && strings.HasPrefix(n.Value, `"`) {
@@ -71,13 +71,13 @@ func wireTexts(list []string, nodes []Node) []string {
 	return list
 }
 
-// wanted is the reason why a value is in a summary.
+// wanted is the reason why a summary contains a value.
 type wanted int
 
 const (
-	quotes     wanted = iota // quoted in the error text
-	tells                    // may be meaningful
-	identifies               // ids distinguish letters but say little else
+	quotes     wanted = iota // the error text quotes the value
+	tells                    // the value may be meaningful
+	identifies               // the value is an id, which distinguishes letters but says little else
 )
 
 func wantedAs(n *Node, errorText string) wanted {
@@ -90,7 +90,7 @@ func wantedAs(n *Node, errorText string) wanted {
 	return tells
 }
 
-// isID reports whether a field's name says that it is an id: "id", "event_id", "eventId",
+// isID reports whether the name of a field says that it is an id: "id", "event_id", "eventId",
 // "eventID", "uuid".
 func isID(name string) bool {
 	lower := strings.ToLower(name)
@@ -104,11 +104,11 @@ func isID(name string) bool {
 
 type summary struct {
 	w    strings.Builder
-	take func(*Node) bool // selects among meaningful nodes
+	take func(*Node) bool // returns whether a meaningful node is part of this pass
 	full bool
 }
 
-// level writes the scalars that are exactly level levels down.
+// level writes the scalars that are exactly the given number of levels down.
 func (s *summary) level(nodes []Node, path string, level int) {
 	for i := range nodes {
 		n := &nodes[i]
@@ -142,7 +142,7 @@ func meaningful(n *Node) bool {
 	return n.scalar() && !n.Default && !n.Unknown && n.Kind != Bytes && n.Kind != Null && n.text != ""
 }
 
-// shorten cuts to n bytes including an ellipsis, but never within an escape.
+// shorten cuts a text to n bytes, including an ellipsis. It never cuts within an escape.
 func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s

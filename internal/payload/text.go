@@ -10,11 +10,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const maxText = 64 << 10 // of a text body that are shown; any page stays under 300 KB
+const maxText = 64 << 10 // bytes of a text body that are shown; any page stays under 300 KB
 
 // visible escapes characters that would be invisible or deceptive: control characters, format
 // characters (bidirectional overrides, zero-width), line and paragraph separators, and bytes that
-// are not UTF-8. keep lists characters that are kept.
+// are not UTF-8. The parameter keep lists characters that are not escaped.
 func visible(s, keep string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
 		return s
@@ -36,7 +36,7 @@ func visible(s, keep string) string {
 	return w.String()
 }
 
-// deceives reports whether a rune is invisible or affects how its neighbours are shown.
+// deceives reports whether a rune is invisible, or affects how its neighbours are shown.
 func deceives(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == '\u3164' || r == '\u115f' || r == '\u1160' || r == '\uffa0'
 }
@@ -46,7 +46,7 @@ func escaped(r rune) string {
 	return q[1 : len(q)-1]
 }
 
-// quoted returns s in double quotes, and escapes the quotes and backslashes in s.
+// quoted returns s in double quotes. It escapes quotes and backslashes in s.
 func quoted(s string) string {
 	if strings.ContainsAny(s, `"\`) {
 		s = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)
@@ -54,7 +54,8 @@ func quoted(s string) string {
 	return `"` + visible(s, "") + `"`
 }
 
-// cut returns at most n bytes of s, never cutting within a rune, and the number of bytes omitted.
+// cut returns the first bytes of s, at most n, and the number of bytes that it omits. It never cuts
+// within a rune.
 func cut(s string, n int) (string, int) {
 	if len(s) <= n {
 		return s, 0
@@ -65,11 +66,11 @@ func cut(s string, n int) (string, int) {
 	return s[:n], len(s) - n
 }
 
-// readText fills a document whose body is text.
+// readText makes the document of a body that is text.
 func (r *reading) readText() {
 	doc := r.doc
 	doc.Kind = Text
-	// A mask must see the whole text, because it might miss a value that was cut in half.
+	// The mask must see the whole text, because it might miss a value that was cut off.
 	text := ""
 	at := r.rootSpot()
 	at.hidden = at.hidden || r.unreadableText()

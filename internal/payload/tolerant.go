@@ -10,9 +10,10 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// tolerant is a resolver for protojson, which would otherwise reject a whole message because of one
-// google.protobuf.Any of an unknown type. It returns an empty message type with that name. It also
-// remembers the name, so that the document can say what the JSON omits.
+// tolerant is a resolver for protojson. Without it, protojson would reject a whole message because
+// of one google.protobuf.Any of an unknown type. For an unknown name, it returns an empty message
+// type with that name. It also remembers the name, so that the document can say what the JSON
+// omits.
 type tolerant struct {
 	*descriptor.Resolver
 	missing []string

@@ -15,17 +15,17 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Limits of one tree. Every omission is reported: in a node of kind More, in a node's note, or in
-// the document's notes.
+// These are the limits of one tree. Every omission is reported in a node of kind More, in the note
+// of a node, or in the notes of the document.
 const (
 	maxNodes   = 2_000
 	maxItems   = 100       // per list or map
 	maxValue   = 4 << 10   // bytes per value
-	maxShown   = 256 << 10 // total bytes of values; after that, each is cut to shortValue
+	maxShown   = 256 << 10 // total bytes of values; after that, each value is cut to shortValue
 	shortValue = 64
-	maxHex     = 256 // bytes shown of a bytes field
+	maxHex     = 256 // bytes of a bytes field that are shown
 
-	treeMemory = 2 << 20 // more than a full tree needs
+	treeMemory = 2 << 20 // in bytes; more than a full tree needs
 )
 
 // tree builds the nodes of one document.
@@ -35,13 +35,13 @@ type tree struct {
 
 	nodes  int
 	shown  int // bytes of values so far
-	left   int // fields without room in the tree
-	short  int // values that were cut to shortValue
-	deep   int // JSON values below maxTreeDepth
+	left   int // number of fields for which the tree has no room
+	short  int // number of values that were cut to shortValue
+	deep   int // number of JSON values below maxTreeDepth
 	masked bool
 }
 
-// notes describes what the limits omitted.
+// notes says what the limits have omitted.
 func (t *tree) notes() []string {
 	var list []string
 	if t.left > 0 {
@@ -56,7 +56,7 @@ func (t *tree) notes() []string {
 	return list
 }
 
-// take reserves a node.
+// take counts a node. It returns false if the tree has no room for it.
 func (t *tree) take() bool {
 	if t.nodes >= maxNodes {
 		t.left++
@@ -66,7 +66,7 @@ func (t *tree) take() bool {
 	return true
 }
 
-// set stores a scalar in a node: masked, cut, and safe to print.
+// set stores a scalar in a node. The scalar is masked, cut, and safe to print.
 func (t *tree) set(n *Node, at spot, text string, kind Kind) {
 	if at.hidden {
 		t.hide(n)
@@ -76,7 +76,7 @@ func (t *tree) set(n *Node, at spot, text string, kind Kind) {
 	n.text, n.Masked = at.apply(text)
 	t.masked = t.masked || n.Masked
 	if n.Masked && kind != String {
-		n.Kind = String // the mask's text need not be a number
+		n.Kind = String // the text of a mask need not be a number
 	}
 	t.show(n, n.Kind == String && !(n.Masked && kind != String))
 }
@@ -88,7 +88,7 @@ func (t *tree) hide(n *Node) {
 	t.show(n, false)
 }
 
-// show writes n.text as n.Value.
+// show makes n.Value from n.text.
 func (t *tree) show(n *Node, quotes bool) {
 	limit := maxValue
 	if t.shown >= maxShown {
@@ -120,14 +120,14 @@ type item struct {
 	number  protoreflect.FieldNumber
 	fd      protoreflect.FieldDescriptor // nil = an unknown field
 	value   protoreflect.Value
-	missing bool // not on the wire
+	missing bool // the field is not on the wire
 	there   []occurrence
 	wire    protowire.Type
-	raw     []byte // an unknown field's value without its tag
+	raw     []byte // the value of an unknown field, without its tag
 }
 
-// message returns the nodes of m by field number: fields that are set, defaults of fields without
-// presence, and unknown fields.
+// message returns the nodes of m, sorted by field number. These are the fields that are set, the
+// defaults of fields without presence, and the unknown fields.
 func (t *tree) message(m protoreflect.Message, at spot, parts []Range) []Node {
 	var items []item
 	there := t.occurrences(parts)
@@ -152,7 +152,7 @@ func (t *tree) message(m protoreflect.Message, at spot, parts []Range) []Node {
 	return t.items(items, m.Descriptor(), at)
 }
 
-// unknowns adds every occurrence of fields unknown to the type of m.
+// unknowns appends every occurrence of the fields that the type of m does not know.
 func (t *tree) unknowns(items []item, m protoreflect.Message, there map[protowire.Number][]occurrence) []item {
 	unknown := 0
 	seen := make(map[protowire.Number]int)
@@ -160,7 +160,7 @@ func (t *tree) unknowns(items []item, m protoreflect.Message, there map[protowir
 		num, typ, n := protowire.ConsumeTag(b)
 		v := protowire.ConsumeFieldValue(num, typ, b[max(n, 0):])
 		if n < 0 || v < 0 {
-			break // cannot happen: the decoder accepted them
+			break // cannot happen, because the decoder accepted the fields
 		}
 		if unknown++; unknown <= maxNodes {
 			it := item{number: num, wire: typ, raw: b[n : n+v]}
@@ -178,7 +178,7 @@ func (t *tree) unknowns(items []item, m protoreflect.Message, there map[protowir
 	return items
 }
 
-// items returns the nodes for parts of a message of type md.
+// items returns the nodes of parts of a message of the type md.
 func (t *tree) items(items []item, md protoreflect.MessageDescriptor, at spot) []Node {
 	if len(items) == 0 {
 		return nil
@@ -407,7 +407,7 @@ func (t *tree) any(n *Node, m protoreflect.Message, at spot, parts []Range) {
 		return
 	}
 	inner := dynamicpb.NewMessage(md)
-	// The scan included this content, so it fits the budget.
+	// The scan included this content, so the content fits into the budget.
 	if err := (proto.UnmarshalOptions{Resolver: t.types, AllowPartial: true}).Unmarshal(content.Bytes(), inner); err != nil {
 		n.addNote("does not parse as " + string(md.FullName()))
 		n.Children = t.message(m, at.unread(md), parts)
@@ -415,7 +415,7 @@ func (t *tree) any(n *Node, m protoreflect.Message, at spot, parts []Range) {
 	}
 	around, there := at, t.occurrences(parts)
 	in := contents(taken(there[2], m.Descriptor().Fields().ByNumber(2), true))
-	in = in[max(0, len(in)-1):] // the last one counts
+	in = in[max(0, len(in)-1):] // the last occurrence counts
 	at = at.content(m.Descriptor())
 	n.Type = "Any of " + string(md.Name())
 	n.addNote(string(md.FullName()))

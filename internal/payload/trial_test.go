@@ -9,8 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// TestATrialIsDecoded checks that a trial's body is decoded by dlo's own type, without any schema.
-// This happens only if the letter names the type, so no other body is mistaken for a trial.
+// TestATrialIsDecoded checks that the body of a trial is decoded with dlo's own type, without any
+// schema. This must happen only if the letter names the type, so that no other body is mistaken for
+// a trial.
 func TestATrialIsDecoded(t *testing.T) {
 	t.Parallel()
 	body, err := Trial("Hello", "main", "ann", time.Date(2026, 11, 20, 9, 0, 0, 5e6, time.UTC))

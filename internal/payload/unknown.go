@@ -11,15 +11,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Limits of one guess, which is one line on a page.
+// These are the limits of one guess, which is one line on a page.
 const (
 	maxGuess       = 200 // bytes
 	maxGuessFields = 6
 	maxGuessDepth  = 3
 )
 
-// unknown returns the node of a field unknown to its type. Its number and wire type are certain;
-// the rest is marked as a guess.
+// unknown returns the node of a field that its type does not know. The number and the wire type are
+// certain. The rest is marked as a guess.
 func (t *tree) unknown(it *item, at spot) Node {
 	n := Node{Number: int32(it.number), Name: "unknown", Unknown: true, Kind: Wire, Type: wireName(it.wire), Ranges: wholes(it.there)}
 	g := &guess{}
@@ -51,8 +51,8 @@ type guess struct {
 	spent  int
 }
 
-// value describes raw, a field's value without its tag. The result is safe to print and has at most
-// about maxGuess bytes.
+// value describes the parameter raw, which is the value of a field without its tag. The result is
+// safe to print and has at most about maxGuess bytes.
 func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, at spot, depth int) string {
 	if at.hidden {
 		g.masked = true
@@ -120,7 +120,7 @@ func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, at s
 	return deadletter.Bytes(len(b)) + ": " + hexGroups(b[:min(len(b), 16)]) + ellipsis(len(b) > 16)
 }
 
-// fields writes the fields of a message: `1: "batsh", 2: 2002`.
+// fields describes the fields of a message: `1: "batsh", 2: 2002`.
 func (g *guess) fields(b []byte, at spot, depth int) string {
 	var w strings.Builder
 	for i := 0; len(b) > 0; i++ {

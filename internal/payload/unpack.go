@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// First bytes of compressed data. Nothing else that people send begins with them.
+// magics lists the first bytes of compressed data. Nothing else that people send begins with them.
 var magics = []struct {
 	name  string
 	bytes []byte
@@ -19,7 +19,7 @@ var magics = []struct {
 	{"snappy", snappyMagic},
 }
 
-// compression returns the compression that the first bytes of b show, or "".
+// compression returns the name of the compression that the first bytes of b show; "" = none.
 func compression(b []byte) string {
 	for _, m := range magics {
 		if bytes.HasPrefix(b, m.bytes) {
@@ -29,7 +29,7 @@ func compression(b []byte) string {
 	return ""
 }
 
-// unpack undoes one compression.
+// unpack undoes one compression of the body.
 func (r *reading) unpack(name, how string) bool {
 	doc := r.doc
 	l := Layer{Name: name}
@@ -46,9 +46,9 @@ func (r *reading) unpack(name, how string) bool {
 	return r.layer(l, out, how)
 }
 
-// inflate returns the complete output, or an error without any output. The buffer's size is doubled
-// in each step, so a lie about the size costs at most twice the true size. The budget is charged
-// before each step.
+// inflate returns the whole output or an error, never a part of the output. It doubles the buffer
+// in each step, so that a wrong claim about the size costs at most twice the true size. It charges
+// the budget before each step.
 func inflate(l *Layer, b []byte, budget *budget.Budget) ([]byte, error) {
 	if l.Name != "deflate" && l.Name != "bzip2" && compression(b) != l.Name {
 		return nil, errors.New("no magic bytes")

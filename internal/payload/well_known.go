@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// submessage fills n with a message. Well-known types are shown in a readable form. A set may
-// define google.protobuf.Timestamp in an unusual way, so definitions are checked first. A type with
-// another definition is shown like any other message.
+// submessage makes the node of a message. Well-known types are shown in a readable form. A set may
+// define google.protobuf.Timestamp in an unusual way, so the definition is checked first. If it is
+// unusual, the message is shown like any other message.
 func (t *tree) submessage(n *Node, m protoreflect.Message, at spot, parts []Range) {
 	md := m.Descriptor()
 	at = at.inside(md)
@@ -37,7 +37,7 @@ func (t *tree) submessage(n *Node, m protoreflect.Message, at spot, parts []Rang
 	}
 }
 
-// unlike reports whether a type is shown, and written in JSON, in a form other than its fields.
+// unlike reports whether pages and JSON show a type in another form than its fields.
 func unlike(md protoreflect.MessageDescriptor) bool {
 	switch md.FullName() {
 	case "google.protobuf.Any", "google.protobuf.Timestamp", "google.protobuf.Duration", "google.protobuf.FieldMask", "google.protobuf.Struct", "google.protobuf.Value",
@@ -48,8 +48,9 @@ func unlike(md protoreflect.MessageDescriptor) bool {
 	return false
 }
 
-// wellKnown reports whether it could fill n. A message with unknown fields is never abbreviated,
-// except that the unknown fields of an Any are shown beside its content.
+// wellKnown makes the node of a message of a well-known type, and reports whether it could. It
+// never shortens a message with unknown fields. An Any is an exception, because its unknown fields
+// are shown beside its content.
 func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot, parts []Range) bool {
 	md := m.Descriptor()
 	if !unlike(md) || len(m.GetUnknown()) > 0 && md.Name() != "Any" {
@@ -101,7 +102,7 @@ func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot, parts []Range
 	return true
 }
 
-// dynamic shows Struct, Value and ListValue like the JSON that they represent.
+// dynamic shows a Struct, a Value or a ListValue like the JSON that it represents.
 func (t *tree) dynamic(n *Node, m protoreflect.Message, at spot, parts []Range) bool {
 	md := m.Descriptor()
 	there := t.occurrences(parts)
@@ -142,7 +143,8 @@ func (t *tree) dynamic(n *Node, m protoreflect.Message, at spot, parts []Range) 
 	return true
 }
 
-// scalarField returns a singular field of exactly the given kind.
+// scalarField returns a singular field of a message. The result is false if the field is not of
+// exactly the given kind.
 func scalarField(m protoreflect.Message, name protoreflect.Name, kind protoreflect.Kind) (protoreflect.Value, bool) {
 	fd := m.Descriptor().Fields().ByName(name)
 	if fd == nil || fd.Kind() != kind || fd.IsList() || fd.IsMap() {
@@ -151,8 +153,8 @@ func scalarField(m protoreflect.Message, name protoreflect.Name, kind protorefle
 	return m.Get(fd), true
 }
 
-// timestampText returns "2026-11-20 06:52:14.208 UTC", with as many digits as needed. It returns
-// false outside the years 1 to 9999.
+// timestampText returns a time such as "2026-11-20 06:52:14.208 UTC", with as many digits as
+// needed. It returns false for times outside the years 1 to 9999.
 func timestampText(seconds, nanos int64) (string, bool) {
 	if seconds < -62135596800 || seconds > 253402300799 || nanos < 0 || nanos > 999_999_999 {
 		return "", false
@@ -160,8 +162,8 @@ func timestampText(seconds, nanos int64) (string, bool) {
 	return time.Unix(seconds, nanos).UTC().Format("2006-01-02 15:04:05.999999999 UTC"), true
 }
 
-// durationText returns "1 h 30 min 0.5 s", "-0.25 s" or "0 s". It returns false beyond 10,000
-// years, or if the signs differ.
+// durationText returns a duration such as "1 h 30 min 0.5 s", "-0.25 s" or "0 s". It returns false
+// for more than 10,000 years, or if the signs differ.
 func durationText(seconds, nanos int64) (string, bool) {
 	const limit = 315_576_000_000
 	if seconds < -limit || seconds > limit || nanos <= -1e9 || nanos >= 1e9 || seconds > 0 && nanos < 0 || seconds < 0 && nanos > 0 {

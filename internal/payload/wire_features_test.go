@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// TestWireFeatures tests three edits of a body for each feature of the wire format: no change, a
+// TestWireFeatures makes three edits of a body for each feature of the wire format: no change, a
 // new value of the same length in one field, and a longer value in that field. All other bytes must
 // stay the same, in raw bodies and in base64.
 func TestWireFeatures(t *testing.T) {

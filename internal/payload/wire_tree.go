@@ -8,55 +8,56 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Limits of a wireTree. Anything beyond them is not compared, and the tree is marked as cut.
+// These are the limits of a wireTree. Anything beyond them is not compared, and the tree is marked
+// as cut.
 const (
 	maxWireNodes  = 2_000
 	maxWireDepth  = 32
-	maxWireFields = 200_000  // fields walked, whether or not they become nodes
-	maxWireWork   = 32 << 20 // bytes examined; a byte counts once for each level to which it may belong
+	maxWireFields = 200_000  // maximum number of fields that are read, whether they become nodes or not
+	maxWireWork   = 32 << 20 // maximum number of bytes examined; a byte counts once for each level to which it may belong
 )
 
-// wireNode is one field on the wire. If its content may be a message, the content's nodes follow,
-// up to next.
+// wireNode is one field on the wire. If its content may be a message, the nodes of the content
+// follow, up to the index next.
 type wireNode struct {
 	num    int32
-	next   int32 // index of the next node after this one and all nodes below it
-	at     int32 // start of the content, for length-delimited fields
+	next   int32 // index of the first node after this one and all nodes below it
+	at     int32 // for a length-delimited field, the start of its content
 	length int32 // length of the content
-	size   int32 // size including the tag
+	size   int32 // size of the field, including the tag
 	wire   int8
 	flags  nodeFlags
-	value  uint64 // value of other fields
+	value  uint64 // value of a field that is not length-delimited
 }
 
 type nodeFlags uint8
 
 const (
 	nodeUTF8      nodeFlags = 1 << iota
-	nodeText                // UTF-8 without control characters except tab and line ends
-	nodeMessage             // ends where a field ends
-	nodeLikely              // likewise, with field numbers below 10,000: rarely true by chance
-	nodeVarints             // ends where a varint ends
-	nodeLong                // its tag, length or value is a longer varint than necessary
-	nodeLongInner           // one of its varints is longer than necessary
+	nodeText                // UTF-8 without control characters other than tabs and line ends
+	nodeMessage             // the content ends where a field ends
+	nodeLikely              // also, all field numbers are below 10,000, which is rarely true by chance
+	nodeVarints             // the content ends where a varint ends
+	nodeLong                // the tag, the length or the value is a longer varint than necessary
+	nodeLongInner           // a varint in the content is longer than necessary
 )
 
 func (n *wireNode) is(f nodeFlags) bool { return n.flags&f != 0 }
 
-// wireTree is a body parsed without a type, once for all candidates. Everything that may be a
-// message is parsed as one, and texts are checked.
+// wireTree is a body that was parsed without a type, once for all candidates. Everything that may
+// be a message is parsed as one, and texts are checked.
 type wireTree struct {
 	body   []byte
 	nodes  []wireNode
-	bytes  int64 // in top-level fields that have nodes
-	cut    bool  // part of the body has no nodes
-	fields int64 // walked
-	limit  int64 // of fields
+	bytes  int64 // number of bytes in top-level fields that have nodes
+	cut    bool  // a part of the body has no nodes
+	fields int64 // number of fields read so far
+	limit  int64 // maximum number of fields
 	work   int64
 }
 
-// read reports whether the body has the wire format at its top level, and does not have too many
-// fields to check.
+// read parses a body. It reports whether the body has the wire format at its top level, and does
+// not have too many fields.
 func (t *wireTree) read(body []byte, limit int64) bool {
 	*t = wireTree{body: body, nodes: t.nodes[:0], limit: min(limit, maxWireFields)}
 	if message, _ := t.walk(0, len(body)); !message || t.cut {
@@ -69,8 +70,8 @@ func (t *wireTree) read(body []byte, limit int64) bool {
 	return true
 }
 
-// walk reports whether a range ends where a field ends, and whether its field numbers are below
-// 10,000.
+// walk reports whether a range ends where a field ends, and whether all field numbers in it are
+// below 10,000.
 func (t *wireTree) walk(from, to int) (message, likely bool) {
 	t.work += int64(to - from)
 	likely = true
@@ -89,7 +90,7 @@ func (t *wireTree) walk(from, to int) (message, likely bool) {
 	return true, likely
 }
 
-// record adds the nodes of a range accepted by walk.
+// record adds the nodes of a range that walk has accepted.
 func (t *wireTree) record(from, to, depth int) {
 	for at := from; at < to; {
 		if len(t.nodes) >= maxWireNodes || t.work > maxWireWork || t.cut && depth > 1 {
@@ -117,7 +118,7 @@ func (t *wireTree) record(from, to, depth int) {
 	}
 }
 
-// value fills a node from the bytes after its tag, and returns their number.
+// value sets a node from the bytes after its tag, and returns how many bytes it has used.
 func (t *wireTree) value(i, at, to, depth int) int {
 	b := t.body[at:to]
 	switch protowire.Type(t.nodes[i].wire) {
@@ -164,7 +165,7 @@ func (t *wireTree) value(i, at, to, depth int) int {
 	return -1
 }
 
-// content determines what a length-delimited field may contain.
+// content finds out what a length-delimited field may contain.
 func (t *wireTree) content(i, at, length, depth int) {
 	p := t.body[at : at+length]
 	t.work += int64(2 * length)
@@ -221,11 +222,11 @@ func varints(p []byte) (flags nodeFlags) {
 	return flags | nodeVarints
 }
 
-// outline is the top level of a tree as sets of field numbers below 64. It can be compared with a
-// signature in a few instructions.
+// outline is the top level of a tree. It holds field numbers below 64 as sets, so that a few
+// instructions can compare it with a signature.
 type outline struct {
 	by                                             [wires]uint64     // field numbers by wire type
-	size                                           [wires][64]uint32 // bytes per field, with tags
+	size                                           [wires][64]uint32 // bytes of each field, with tags
 	notUTF, notMessage, notVarints, not32s, not64s uint64
 }
 

@@ -16,8 +16,8 @@ import (
 )
 
 // TestAccuracy ranks random messages of the types. A message is decidable if no other type decodes
-// it with the same shape: the same fields, with text where the type has text, bytes where it has
-// bytes, and a message of the same shape where it has a message.
+// it with the same shape. Two shapes are the same if they have the same fields, and texts, bytes
+// and messages of the same shape in the same places.
 func TestAccuracy(t *testing.T) {
 	c := load()
 	step, each := 5, 1
@@ -40,7 +40,7 @@ func TestAccuracy(t *testing.T) {
 			}
 			n.all++
 			got := d.Match(body, payload.Hints{}, nil)
-			if len(got.Matches) == 0 && got.Types == 0 { // too short, or text
+			if len(got.Matches) == 0 && got.Types == 0 { // the body is too short, or it is a text
 				n.skipped++
 				continue
 			}
@@ -95,15 +95,15 @@ func TestAccuracy(t *testing.T) {
 	if trial.Percent(n.first, n.decidable) < 95 || trial.Percent(n.confidentlyWrong, compared) > 1 || trial.Percent(n.prior, compared) < 99 || n.peeled != n.matched {
 		t.Error("below the goals: 95 % right first where it can be decided, at most 1 % wrong and confident, 99 % with a prior, and base64 of what is matched is matched")
 	}
-	// If an undecidable message is matched, the match is usually correct, because a time, a type
-	// URL or a duplicate key reveals more than the shape.
+	// If a message that is not decidable is matched, the match is usually correct. A time, a type URL
+	// or a duplicate key reveals more than the shape.
 	if trial.Percent(n.flagged, n.undecidable) < 95 {
 		t.Error("fewer than 95 % of the undecidable are flagged")
 	}
 }
 
-// wouldMatch reports whether another type would be accepted as the match if the body's own type
-// were not registered.
+// wouldMatch reports whether another type would be a match if the type of the body were not
+// registered.
 func wouldMatch(r payload.Ranking, own string) bool {
 	var others []payload.Match
 	for _, m := range r.Matches {
@@ -114,7 +114,7 @@ func wouldMatch(r payload.Ranking, own string) bool {
 	return r.Enough && len(others) > 0 && others[0].Score >= 0.80 && (len(others) == 1 || others[0].Score-others[1].Score > 0.04)
 }
 
-// alike returns the number of other types that decode a message with the same shape.
+// alike returns how many other types decode a message with the same shape.
 func alike(all []protoreflect.MessageDescriptor, m *dynamicpb.Message, body []byte) int {
 	n := 0
 	for _, md := range all {
@@ -129,8 +129,8 @@ func alike(all []protoreflect.MessageDescriptor, m *dynamicpb.Message, body []by
 	return n
 }
 
-// mayRead reports whether decoding with a type is worth a try. This avoids decoding with most
-// types.
+// mayRead reports whether it is useful to decode with a type. With it, most types need not be
+// tried.
 func mayRead(md protoreflect.MessageDescriptor, m protoreflect.Message) bool {
 	ok := true
 	m.Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
@@ -141,7 +141,7 @@ func mayRead(md protoreflect.MessageDescriptor, m protoreflect.Message) bool {
 	return ok
 }
 
-// class returns the kind of a field's values as visible on the wire.
+// class returns the kind of the values of a field, as far as the wire shows it.
 func class(fd protoreflect.FieldDescriptor) string {
 	switch fd.Kind() {
 	case protoreflect.StringKind:
@@ -192,7 +192,7 @@ func sameShape(a, b protoreflect.Message) bool {
 	return same
 }
 
-// messages returns the messages in a field. For a map, it returns the values if they are messages.
+// messages returns the messages in a field. For a map, it returns the values that are messages.
 func messages(fd protoreflect.FieldDescriptor, v protoreflect.Value) (list []protoreflect.Message) {
 	switch {
 	case fd.IsMap() && fd.MapValue().Message() != nil:

@@ -1,5 +1,5 @@
-// Package corpus measures matching with the types of public APIs. It is a separate module, so that
-// the product does not depend on them.
+// Package corpus tests how well matching works with the types of public APIs. It is a separate
+// module, so that the product does not depend on these APIs.
 package corpus
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/corpus/trial"
 )
 
-// load registers one version of each API. With two versions, most types would have a duplicate that
-// cannot be distinguished on the wire.
+// load registers one version of each API. With two versions, most types would occur twice, and the
+// wire format could not distinguish them.
 var load = sync.OnceValue(func() trial.Types {
 	return trial.Load(func(protoreflect.FullName) bool { return false })
 })

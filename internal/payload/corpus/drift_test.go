@@ -14,10 +14,10 @@ import (
 )
 
 // TestDrift decodes random messages with one field that their type does not have, raw and in
-// base64, in a queue whose letters all had that type. Each message must be decoded as its type, and
-// the new field must be reported. Then TestDrift decodes messages of one type in another type's
-// queue, with all types registered. A type that is new to a queue can look like a new field of the
-// known type.
+// base64. All letters in their queue had that type. Each message must be decoded as its type, and
+// the new field must be reported. TestDrift then decodes messages of one type in the queue of
+// another type, with all types registered. A type that is new to a queue can look like a new field
+// of the known type.
 func TestDrift(t *testing.T) {
 	c := load()
 	d := &payload.Decoder{Types: c.Registry}

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// words returns a name as used in programs; all its characters are in the base64 alphabet.
+// words returns a name such as programs use. All of its characters are in the base64 alphabet.
 func words(r *rand.Rand) (b []byte) {
 	list := []string{"order", "placed", "Handler", "Factory", "queue", "Retry", "customer", "Event", "user", "Created", "V2", "01", "/", "service", "Email", "requested", "2026"}
 	for range 4 + r.IntN(4) {
@@ -19,8 +19,8 @@ func words(r *rand.Rand) (b []byte) {
 	return b[:len(b)/4*4]
 }
 
-// TestNoise decodes bodies that are not protobuf. None may become a message, despite the many
-// registered types.
+// TestNoise decodes bodies that are not protobuf. None may be decoded as a message, although many
+// types are registered.
 func TestNoise(t *testing.T) {
 	c := load()
 	d := &payload.Decoder{Types: c.Registry}
@@ -36,7 +36,7 @@ func TestNoise(t *testing.T) {
 		}
 		return b
 	}
-	small := func(n int) []byte { // numbers below 32, as in other binary formats
+	small := func(n int) []byte { // numbers below 32, which other binary formats often contain
 		b := bytes(n)
 		for i := range b {
 			b[i] &= 0x1f
@@ -49,7 +49,7 @@ func TestNoise(t *testing.T) {
 		"base64 of random": func() []byte { return []byte(base64.StdEncoding.EncodeToString(bytes(6 + r.IntN(40)))) },
 		"hex digests":      func() []byte { return []byte(hex.EncodeToString(bytes(8 + r.IntN(3)*8))) },
 		"words":            func() []byte { return words(r) },
-		"text": func() []byte { // starts with a line end, which is also the tag of field 1
+		"text": func() []byte { // begins with a line end, which is also the tag of field 1
 			b := []byte("\n")
 			for range 1 + r.IntN(4) {
 				b = append(append(b, words(r)...), ' ')

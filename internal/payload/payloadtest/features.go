@@ -7,20 +7,20 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// WireFeature is a body of a registered type (internal/payload/testdata/schemas) that uses a part
-// of the wire format that encoders may use but rarely do.
+// WireFeature is a body that uses a feature of the wire format that encoders may use but rarely do.
+// Its type is registered (internal/payload/testdata/schemas).
 type WireFeature struct {
 	Name, Type string
 	Body       []byte
 }
 
-// EditedField lists, for each type in the features, the field that edits change: a varint.
+// EditedField holds, for each type of the features, the field that edits change. It is a varint.
 var EditedField = map[string]struct {
 	Number protowire.Number
 	Name   string
 }{kinds: {3, "count"}, order: {2, "amount"}, cart: {2, "items"}}
 
-// With returns the body with v appended as the value of the edited field.
+// With returns the body to which v is appended as the value of the edited field.
 func (f WireFeature) With(v uint64) []byte {
 	return wire(f.Body, varint(EditedField[f.Type].Number, v))
 }

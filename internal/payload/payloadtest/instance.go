@@ -1,5 +1,5 @@
-// Package payloadtest generates messages for the matching tests: random ones with the kinds of
-// values that publishers send.
+// Package payloadtest contains helpers for the tests of package payload and its users. Among other
+// things, it makes random messages with the kinds of values that publishers send.
 package payloadtest
 
 import (
@@ -11,8 +11,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Instance returns a message in which about two thirds of the fields are set: identifiers, names,
-// sentences, counts, times of recent years. Equal r give equal messages.
+// Instance returns a message in which about two thirds of the fields are set. The values are
+// identifiers, names, sentences, counts and times of recent years. If two random sources r are
+// equal, the messages are equal.
 func Instance(md protoreflect.MessageDescriptor, r *rand.Rand) *dynamicpb.Message {
 	m := dynamicpb.NewMessage(md)
 	fill(m, r, 0)
@@ -87,7 +88,8 @@ func fill(m protoreflect.Message, r *rand.Rand, depth int) {
 
 var words = strings.Fields("order invoice customer payment shipped pending eu-west-1 projects locations default primary model endpoint checkout Ada Grace München welcome report daily")
 
-// value returns one scalar. A number is often small and rarely zero, because zeros are not sent.
+// value returns a random scalar. A number is often small and rarely zero, because publishers do not
+// send zeros.
 func value(fd protoreflect.FieldDescriptor, r *rand.Rand) protoreflect.Value {
 	number := func() int64 {
 		switch r.IntN(4) {

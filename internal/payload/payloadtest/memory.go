@@ -4,7 +4,7 @@ import (
 	"runtime"
 )
 
-// Allocated returns the number of bytes that f allocates. Other goroutines must be idle.
+// Allocated returns the number of bytes that f allocates. Meanwhile, other goroutines must be idle.
 func Allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

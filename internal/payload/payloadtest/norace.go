@@ -4,5 +4,5 @@ package payloadtest
 
 import "testing"
 
-// Unraced does nothing without the race detector.
+// Unraced does nothing if the race detector is off.
 func Unraced(*testing.T) {}

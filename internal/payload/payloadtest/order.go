@@ -13,7 +13,7 @@ import (
 // OrderType is the type of Order.
 const OrderType = "bench.v1.OrderPlaced"
 
-// OrderSet returns a descriptor set with the types of Order and n other types, some of them
+// OrderSet returns a descriptor set with the types of Order and n further types. Some of these are
 // similar.
 func OrderSet(n int) []byte {
 	f := &descriptorpb.FileDescriptorProto{
@@ -67,14 +67,15 @@ func OrderSet(n int) []byte {
 	}
 	b, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{f}})
 	if err != nil {
-		panic(err) // it is always the same
+		panic(err) // cannot happen, because the set is always the same
 	}
 	return b
 }
 
 var orderWords = strings.Fields("timeout gateway invoice customer address declined payment webhook delivery retry warehouse parcel shipping refund currency amount account subscription renewal notification template recipient attachment schedule")
 
-// Order returns the wire format of an order: about 350 bytes with two lines, about 2 KB with 26.
+// Order returns an order in the wire format. With two lines, it has about 350 bytes. With 26 lines,
+// it has about 2 KB.
 func Order(r *rand.Rand, number, lines int) []byte {
 	text := func(b []byte, num protowire.Number, s string) []byte {
 		return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), s)

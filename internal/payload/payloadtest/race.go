@@ -4,8 +4,8 @@ package payloadtest
 
 import "testing"
 
-// Unraced skips a test under the race detector. Such a test checks the memory and time of a single
-// goroutine, and it takes five to ten times as long with the detector.
+// Unraced skips a test if the race detector is on. It is for tests that check the memory and the
+// time of a single goroutine. With the detector, they take five to ten times as long.
 func Unraced(t *testing.T) {
 	t.Helper()
 	t.Skip("runs without the race detector")

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Sample returns the letter shown in the documentation: 157 bytes, one unknown field.
+// Sample returns the body of the letter in the documentation. It has 157 bytes and one unknown
+// field.
 func Sample(t testing.TB) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.Join(strings.Fields(`

@@ -24,7 +24,7 @@ func Nested(inner []byte, tag byte, depth int) []byte {
 		copy(buf[at:], size)
 		at--
 		buf[at] = tag
-		if tag >= 0x80 { // field 20: two bytes
+		if tag >= 0x80 { // the tag of field 20 has two bytes
 			buf[at] = 0x01
 			at--
 			buf[at] = tag
@@ -33,8 +33,8 @@ func Nested(inner []byte, tag byte, depth int) []byte {
 	return buf[at:]
 }
 
-// LengthPrefixed returns a length-delimited field. Field numbers of acme.notify.v1.Kinds: 9
-// numbers, 10 tags, 14 detail, 17 extra, 19 people, 20 child, 23 children, 25 any_value.
+// LengthPrefixed returns a length-delimited field. These are field numbers of acme.notify.v1.Kinds:
+// 9 numbers, 10 tags, 14 detail, 17 extra, 19 people, 20 child, 23 children, 25 any_value.
 func LengthPrefixed(num protowire.Number, b []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), b)
 }
@@ -52,7 +52,8 @@ func Gzipped(t testing.TB, b []byte) []byte {
 	return w.Bytes()
 }
 
-// Zipped returns a zip file with contents by name. A name with the prefix "->" is a link.
+// Zipped returns a zip file. The parameter files holds the contents by name. A name with the prefix
+// "->" is a link.
 func Zipped(t testing.TB, files map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -1,5 +1,5 @@
-// Package trial contains helpers for the matching trials: the types linked into a test, and fields
-// that no type has yet.
+// Package trial contains helpers for the tests of matching: the types that are linked into a test,
+// and fields that no type has yet.
 package trial
 
 import (
@@ -17,14 +17,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Types contains every linked type by name, except those of google.protobuf.
+// Types contains every type that is linked into the program, by name, except those of
+// google.protobuf.
 type Types struct {
 	Registry *descriptor.Registry
 	All      []protoreflect.MessageDescriptor
 }
 
-// Load builds a registry from the types linked into the program. It omits the types selected by
-// leave: these must be top-level messages that no other message uses.
+// Load makes a registry of the types that are linked into the program. It omits the types for which
+// the function leave returns true. These must be top-level messages that no other message uses.
 func Load(leave func(protoreflect.FullName) bool) Types {
 	set := &descriptorpb.FileDescriptorSet{}
 	var all []protoreflect.MessageDescriptor
@@ -38,14 +39,14 @@ func Load(leave func(protoreflect.FullName) bool) Types {
 		}
 	}
 	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
-		if f.Package() == "ttrpc" { // its file does not import what it uses
+		if f.Package() == "ttrpc" { // the file of this package does not import what it uses
 			return true
 		}
 		if !strings.HasPrefix(f.Path(), "google/protobuf/") {
 			walk(f.Messages())
 		}
 		file := protodesc.ToFileDescriptorProto(f)
-		file.Service = nil // services refer to omitted messages
+		file.Service = nil // services may refer to omitted messages
 		file.MessageType = slices.DeleteFunc(file.MessageType, func(m *descriptorpb.DescriptorProto) bool {
 			return leave(f.Package().Append(protoreflect.Name(m.GetName())))
 		})
@@ -66,7 +67,8 @@ func Load(leave func(protoreflect.FullName) bool) Types {
 	return Types{r, all}
 }
 
-// Field returns an encoded field that a type does not have: its next number, or one soon after it.
+// Field returns an encoded field that a type does not have. Its number is one to three above the
+// highest number of the type.
 func Field(md protoreflect.MessageDescriptor, r *rand.Rand) (b []byte) {
 	number := protowire.Number(1)
 	for i := range md.Fields().Len() {
@@ -84,5 +86,5 @@ func Field(md protoreflect.MessageDescriptor, r *rand.Rand) (b []byte) {
 	return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), "seventeen bytes..")
 }
 
-// Percent returns n as a percentage of all; 0 if all is 0.
+// Percent returns n as a percentage of all; if all is 0, it returns 0.
 func Percent(n, all int) float64 { return 100 * float64(n) / float64(max(all, 1)) }

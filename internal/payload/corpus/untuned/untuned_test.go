@@ -1,6 +1,7 @@
-// Package untuned tests matching on types that were not used while its scores were chosen, and on
-// bodies as they occur in dead letters: some are truncated, of an unregistered type, or from a
-// producer that is ahead of its schema. The types come from Envoy, containerd and OpenFGA.
+// Package untuned tests matching with types that were not used when its scores were chosen. The
+// bodies are such as dead letters have: some are truncated, some are of a type that is not
+// registered, and some come from a producer that is ahead of its schema. The types come from Envoy,
+// containerd and OpenFGA.
 package untuned
 
 import (
@@ -53,7 +54,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// Kinds of bodies.
+// These are the kinds of bodies.
 const (
 	whole = iota
 	truncated
@@ -64,12 +65,12 @@ const (
 
 var kindNames = [kinds]string{"whole", "truncated", "of a type that is not registered", "with one unknown field"}
 
-// outcome counts the results for the bodies of one kind.
+// outcome counts the results of all bodies of one kind.
 type outcome struct {
 	all, right, first, listed, ambiguous, unknown, text, wrong int
 }
 
-// roots returns the messages that no other message uses.
+// roots returns the messages that no other message contains.
 func roots(all []protoreflect.MessageDescriptor) (list []protoreflect.MessageDescriptor) {
 	inner := map[protoreflect.FullName]bool{}
 	for _, md := range all {
@@ -91,9 +92,9 @@ func roots(all []protoreflect.MessageDescriptor) (list []protoreflect.MessageDes
 	return list
 }
 
-// TestUntuned reads bodies of at least 16 bytes, of types with at least three fields, raw and in
-// base64, from queues without history. Bodies with an unknown field, of at most 30 % of the bytes,
-// are also read in a queue of their own type.
+// TestUntuned reads bodies of at least 16 bytes, raw and in base64, from queues without earlier
+// letters. Their types have at least three fields. A body with an unknown field is also read in a
+// queue of its own type, if that field has at most 30 % of the bytes.
 func TestUntuned(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	n := 2_000
