@@ -4,40 +4,41 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Grant is a role with the places where it applies.
+// Grant is a role, together with the places where it applies.
 type Grant struct {
 	Role    string   `json:"role"`
 	Reveal  bool     `json:"reveal"`
 	Purge   bool     `json:"purge"`
-	Queues  []string `json:"queues"` // globs; empty = all
+	Queues  []string `json:"queues"` // globs; empty = all queues
 	VHosts  []string `json:"vhosts"`
 	Brokers []string `json:"brokers"`
 
-	// FromRabbitMQ limits the grant further, to the queues that the person may write to in RabbitMQ.
+	// FromRabbitMQ means that the grant also ends at the queues to which the person may write in
+	// RabbitMQ.
 	FromRabbitMQ bool `json:"from_rabbitmq"`
 }
 
-// NewGrant returns a grant of the domain as JSON.
+// NewGrant converts a grant to the JSON form of the API.
 func NewGrant(g deadletter.Grant) Grant {
 	return Grant{Role: g.Role.String(), Reveal: g.Reveal, Purge: g.Purge, Queues: texts(g.Queues), VHosts: texts(g.VHosts), Brokers: texts(g.Brokers), FromRabbitMQ: g.FromRabbitMQ}
 }
 
-// GrantRequest is the part of a request that sets the rights of a new user or token.
+// GrantRequest is the part of a request that gives the rights of a new user or token.
 type GrantRequest struct {
 	Role    string   `json:"role"`
 	Reveal  bool     `json:"reveal,omitempty"`
 	Purge   bool     `json:"purge,omitempty"`
-	Queues  []string `json:"queues,omitempty"` // globs; empty = all
+	Queues  []string `json:"queues,omitempty"` // globs; empty = all queues
 	VHosts  []string `json:"vhosts,omitempty"`
 	Brokers []string `json:"brokers,omitempty"`
 }
 
-// Grant returns the grant in the domain. The error wraps deadletter.ErrInvalid.
+// Grant converts the request to a grant of the domain. The error wraps deadletter.ErrInvalid.
 func (g GrantRequest) Grant() (deadletter.Grant, error) {
 	return deadletter.NewGrant(g.Role, g.Reveal, g.Purge, deadletter.Places{Queues: g.Queues, VHosts: g.VHosts, Brokers: g.Brokers})
 }
 
-// texts returns a list that is [] in JSON if it is empty.
+// texts returns a copy of a list. If the list is empty, its JSON is [] and not null.
 func texts(list []string) []string { return append([]string{}, list...) }
 
 // Me is the response to GET /me. It says who makes the request.
@@ -54,10 +55,10 @@ type Token struct {
 	CreatedBy string `json:"created_by"`
 	ExpiresAt Time   `json:"expires_at,omitzero"` // absent = never
 	UsedAt    Time   `json:"used_at,omitzero"`    // absent = never
-	UsedFrom  string `json:"used_from,omitempty"` // the address of that use; absent = not known
+	UsedFrom  string `json:"used_from,omitempty"` // the address from which the token was used last; absent = unknown
 }
 
-// NewToken returns a token of the domain as JSON.
+// NewToken converts a token to the JSON form of the API.
 func NewToken(t deadletter.APIToken) Token {
 	return Token{Name: t.Name, Grant: NewGrant(t.Grant), CreatedAt: At(t.CreatedAt), CreatedBy: t.CreatedBy, ExpiresAt: At(t.ExpiresAt), UsedAt: At(t.UsedAt), UsedFrom: t.UsedFrom}
 }
@@ -74,7 +75,7 @@ type TokenRequest struct {
 	ExpiresAt Time `json:"expires_at,omitzero"`
 }
 
-// NewSecret is the response to POST /tokens. The secret is not shown again.
+// NewSecret is the response to POST /tokens. It is the only response that contains the secret.
 type NewSecret struct {
 	Token
 	Secret string `json:"secret"`
@@ -90,7 +91,7 @@ type User struct {
 	Invited    bool   `json:"invited"`               // the user has not chosen a password yet
 }
 
-// NewUser returns a user of the domain as JSON.
+// NewUser converts a user to the JSON form of the API.
 func NewUser(u deadletter.User) User {
 	return User{Name: u.Name, Grant: NewGrant(u.Grant), CreatedAt: At(u.CreatedAt), CreatedBy: u.CreatedBy, SignedInAt: At(u.SignedInAt), Invited: u.Invited}
 }
@@ -106,9 +107,9 @@ type UserRequest struct {
 	GrantRequest
 }
 
-// Invitation is the response to POST /users and POST /users/{name}/reset. The link is not shown
-// again.
+// Invitation is the response to POST /users and POST /users/{name}/reset. It is the only response
+// that contains the link.
 type Invitation struct {
 	Name string `json:"name"`
-	Link string `json:"link"` // where the user can choose a password once
+	Link string `json:"link"` // the URL at which the user can choose a password once
 }

@@ -12,8 +12,8 @@ type ApplyPlanRequest struct {
 	Plan TopologyPlan `json:"plan"`
 }
 
-// Topology converts the plan to the form that dlo applies. The error means that the definition of a
-// policy is not a JSON object.
+// Topology converts the plan to the form that dlo applies. It returns an error if the definition of
+// a policy is not a JSON object.
 func (p TopologyPlan) Topology() (topology.Plan, error) {
 	plan := topology.Plan{Broker: p.Broker, VHost: p.VHost, AtLeastOnce: p.AtLeastOnce}
 	for _, one := range p.Policies {
@@ -39,7 +39,7 @@ type AppliedPlan struct {
 	Policies []Proof `json:"policies"`
 }
 
-// Proof names a policy that was set. It also says whether a message proved the policy.
+// Proof is a policy that was set. It says whether a test message proved that the policy works.
 type Proof struct {
 	Policy string   `json:"policy"`
 	Queues []string `json:"queues"`
@@ -58,7 +58,7 @@ func NewAppliedPlan(a topology.Applied) AppliedPlan {
 
 // UndoRequest is the body of POST /topology/undo.
 type UndoRequest struct {
-	ID int64 `json:"id"` // id of an adopted policy
+	ID int64 `json:"id"` // id of the policy in GET /topology/adopted
 }
 
 // AdoptedPolicies is the response to GET /topology/adopted.
@@ -81,7 +81,7 @@ type AdoptedPolicy struct {
 	By         string          `json:"by"`
 }
 
-// NewAdoptedPolicies returns the response for adopted policies.
+// NewAdoptedPolicies returns the response for a list of adopted policies.
 func NewAdoptedPolicies(list []topology.Adopted) AdoptedPolicies {
 	out := AdoptedPolicies{Policies: []AdoptedPolicy{}}
 	for _, a := range list {
@@ -99,8 +99,8 @@ func NewAdoptedPolicy(a topology.Adopted) AdoptedPolicy {
 
 // LeaveRequest is the body of POST /topology/leave.
 type LeaveRequest struct {
-	Broker string   `json:"broker,omitzero"` // "" = all
-	VHost  string   `json:"vhost,omitzero"`  // "" = all
+	Broker string   `json:"broker,omitzero"` // "" = all brokers
+	VHost  string   `json:"vhost,omitzero"`  // "" = all vhosts
 	Queues []string `json:"queues"`          // names or globs
 }
 

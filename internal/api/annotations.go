@@ -1,9 +1,9 @@
 package api
 
-// Failure is the consumer's report on a letter's latest death. The response to GET /letters/{id}
-// contains it.
+// Failure is what the consumer reported about the latest death of a letter. The response to GET
+// /letters/{id} contains it.
 type Failure struct {
-	By      string `json:"by"` // annotation
+	By      string `json:"by"` // for example annotation
 	Type    string `json:"type"`
 	Message string `json:"message"`
 	Stack   string `json:"stack"`
@@ -16,7 +16,7 @@ type Failure struct {
 type Annotation struct {
 	MessageID  string `json:"message_id,omitempty"`
 	Token      string `json:"dlo_token,omitempty"`
-	BodySHA256 string `json:"body_sha256,omitempty"` // in hex
+	BodySHA256 string `json:"body_sha256,omitempty"` // SHA-256 of the body, in hex
 	Queue      string `json:"queue,omitempty"`
 	Exchange   string `json:"exchange,omitempty"`
 	RoutingKey string `json:"routing_key,omitempty"`
@@ -30,9 +30,9 @@ type Annotation struct {
 	VHost      string `json:"vhost,omitempty"`
 }
 
-// Annotated is the response to POST /annotations: the number of annotations stored.
+// Annotated is the response to POST /annotations. It counts annotations.
 type Annotated struct {
 	New    int `json:"new"`
-	Again  int `json:"again"`  // repeats of a recent annotation
-	Joined int `json:"joined"` // letters that had already arrived
+	Again  int `json:"again"`  // annotations that repeat a recent one
+	Joined int `json:"joined"` // annotations whose letters had already arrived
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAnAnnotationIsWhatIsRead checks that ReadAnnotation knows every field of Annotation. It must
-// reject each field if its value is not a string. It ignores unknown members, so an unknown field
-// would not be rejected.
+// TestAnAnnotationIsWhatIsRead checks that ReadAnnotation knows every field of Annotation.
+// ReadAnnotation must reject each field if its value is not a string. It ignores members that it
+// does not know, so it would not reject a field that is unknown to it.
 func TestAnAnnotationIsWhatIsRead(t *testing.T) {
 	t.Parallel()
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[api.Annotation]()) {

@@ -11,17 +11,17 @@ type AuditEntry struct {
 	Kind      string   `json:"kind"`
 	Actor     string   `json:"actor"`
 	Through   string   `json:"through"` // page, api, cli or dlo; "" = not recorded
-	Address   string   `json:"address"` // address from which the person acted; "" = not recorded
+	Address   string   `json:"address"` // the address from which the person acted; "" = not recorded
 	Operation string   `json:"operation"`
-	Total     int      `json:"total"` // letters in the operation
+	Total     int      `json:"total"` // number of letters in the operation
 	Query     string   `json:"query"`
 	Detail    string   `json:"detail"`
 	Targets   []Target `json:"targets"` // none = not recorded
-	Asked     *int     `json:"asked"`   // number of letters, groups or other objects; null = not recorded
+	Asked     *int     `json:"asked"`   // number of letters, groups or other objects that were requested; null = not recorded
 	Done      *int     `json:"done"`
 }
 
-// NewAuditEntry returns an act of the domain as JSON.
+// NewAuditEntry converts an act to the JSON form of the API.
 func NewAuditEntry(a deadletter.Act) AuditEntry {
 	e := AuditEntry{
 		ID: a.ID, At: At(a.At), Kind: a.Kind, Actor: a.Actor, Through: string(a.Through), Address: a.Address, Total: a.Total, Query: a.Query, Detail: a.Detail,
@@ -48,10 +48,10 @@ func recorded(n int) *int {
 type Target struct {
 	Kind  string `json:"kind"`
 	Name  string `json:"name"`
-	Title string `json:"title,omitempty"` // of a group
+	Title string `json:"title,omitempty"` // title of the group, if the object is a group
 }
 
-// String formats the target for tables, such as "group G-418".
+// String returns the target as text for tables, such as "group G-418".
 func (t Target) String() string {
 	if t.Name == "" {
 		return t.Kind

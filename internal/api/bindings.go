@@ -1,7 +1,7 @@
 package api
 
-// Pick is a type that a person picked. The responses to GET /bindings, POST /bindings and POST
-// /letters/{id}/type contain it.
+// Pick is a type that a person picked for a letter, a group or a queue. The responses to GET
+// /bindings, POST /bindings and POST /letters/{id}/type contain it.
 type Pick struct {
 	ID     int64  `json:"id"`
 	For    string `json:"for"` // letter, group or binding
@@ -24,7 +24,7 @@ type Binding struct {
 
 // Bindings is the response to GET /bindings.
 type Bindings struct {
-	Bindings      []Pick    `json:"bindings"` // picks of people, including those for groups and letters
+	Bindings      []Pick    `json:"bindings"` // types that people picked, including those for groups and letters
 	Configuration []Binding `json:"configuration"`
 }
 

@@ -4,7 +4,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Change is the body of PATCH /groups/{id}. Missing fields stay unchanged.
+// Change is the body of PATCH /groups/{id}. A field that is missing does not change.
 type Change struct {
 	Owner    *string              `json:"owner,omitempty"`
 	Severity *deadletter.Severity `json:"severity,omitempty"`
@@ -15,7 +15,7 @@ type Change struct {
 	Reopen   bool                 `json:"reopen,omitempty"`
 }
 
-// Decision is a recorded decision about groups, as returned by every call that decides.
+// Decision is a recorded decision about groups. Every call that makes a decision returns it.
 type Decision struct {
 	ID      int64       `json:"id"`
 	Kind    string      `json:"kind"`
@@ -27,8 +27,8 @@ type Decision struct {
 	Undone  *Time       `json:"undone_at,omitempty"`
 }
 
-// LeftAlone is a group that a decision does not apply to. The response to POST /groups/decisions
-// contains it.
+// LeftAlone is a group to which a decision does not apply, and the reason. The response to POST
+// /groups/decisions contains it.
 type LeftAlone struct {
 	Group string `json:"group"`
 	Why   string `json:"why"`
@@ -37,14 +37,14 @@ type LeftAlone struct {
 // SnoozeChange is the part of the body of PATCH /groups/{id} that snoozes a group.
 type SnoozeChange struct {
 	Until Time   `json:"until,omitzero"`
-	For   string `json:"for,omitempty"`   // instead of until: "2h"
-	After int    `json:"after,omitempty"` // further letters
-	Queue bool   `json:"queue,omitempty"` // ends when another queue has the same error
+	For   string `json:"for,omitempty"`   // a duration such as "2h", instead of until
+	After int    `json:"after,omitempty"` // number of further letters that end the snooze
+	Queue bool   `json:"queue,omitempty"` // the snooze ends when another queue has the same error
 }
 
 // ResolveChange is the part of the body of PATCH /groups/{id} that resolves a group.
 type ResolveChange struct {
-	Version string `json:"version,omitempty"` // version of the consumer; older versions may go on failing
+	Version string `json:"version,omitempty"` // version of the consumer that has the fix; older versions may continue to fail
 }
 
 // GroupsChange is the body of POST /groups/decisions.

@@ -1,6 +1,7 @@
 package api
 
-// Deploy is a deploy marker. The responses to GET /deploys and GET /groups/{id} contain it.
+// Deploy is a recorded deploy of a service. The responses to GET /deploys and GET /groups/{id}
+// contain it.
 type Deploy struct {
 	ID      int64  `json:"id"`
 	At      Time   `json:"at"`
@@ -20,5 +21,5 @@ type DeployRequest struct {
 	Service string `json:"service"`
 	Version string `json:"version,omitempty"`
 	Link    string `json:"link,omitempty"`
-	At      Time   `json:"at,omitzero"` // absent: now
+	At      Time   `json:"at,omitzero"` // absent = now
 }

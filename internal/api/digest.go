@@ -8,29 +8,29 @@ type Digest struct {
 	Letters   int          `json:"letters"`
 	New       int          `json:"new"`
 	CameBack  int          `json:"came_back"`
-	Recovered int          `json:"recovered"` // letters that succeeded on retry
+	Recovered int          `json:"recovered"` // number of letters that succeeded on a retry
 	Paged     int          `json:"paged"`
-	Before    DigestBefore `json:"before"` // the preceding period of the same length
+	Before    DigestBefore `json:"before"` // the period of the same length before this one
 	Lines     []DigestLine `json:"lines"`
-	More      int          `json:"more"` // groups missing from lines
+	More      int          `json:"more"` // number of groups that are not in the lines
 	Pauses    []Pause      `json:"pauses"`
 }
 
-// Pause is a pause of retries that has lasted for a day and still holds letters back. The response
-// to GET /digest contains it.
+// Pause is a pause of retries that has lasted for at least a day and still holds letters back. The
+// response to GET /digest contains it.
 type Pause struct {
 	Broker  string `json:"broker"`
 	VHost   string `json:"vhost"`
 	Queue   string `json:"queue"`
-	Group   string `json:"group,omitempty"` // "" = the whole queue
+	Group   string `json:"group,omitempty"` // "" = the retries of the whole queue are paused
 	Reason  string `json:"reason"`
 	By      string `json:"by"`
 	Since   Time   `json:"since"`
-	Letters int    `json:"letters"` // letters that wait
+	Letters int    `json:"letters"` // number of letters that wait
 }
 
-// DigestBefore covers the period before the digest's own period. The response to GET /digest
-// contains it.
+// DigestBefore holds the numbers of the period before the one that the digest is about. The
+// response to GET /digest contains it.
 type DigestBefore struct {
 	Groups    int `json:"groups"`
 	Letters   int `json:"letters"`
@@ -39,7 +39,7 @@ type DigestBefore struct {
 
 // DigestLine is a group that needs attention. The response to GET /digest contains it.
 type DigestLine struct {
-	Letters    int    `json:"letters"` // letters that died in the period
+	Letters    int    `json:"letters"` // number of letters that died in the period
 	Suggestion string `json:"suggestion,omitempty"`
 	Group      Group  `json:"group"`
 }

@@ -4,15 +4,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Drain is a drain of a queue that is not an inbox. The response to GET /queues/drains contains it.
+// Drain is the drain of a queue that is not an inbox. The response to GET /queues/drains contains
+// it.
 type Drain struct {
 	ID        string                `json:"id"`
 	Broker    string                `json:"broker"`
 	VHost     string                `json:"vhost"`
 	Queue     string                `json:"queue"`
 	Origin    string                `json:"origin"`
-	Count     int                   `json:"count"` // letters; 0 = until the queue is empty
-	Taken     int                   `json:"taken"` // letters taken so far
+	Count     int                   `json:"count"` // number of letters to take; 0 = all, until the queue is empty
+	Taken     int                   `json:"taken"` // number of letters taken so far
 	State     deadletter.DrainState `json:"state"`
 	Why       string                `json:"why"`
 	By        string                `json:"by"`
@@ -30,6 +31,6 @@ type DrainRequest struct {
 	Broker string `json:"broker,omitempty"`
 	VHost  string `json:"vhost,omitempty"`
 	Queue  string `json:"queue"`
-	Origin string `json:"origin,omitempty"` // queue for letters whose headers name none
-	Count  int    `json:"count,omitempty"`  // letters; 0 = until the queue is empty
+	Origin string `json:"origin,omitempty"` // the origin queue of letters whose headers name none
+	Count  int    `json:"count,omitempty"`  // number of letters to take; 0 = all, until the queue is empty
 }

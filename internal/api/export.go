@@ -7,21 +7,21 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ExportedLetter is a line of GET /letters/export and POST /letters/import. It holds everything
-// that another dlo needs to import the letter.
+// ExportedLetter is one line of GET /letters/export and POST /letters/import. It contains
+// everything that another dlo needs to import the letter.
 type ExportedLetter struct {
 	V     int              `json:"v"`
 	ID    deadletter.ID    `json:"id"`
 	State deadletter.State `json:"state"`
-	// Masked reports whether part of the letter is masked. A masked letter has no body, and its
-	// headers are masked.
+	// Masked reports whether a part of the letter is masked. The body of such a letter is omitted, and
+	// its headers are masked.
 	Masked     bool                        `json:"masked,omitempty"`
 	Origin     ExportedOrigin              `json:"origin"`
 	Inbox      Text                        `json:"inbox"`
-	Exchange   Text                        `json:"exchange"` // of the delivery to dlo
+	Exchange   Text                        `json:"exchange"` // exchange from which the letter was delivered to dlo
 	RoutingKey Text                        `json:"routing_key"`
 	ReceivedAt Time                        `json:"received_at"`
-	DiedAt     *Time                       `json:"died_at"` // null: unknown
+	DiedAt     *Time                       `json:"died_at"` // null = unknown
 	Reason     Text                        `json:"reason"`
 	Attempts   int                         `json:"attempts"`
 	Type       string                      `json:"type"`
@@ -29,13 +29,13 @@ type ExportedLetter struct {
 	Why        string                      `json:"why"`
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
-	// Encoded holds the properties and headers in AMQP encoding if JSON cannot represent them
-	// exactly.
+	// Encoded holds the properties and headers in their AMQP encoding. It is set only if JSON cannot
+	// represent them exactly.
 	Encoded []byte  `json:"encoded,omitempty"`
-	Body    *[]byte `json:"body"` // null = masked or purged
+	Body    *[]byte `json:"body"` // null = the body is masked or purged
 }
 
-// ExportedOrigin is the place where an exported letter last died.
+// ExportedOrigin is the place where an exported letter died last.
 type ExportedOrigin struct {
 	Broker     string `json:"broker"`
 	VHost      Text   `json:"vhost"`
@@ -44,8 +44,8 @@ type ExportedOrigin struct {
 	RoutingKey Text   `json:"routing_key"`
 }
 
-// Text is a string of arbitrary bytes, encoded as a JSON string, or as {"b": base64} if it is not
-// valid UTF-8.
+// Text is a string of any bytes. Its JSON is a string, or {"b": base64} if the bytes are not valid
+// UTF-8.
 type Text string
 
 func (t Text) MarshalJSON() ([]byte, error) {

@@ -11,7 +11,7 @@ type Group struct {
 	Reason    string      `json:"reason"`
 	Error     string      `json:"error"`
 	Severity  string      `json:"severity"`
-	Chosen    bool        `json:"severity_chosen"` // by a person
+	Chosen    bool        `json:"severity_chosen"` // a person chose the severity
 	Status    string      `json:"status"`
 	Owner     string      `json:"owner"`
 	Ticket    string      `json:"ticket"`
@@ -19,36 +19,37 @@ type Group struct {
 	NoteBy    *string     `json:"note_by"` // who wrote the note; "" = no note; null = unknown
 	Snooze    *Snooze     `json:"snooze,omitempty"`
 	Resolved  *Resolution `json:"resolved,omitempty"`
-	Count     int         `json:"count"`   // letters currently dead or held
-	Waiting   int         `json:"waiting"` // letters waiting for a retry
-	Overdue   int         `json:"overdue"` // waiting letters whose retries should have ended by now
-	Failing   bool        `json:"failing"` // its letters are dying now; if false, the group has been quiet since LastSeen
+	Count     int         `json:"count"`   // number of letters that are dead or held now
+	Waiting   int         `json:"waiting"` // number of letters that wait for a retry
+	Overdue   int         `json:"overdue"` // number of waiting letters whose retries should be over by now
+	Failing   bool        `json:"failing"` // letters of the group are dying now; false = the group has been quiet since LastSeen
 	FirstSeen Time        `json:"first_seen"`
 	LastSeen  Time        `json:"last_seen"`
-	Hours     []int       `json:"hours"` // letters per hour over the last 24 hours, oldest first
+	Hours     []int       `json:"hours"` // number of letters in each of the last 24 hours, oldest hour first
 }
 
-// Snooze describes how long a group is snoozed. The response to GET /groups contains it.
+// Snooze says how long a group is snoozed. The response to GET /groups contains it.
 type Snooze struct {
 	Until Time   `json:"until"`
-	After int    `json:"after,omitempty"` // further letters
+	After int    `json:"after,omitempty"` // number of further letters that end the snooze
 	Queue bool   `json:"queue,omitempty"`
 	By    string `json:"by"`
 }
 
-// Resolution describes how a group was resolved. The response to GET /groups contains it.
+// Resolution says how a group was resolved. The response to GET /groups contains it.
 type Resolution struct {
 	At      Time   `json:"at"`
 	By      string `json:"by"`
 	Version string `json:"version,omitempty"`
 }
 
-// GroupDetail is the response to GET /groups/{id}: a group with everything known about it.
+// GroupDetail is the response to GET /groups/{id}. It contains everything that is known about a
+// group.
 type GroupDetail struct {
 	Group
 	MergedInto string         `json:"merged_into,omitempty"`
 	Merged     []Group        `json:"merged"`
-	Letters    map[string]int `json:"letters"` // by state
+	Letters    map[string]int `json:"letters"` // number of letters in each state
 	Rules      []string       `json:"rules"`
 	Paused     bool           `json:"paused"`
 	History    []GroupEvent   `json:"history"`
@@ -56,12 +57,12 @@ type GroupDetail struct {
 	Deploys    []Deploy       `json:"deploys"`
 	Suspect    *Deploy        `json:"suspect,omitempty"`
 	Shared     []Shared       `json:"shared"`
-	Sampled    int            `json:"sampled"`       // letters sampled for shared
-	Different  []Different    `json:"different"`     // differences from quiet letters of its queue, greatest first
-	Quiet      int            `json:"quiet_sampled"` // quiet letters sampled for different
+	Sampled    int            `json:"sampled"`       // number of letters that were sampled for shared
+	Different  []Different    `json:"different"`     // differences from the quiet letters of the queue, the greatest first
+	Quiet      int            `json:"quiet_sampled"` // number of quiet letters that were sampled for different
 }
 
-// GroupEvent is an event in a group's history. The response to GET /groups/{id} contains it.
+// GroupEvent is an event in the history of a group. The response to GET /groups/{id} contains it.
 type GroupEvent struct {
 	At     Time   `json:"at"`
 	Kind   string `json:"kind"`
@@ -69,13 +70,13 @@ type GroupEvent struct {
 	Detail string `json:"detail"`
 }
 
-// Shared is a header or body field that the letters of a group have in common, with its most
-// frequent value. The response to GET /groups/{id} contains it.
+// Shared is a header or a body field that the letters of a group have, with its most frequent
+// value. The response to GET /groups/{id} contains it.
 type Shared struct {
 	Field   string `json:"field"`
 	Value   string `json:"value"`
-	Letters int    `json:"letters"` // letters with this value
-	Values  int    `json:"values"`  // different ones
+	Letters int    `json:"letters"` // number of letters that have this value
+	Values  int    `json:"values"`  // number of different values
 }
 
 // Different is a value that is much more frequent, or much less frequent, in the letters of a group
@@ -83,13 +84,13 @@ type Shared struct {
 // response to GET /groups/{id} contains it.
 type Different struct {
 	Field     string `json:"field"`
-	Value     string `json:"value"`     // empty = the field has any value
-	Here      int    `json:"here"`      // letters of the group with this value, out of sampled
-	Otherwise int    `json:"otherwise"` // quiet letters with this value, out of quiet_sampled
+	Value     string `json:"value"`     // empty = any value of the field
+	Here      int    `json:"here"`      // number of letters of the group with this value; the sample has sampled letters
+	Otherwise int    `json:"otherwise"` // number of quiet letters with this value; the sample has quiet_sampled letters
 }
 
 // Groups is a page of GET /groups.
 type Groups struct {
 	Groups []Group `json:"groups"`
-	Next   string  `json:"next"` // cursor of the next page; "" on the last page
+	Next   string  `json:"next"` // cursor of the next page; "" = this is the last page
 }

@@ -10,7 +10,7 @@ type Import struct {
 
 // SkippedLine is a line that an import skipped. The response to POST /letters/import contains it.
 type SkippedLine struct {
-	Line   int    `json:"line"`             // from 1
-	Letter string `json:"letter,omitempty"` // the letter's id, if it could be read
+	Line   int    `json:"line"`             // counted from 1
+	Letter string `json:"letter,omitempty"` // id of the letter, if dlo could read it
 	Reason string `json:"reason"`
 }

@@ -11,38 +11,38 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Row is one letter of the list. The response to GET /letters contains it.
+// Row is one letter of a list. The response to GET /letters contains it.
 type Row struct {
 	ID         deadletter.ID    `json:"id"`
 	State      deadletter.State `json:"state"`
-	WaitsIn    string           `json:"waits_in"` // queue of the broker; "": none
+	WaitsIn    string           `json:"waits_in"` // the queue of the broker in which the letter waits; "" = none
 	Broker     string           `json:"broker"`
 	VHost      string           `json:"vhost"`
 	Queue      string           `json:"queue"`
 	Reason     string           `json:"reason"`
 	Type       string           `json:"type"`
 	Group      string           `json:"group"`
-	Attempts   int              `json:"attempts"` // used so far
+	Attempts   int              `json:"attempts"` // number of attempts used so far
 	Exchange   string           `json:"exchange"`
 	RoutingKey string           `json:"routing_key"`
 	ReceivedAt Time             `json:"received_at"`
-	DiedAt     *Time            `json:"died_at"` // null: unknown
+	DiedAt     *Time            `json:"died_at"` // null = unknown
 	DueAt      Time             `json:"due_at,omitzero"`
-	Size       int              `json:"size"` // size of the body, in bytes
+	Size       int              `json:"size"` // bytes of the body
 	Summary    string           `json:"summary"`
 	Error      string           `json:"error"`
 }
 
-// FacetValue is one value of a field, with the number of letters that have the value. The response
-// to GET /letters/facets contains it.
+// FacetValue is one value of a field, and the number of letters that have it. The response to GET
+// /letters/facets contains it.
 type FacetValue struct {
 	Value string `json:"value"`
 	Count int    `json:"count"`
 }
 
-// Bar is a bar of GET /letters/histogram. It counts letters by their fate.
+// Bar is one bar of GET /letters/histogram. It counts letters by what became of them.
 type Bar struct {
-	At        Time `json:"at"` // its start
+	At        Time `json:"at"` // when the time of the bar begins
 	Waiting   int  `json:"waiting"`
 	Recovered int  `json:"recovered"`
 	Dead      int  `json:"dead"`
@@ -58,7 +58,7 @@ type Properties struct {
 	Priority        uint8  `json:"priority,omitempty"`
 	CorrelationID   string `json:"correlation_id,omitempty"`
 	ReplyTo         string `json:"reply_to,omitempty"`
-	Expiration      string `json:"expiration,omitempty"` // milliseconds
+	Expiration      string `json:"expiration,omitempty"` // in milliseconds
 	MessageID       string `json:"message_id,omitempty"`
 	Timestamp       Time   `json:"timestamp,omitzero"`
 	Type            string `json:"type,omitempty"`
@@ -66,25 +66,26 @@ type Properties struct {
 	AppID           string `json:"app_id,omitempty"`
 }
 
-// Death is a death recorded in a letter's headers. The response to GET /letters/{id} contains it.
+// Death is one death that the headers of a letter record. The response to GET /letters/{id}
+// contains it.
 type Death struct {
 	Queue       string   `json:"queue"`
 	Exchange    string   `json:"exchange"`
 	RoutingKeys []string `json:"routing_keys"`
 	Reason      string   `json:"reason"`
 	Count       int64    `json:"count"`
-	FirstAt     *Time    `json:"first_at"` // null: unknown
+	FirstAt     *Time    `json:"first_at"` // null = unknown
 }
 
 // Attempt is an attempt to requeue a letter. The response to GET /letters/{id} contains it.
 type Attempt struct {
-	Number    int                    `json:"number"` // from 1
+	Number    int                    `json:"number"` // counted from 1
 	Queue     string                 `json:"queue"`
 	Operation string                 `json:"operation"`
-	Sends     int                    `json:"sends"` // how often it was sent
+	Sends     int                    `json:"sends"` // how often the letter was sent in this attempt
 	Outcome   deadletter.OutcomeKind `json:"outcome"`
 	Detail    string                 `json:"detail"`
-	Revision  int                    `json:"revision,omitempty"` // revision sent; missing = as received
+	Revision  int                    `json:"revision,omitempty"` // number of the revision that was sent; missing = the letter as received
 	At        Time                   `json:"at"`
 	ClosedAt  Time                   `json:"closed_at,omitzero"`
 	WaitsIn   string                 `json:"waits_in,omitempty"`
@@ -92,8 +93,8 @@ type Attempt struct {
 	Back      *Return                `json:"came_back,omitempty"`
 }
 
-// Return describes how the letter of an attempt came back. The response to GET /letters/{id}
-// contains it.
+// Return says how the letter came back after an attempt. The response to GET /letters/{id} contains
+// it.
 type Return struct {
 	At     Time   `json:"at"`
 	Queue  string `json:"queue"`
@@ -101,7 +102,7 @@ type Return struct {
 	Copies int    `json:"further_copies"`
 }
 
-// Event is an entry in a letter's history. The response to GET /letters/{id} contains it.
+// Event is one entry in the history of a letter. The response to GET /letters/{id} contains it.
 type Event struct {
 	At        Time   `json:"at"`
 	Kind      string `json:"kind"`
@@ -115,25 +116,25 @@ type Event struct {
 type Decoded struct {
 	Kind          string          `json:"kind"`
 	Type          string          `json:"type"`
-	Score         float64         `json:"score,omitempty"`      // match score, from 0 to 1
-	ShapeOnly     bool            `json:"shape_only,omitempty"` // matched by shape only: the letter and its queue do not name the type
+	Score         float64         `json:"score,omitempty"`      // score of the match, from 0 to 1
+	ShapeOnly     bool            `json:"shape_only,omitempty"` // only the shape of the body was matched: neither the letter nor its queue names the type
 	Chosen        string          `json:"chosen"`
 	Set           string          `json:"set"`
-	JSON          json.RawMessage `json:"json"` // null if there is none
+	JSON          json.RawMessage `json:"json"` // null = there is no JSON
 	UnknownFields int             `json:"unknown_fields"`
 	Problem       string          `json:"problem"`
 }
 
-// Letter is the response to GET /letters/{id}: a letter with everything known about it.
+// Letter is the response to GET /letters/{id}. It contains everything that is known about a letter.
 type Letter struct {
 	Row
-	Failure      *Failure            `json:"failure,omitempty"` // report on its latest death
-	Attempts     []Attempt           `json:"attempts"`          // replaces the number in Row
+	Failure      *Failure            `json:"failure,omitempty"` // what the consumer reported about the latest death
+	Attempts     []Attempt           `json:"attempts"`          // replaces the field of the same name in Row, which is a number
 	AttemptsUsed int                 `json:"attempts_used"`
 	Inbox        string              `json:"inbox"`
 	Severity     deadletter.Severity `json:"severity"`
-	Rule         string              `json:"rule"` // the last rule that applied
-	// Rules are the current rules and how they apply to the letter now; null if they are unknown.
+	Rule         string              `json:"rule"` // the rule that applied last
+	// Rules holds the current rules, and how they apply to the letter now; null = unknown.
 	Rules      []RuleStep      `json:"rules"`
 	Why        string          `json:"why"`
 	Twin       deadletter.ID   `json:"twin"`
@@ -141,30 +142,31 @@ type Letter struct {
 	Unverified bool            `json:"unverified"`
 	Operation  string          `json:"operation"`
 	ChangedAt  Time            `json:"changed_at,omitzero"`
-	// Properties and Headers have the values with which the letter was first received. A requeue
-	// sends these values.
+	// Properties and Headers have the values with which the letter was received first. A requeue sends
+	// these values.
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
-	Arrived    Arrived                     `json:"arrived"` // as last received
+	Arrived    Arrived                     `json:"arrived"` // the letter as it was received last
 	Deaths     []Death                     `json:"deaths"`
 	History    []Event                     `json:"history"`
-	// Revisions are oldest first. decoded shows the newest revision, and a requeue sends it.
+	// Revisions begins with the oldest one. The field decoded shows the newest one, which is what a
+	// requeue sends.
 	Revisions []Revision `json:"revisions"`
-	// Withheld reports that body, headers and properties are omitted, because the request is not
-	// allowed to read them.
+	// Withheld reports whether body, headers and properties are omitted because the caller may not
+	// read them.
 	Withheld bool `json:"withheld,omitzero"`
-	// Masked reports whether part of the letter is masked. Without reveal=1 a masked body is null.
+	// Masked reports whether a part of the letter is masked. The body of a masked letter is null,
+	// unless the request has reveal=1.
 	Masked  bool    `json:"masked"`
 	Body    []byte  `json:"body"`
 	Decoded Decoded `json:"decoded"`
-	// Candidates are the types that can decode the body, best first. They are set if nothing names
-	// the body's type.
+	// Candidates lists the types that can decode the body, the best first. It is set only if nothing
+	// names the type of the body.
 	Candidates []Match `json:"candidates"`
 	Matching
 }
 
-// Arrived is a letter in the form in which it was last received. The response to GET /letters/{id}
-// contains it.
+// Arrived is a letter as it was received last. The response to GET /letters/{id} contains it.
 type Arrived struct {
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
@@ -173,36 +175,36 @@ type Arrived struct {
 // Letters is a page of GET /letters.
 type Letters struct {
 	Letters []Row  `json:"letters"`
-	Next    string `json:"next"` // cursor of the next page; "" at the end
+	Next    string `json:"next"` // cursor of the next page; "" = this is the last page
 
-	Looked *Looked `json:"looked,omitempty"` // only for a query on an unindexed body path
+	Looked *Looked `json:"looked,omitempty"` // set only for a query for a body path that is not indexed
 }
 
-// Looked describes how far a query has scanned the letters. The response to GET /letters contains
-// it.
+// Looked says how far a query has searched the letters. The response to GET /letters contains it.
 type Looked struct {
-	Letters int  `json:"letters"`       // letters scanned
-	Back    Time `json:"back,omitzero"` // when the last scanned letter was received
-	All     bool `json:"all"`           // every letter has been scanned
+	Letters int  `json:"letters"`       // number of letters searched
+	Back    Time `json:"back,omitzero"` // when the last letter searched was received
+	All     bool `json:"all"`           // every letter was searched
 }
 
 // Count is the response to GET /letters/count.
 type Count struct {
 	Count int  `json:"count"`
-	Exact bool `json:"exact"` // false = there are more
+	Exact bool `json:"exact"` // false = there are more letters
 }
 
-// Facets is the response to GET /letters/facets: values by field, most letters first.
+// Facets is the response to GET /letters/facets. It holds the values of each field, the most
+// frequent first.
 type Facets struct {
 	Facets  map[string][]FacetValue `json:"facets"`
-	Sampled int                     `json:"sampled"` // newest letters counted; 0 = all
+	Sampled int                     `json:"sampled"` // how many of the newest letters were counted; 0 = all letters
 }
 
 // Histogram is the response to GET /letters/histogram.
 type Histogram struct {
 	From    Time     `json:"from,omitzero"`
 	To      Time     `json:"to,omitzero"`
-	Step    Duration `json:"step"`    // of one bar
-	Sampled int      `json:"sampled"` // newest letters counted; 0 = all
+	Step    Duration `json:"step"`    // the time that one bar covers
+	Sampled int      `json:"sampled"` // how many of the newest letters were counted; 0 = all letters
 	Bars    []Bar    `json:"bars"`
 }

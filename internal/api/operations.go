@@ -4,7 +4,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Operation is an action on letters. The response to GET /operations contains it, and so does the
+// Operation is an action on letters. The response to GET /operations contains it. So does the
 // response to every call that starts or controls an operation.
 type Operation struct {
 	ID          string                    `json:"id"`
@@ -17,8 +17,8 @@ type Operation struct {
 	Through     string                    `json:"through"`
 	Reason      string                    `json:"reason"`
 	Query       string                    `json:"query"`
-	Except      int                       `json:"except"`  // letters excluded from the query
-	Changed     int                       `json:"changed"` // matching letters that had changed
+	Except      int                       `json:"except"`  // number of letters that match the query but were excluded
+	Changed     int                       `json:"changed"` // number of letters that match the query but had changed
 	To          string                    `json:"to"`
 	DueAt       Time                      `json:"due_at,omitzero"`
 	Reset       bool                      `json:"reset_attempts,omitempty"`
@@ -27,29 +27,30 @@ type Operation struct {
 	SentAt      Time                      `json:"sent_at,omitzero"`
 	FinishedAt  Time                      `json:"finished_at,omitzero"`
 	Total       int                       `json:"total"` // number of letters
-	Sent        int                       `json:"sent"`  // letters confirmed by the broker
-	Twice       int                       `json:"twice"` // letters that may have been sent twice
+	Sent        int                       `json:"sent"`  // number of letters that the broker has confirmed
+	Twice       int                       `json:"twice"` // number of letters that may have been sent twice
 	Rate        float64                   `json:"rate"`  // current letters per second
 	Pace        Pace                      `json:"pace"`
-	Counts      map[string]int            `json:"counts"` // letters by result; they add up to total
+	Counts      map[string]int            `json:"counts"` // number of letters with each result; the sum is total
 	Verdict     Verdict                   `json:"verdict"`
-	NewFailures *NewFailures              `json:"new_failures,omitempty"` // missing in lists
+	NewFailures *NewFailures              `json:"new_failures,omitempty"` // not in lists
 	Queues      []OperationQueue          `json:"queues"`
 }
 
-// Pace describes how a requeue is sent. A plan and the response to GET /operations contain it.
+// Pace says how fast and how carefully a requeue sends letters. A plan and the response to GET
+// /operations contain it.
 type Pace struct {
 	Rate       float64  `json:"rate"`   // letters per second
-	Canary     int      `json:"canary"` // letters sent first; 0 = none
+	Canary     int      `json:"canary"` // number of letters that are sent first; 0 = none
 	CanaryWait Duration `json:"canary_wait"`
-	StopAt     float64  `json:"stop_at"`   // per cent that came back; 0 = never stop automatically
-	MaxDepth   int      `json:"max_depth"` // messages in a target queue; 0 = no limit
+	StopAt     float64  `json:"stop_at"`   // percentage of returned letters at which the operation stops; 0 = it never stops by itself
+	MaxDepth   int      `json:"max_depth"` // maximum number of messages in a target queue; 0 = no limit
 	Order      string   `json:"order"`
 	Hold       Duration `json:"hold"`
 }
 
-// Verdict counts the letters of an operation by result. The response to GET /operations contains
-// it.
+// Verdict counts the letters of an operation by their results. The response to GET /operations
+// contains it.
 type Verdict struct {
 	Final      bool `json:"final"` // the result of every letter is known
 	Quiet      int  `json:"quiet"`
@@ -59,17 +60,17 @@ type Verdict struct {
 	Failed     int  `json:"failed"`
 	InDoubt    int  `json:"in_doubt"`
 	Skipped    int  `json:"skipped"`
-	Watched    int  `json:"watched"` // letters whose result is not known yet
+	Watched    int  `json:"watched"` // number of letters whose result is not known yet
 }
 
-// NewFailures counts the letters that were received in the operation's groups after the operation
-// was requested. The response to GET /operations/{id} contains it.
+// NewFailures counts letters that were received after an operation was requested, in the groups of
+// the operation. The response to GET /operations/{id} contains it.
 type NewFailures struct {
 	Count int  `json:"count"`
-	Exact bool `json:"exact"` // false = there are more
+	Exact bool `json:"exact"` // false = there are more letters
 }
 
-// OperationQueue counts the letters that an operation has in one queue, by result. The response to
+// OperationQueue counts the letters of an operation in one queue by their results. The response to
 // GET /operations contains it.
 type OperationQueue struct {
 	Broker string         `json:"broker"`
@@ -78,19 +79,19 @@ type OperationQueue struct {
 	Counts map[string]int `json:"counts"`
 }
 
-// OperationLetter is a letter of an operation. The response to GET /operations/{id} contains it.
+// OperationLetter is one letter of an operation. The response to GET /operations/{id} contains it.
 type OperationLetter struct {
 	Letter deadletter.ID `json:"letter"`
 	Queue  string        `json:"queue"`
 	Result string        `json:"result"`
 	Reason string        `json:"reason"`
-	Twice  bool          `json:"twice"` // may have been sent twice
+	Twice  bool          `json:"twice"` // the letter may have been sent twice
 
-	State     deadletter.State `json:"state"`            // now
-	DueAt     *Time            `json:"due_at,omitempty"` // when a scheduled letter is sent
-	Group     string           `json:"group,omitempty"`  // current group; missing = none
-	Error     string           `json:"error"`            // error of its latest death; title of its group if no error was reported
-	SameError *bool            `json:"same_error"`       // whether it came back with the same error as before; null: unknown
+	State     deadletter.State `json:"state"`            // current state
+	DueAt     *Time            `json:"due_at,omitempty"` // if the letter is scheduled, when it is sent
+	Group     string           `json:"group,omitempty"`  // the current group; missing = none
+	Error     string           `json:"error"`            // the error of the latest death; if there is none, the title of the group
+	SameError *bool            `json:"same_error"`       // the letter came back with the same error as before; null = unknown
 }
 
 // Operations is a page of GET /operations.
@@ -99,8 +100,8 @@ type Operations struct {
 	Next       string      `json:"next"`
 }
 
-// OperationLetters is the response to GET /operations/{id}: the operation and one page of its
-// letters.
+// OperationLetters is the response to GET /operations/{id}. It contains the operation and one page
+// of its letters.
 type OperationLetters struct {
 	Operation
 	Letters []OperationLetter `json:"letters"`

@@ -1,6 +1,6 @@
 package api
 
-// Override is a redirect that a person saved. The response to GET /overrides contains it.
+// Override is a redirect that a person has saved. The response to GET /overrides contains it.
 type Override struct {
 	ID     int64  `json:"id"`
 	Broker string `json:"broker"`

@@ -6,23 +6,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// OperationRequest is the body of POST /operations. Missing fields have their defaults.
+// OperationRequest is the body of POST /operations. A field that is missing has its default.
 type OperationRequest struct {
 	Action     deadletter.Verb `json:"action"`
-	Q          *string         `json:"q,omitempty"` // "" selects every letter
+	Q          *string         `json:"q,omitempty"` // "" = every letter
 	IDs        []string        `json:"ids,omitempty"`
 	Except     []string        `json:"except,omitempty"`
 	Until      Time            `json:"until,omitzero"`
-	Expect     int             `json:"expect,omitempty"` // number of letters shown to the caller
+	Expect     int             `json:"expect,omitempty"` // number of letters that the caller has seen in the plan
 	Reason     string          `json:"reason,omitempty"`
 	DryRun     bool            `json:"dry_run,omitempty"`
 	Rate       *float64        `json:"rate,omitempty"`   // letters per second
-	Canary     *int            `json:"canary,omitempty"` // letters sent first
+	Canary     *int            `json:"canary,omitempty"` // number of letters that are sent first
 	CanaryWait *Duration       `json:"canary_wait,omitempty"`
-	StopAt     *float64        `json:"stop_at,omitempty"`   // per cent of letters that come back
-	MaxDepth   *int            `json:"max_depth,omitempty"` // messages in a target queue
+	StopAt     *float64        `json:"stop_at,omitempty"`   // percentage of returned letters at which the operation stops
+	MaxDepth   *int            `json:"max_depth,omitempty"` // maximum number of messages in a target queue
 	Order      string          `json:"order,omitempty"`
-	First      int             `json:"first,omitempty"` // limit on the number of letters; 0 = all
+	First      int             `json:"first,omitempty"` // maximum number of letters; 0 = all
 	To         string          `json:"to,omitempty"`
 	Hold       *Duration       `json:"hold,omitempty"`
 	DueAt      Time            `json:"due_at,omitzero"`
@@ -30,19 +30,19 @@ type OperationRequest struct {
 	Restored   bool            `json:"include_restored,omitempty"`
 	TakeOver   []string        `json:"take_over,omitempty"` // halted operations whose remaining letters are cancelled
 
-	Patch json.RawMessage `json:"patch,omitzero"` // patch of an edit: RFC 6902, for the decoded body
+	Patch json.RawMessage `json:"patch,omitzero"` // for an edit: a patch of the decoded body, RFC 6902
 }
 
-// Plan is the response to a dry run of POST /operations. A client can start exactly the operation
-// that the plan shows. It then sends the plan's query and until again, and the plan's total as
-// expect.
+// Plan is the response to a dry run of POST /operations. With it, a client can start exactly the
+// operation that it shows. The client sends the query and the until of the plan again, and the
+// total of the plan as expect.
 type Plan struct {
 	Action   deadletter.Verb `json:"action"`
-	Query    string          `json:"query"` // query with fixed times; "" = chosen ids, or every letter
+	Query    string          `json:"query"` // the query with fixed times; "" = the chosen ids, or every letter
 	Until    Time            `json:"until"`
-	Total    int             `json:"total"`    // letters selected
-	Eligible int             `json:"eligible"` // letters that it would act on
-	First    int             `json:"first"`    // limit on the number of letters; 0 = all
+	Total    int             `json:"total"`    // number of selected letters
+	Eligible int             `json:"eligible"` // number of letters on which the operation would act
+	First    int             `json:"first"`    // maximum number of letters; 0 = all
 	To       string          `json:"to"`
 	Pace     Pace            `json:"pace"`
 	Queues   []PlanQueue     `json:"queues"`
@@ -50,7 +50,7 @@ type Plan struct {
 	Warnings []string        `json:"warnings"`
 }
 
-// PlanQueue is a queue of a plan, with the broker's information about the target.
+// PlanQueue is one queue of a plan, with what the broker reports about it.
 type PlanQueue struct {
 	Broker    string `json:"broker"`
 	VHost     string `json:"vhost"`
@@ -58,24 +58,24 @@ type PlanQueue struct {
 	Queue     string `json:"queue"`
 	Target    string `json:"target"`
 	Letters   int    `json:"letters"`
-	CameBack  int    `json:"came_back"` // letters that people requeued before and that came back
-	Exists    *bool  `json:"exists"`    // null: unknown
-	Consumers *int   `json:"consumers"` // null: unknown
-	Ready     *int   `json:"ready"`     // messages; null = unknown
+	CameBack  int    `json:"came_back"` // number of letters that people have requeued before and that came back
+	Exists    *bool  `json:"exists"`    // null = unknown
+	Consumers *int   `json:"consumers"` // null = unknown
+	Ready     *int   `json:"ready"`     // number of ready messages; null = unknown
 
-	SingleActive *bool   `json:"single_active"` // null: unknown
-	MaxLength    *int    `json:"max_length"`    // messages; 0 = no limit; null = unknown
-	MaxBytes     *int    `json:"max_bytes"`     // 0 = no limit; null = unknown
-	DeadLetters  *string `json:"dead_letters"`  // null: unknown
+	SingleActive *bool   `json:"single_active"` // null = unknown
+	MaxLength    *int    `json:"max_length"`    // maximum number of messages; 0 = no limit; null = unknown
+	MaxBytes     *int    `json:"max_bytes"`     // maximum number of bytes; 0 = no limit; null = unknown
+	DeadLetters  *string `json:"dead_letters"`  // null = unknown
 	Warning      string  `json:"warning"`
 }
 
-// PlanSkip counts the letters that a plan skips for one reason.
+// PlanSkip is the number of letters that a plan skips for one reason.
 type PlanSkip struct {
 	Reason   string          `json:"reason"`
 	Letters  int             `json:"letters"`
 	Examples []deadletter.ID `json:"examples"`
 
-	Operation string                    `json:"operation,omitempty"` // that holds them
-	Halted    deadletter.OperationState `json:"halted,omitempty"`    // state of the other operation, if its remaining letters can be taken over
+	Operation string                    `json:"operation,omitempty"` // the other operation that has the letters
+	Halted    deadletter.OperationState `json:"halted,omitempty"`    // state of that operation, if this one can take over its remaining letters
 }

@@ -1,16 +1,16 @@
 package api
 
-// Retries is the state of the automatic retries of a queue or group, with the reason if they are
-// held back. The response to GET /queues contains it.
+// Retries is the state of the automatic retries of a queue or a group. If they are held back, it
+// gives the reason. The response to GET /queues contains it.
 type Retries struct {
-	State string `json:"state"` // running, or the guard's state
+	State string `json:"state"` // running, or the state of the guard that holds them back
 	Why   string `json:"why"`
 	By    string `json:"by"`
 	Since Time   `json:"since,omitzero"`
-	Until Time   `json:"until,omitzero"` // tripped: when the queue will be probed
+	Until Time   `json:"until,omitzero"` // if the state is tripped, when dlo probes the queue
 }
 
-// GroupPaused is a group whose retries are paused by a person or held back by its breaker. The
+// GroupPaused is a group whose retries a person has paused, or whose breaker holds them back. The
 // response to GET /queues contains it.
 type GroupPaused struct {
 	Group string `json:"group"`
@@ -19,32 +19,32 @@ type GroupPaused struct {
 	Why   string `json:"why"`
 	By    string `json:"by"`
 	Since Time   `json:"since"`
-	Until Time   `json:"until,omitzero"` // tripped: when the group will be probed
+	Until Time   `json:"until,omitzero"` // if the state is tripped, when dlo probes the group
 }
 
-// Queue is one entry of the response to GET /queues: a queue in which letters died.
+// Queue is a queue in which letters died. The response to GET /queues contains it.
 type Queue struct {
 	Broker       string        `json:"broker"`
 	VHost        string        `json:"vhost"`
 	Queue        string        `json:"queue"`
-	Scheduled    int           `json:"scheduled"` // letters
-	Dead         int           `json:"dead"`      // letters
-	Held         int           `json:"held"`      // letters
-	Depth        *int          `json:"depth"`     // messages; null = unknown
-	Consumers    *int          `json:"consumers"` // null: unknown
+	Scheduled    int           `json:"scheduled"` // number of letters
+	Dead         int           `json:"dead"`      // number of letters
+	Held         int           `json:"held"`      // number of letters
+	Depth        *int          `json:"depth"`     // number of messages; null = unknown
+	Consumers    *int          `json:"consumers"` // null = unknown
 	Retries      Retries       `json:"retries"`
-	Away         string        `json:"away"` // why no letter can be sent to the broker
+	Away         string        `json:"away"` // why no letter can be sent to the broker now
 	GroupsPaused []GroupPaused `json:"groups_paused"`
 }
 
-// Inbox is one entry of the response to GET /queues: an inbox that dlo drains.
+// Inbox is an inbox that dlo drains. The response to GET /queues contains it.
 type Inbox struct {
 	Broker    string `json:"broker"`
 	VHost     string `json:"vhost"`
 	Queue     string `json:"queue"`
 	Connected bool   `json:"connected"` // dlo is connected to the broker
 	Draining  bool   `json:"draining"`
-	Depth     *int   `json:"depth"` // messages; null = unknown
+	Depth     *int   `json:"depth"` // number of messages; null = unknown
 	Note      string `json:"note"`  // why the inbox is not drained, or a warning about it
 }
 

@@ -5,33 +5,33 @@ import (
 )
 
 // RevisionRequest is the body of POST /letters/{id}/revisions. At most one of json, text, body and
-// patch may be set. Without any of them the body stays unchanged. A body that is set but empty
-// replaces the old one.
+// patch may be set. If none is set, the body does not change. If one is set but empty, the new body
+// is empty.
 type RevisionRequest struct {
-	JSON json.RawMessage `json:"json,omitzero"` // the decoded body, changed
-	// Text is the decoded body as text, so that errors can refer to its lines. If the body is a
-	// text, this is the body.
+	JSON json.RawMessage `json:"json,omitzero"` // the decoded body with the changes
+	// Text is the decoded body as text, so that errors can refer to its lines. If the body is a text,
+	// Text is the body itself.
 	Text       *string                    `json:"text,omitempty"`
-	Body       []byte                     `json:"body,omitzero"`  // the whole body; may be empty
-	Patch      json.RawMessage            `json:"patch,omitzero"` // RFC 6902, for the decoded body
+	Body       []byte                     `json:"body,omitzero"`  // the new body as bytes; may be empty
+	Patch      json.RawMessage            `json:"patch,omitzero"` // a patch of the decoded body, RFC 6902
 	Properties map[string]string          `json:"properties,omitempty"`
 	Headers    map[string]json.RawMessage `json:"headers,omitempty"`
 	Reason     string                     `json:"reason,omitempty"`
-	// From is the revision that the edit is based on. 0 means the letter as received. A missing
-	// From means the newest revision.
+	// From is the number of the revision on which the edit is based. 0 means the letter as received.
+	// If From is missing, the edit is based on the newest revision.
 	From    *int `json:"from,omitempty"`
 	DryRun  bool `json:"dry_run,omitempty"`
 	Requeue bool `json:"requeue,omitempty"`
 }
 
-// Revision is an edit of a letter. The response to GET /letters/{id} contains it.
+// Revision is one edit of a letter. The response to GET /letters/{id} contains it.
 type Revision struct {
 	Number    int    `json:"number"`
 	By        string `json:"by"`
 	Reason    string `json:"reason"`
 	Changes   string `json:"changes"`
 	At        Time   `json:"at"`
-	Size      int    `json:"size"` // size of the body, in bytes
+	Size      int    `json:"size"` // bytes of the body
 	Operation string `json:"operation,omitempty"`
 }
 
@@ -41,13 +41,13 @@ type EditCheck struct {
 	Text string `json:"text"`
 }
 
-// Edited is the response to POST /letters/{id}/revisions: the outcome of an edit.
+// Edited is the response to POST /letters/{id}/revisions. It contains the result of an edit.
 type Edited struct {
-	Revision  *Revision       `json:"revision"` // null for a dry run
+	Revision  *Revision       `json:"revision"` // null = this is a dry run
 	Operation string          `json:"operation,omitempty"`
 	Changed   []string        `json:"changed"`
-	Diff      []string        `json:"diff"` // lines, each after "  ", "- " or "+ "
+	Diff      []string        `json:"diff"` // lines that begin with "  ", "- " or "+ "
 	Checks    []EditCheck     `json:"checks"`
-	JSON      json.RawMessage `json:"json,omitempty"` // JSON of the new body, masked
-	Size      int             `json:"size"`           // size of the new body, in bytes
+	JSON      json.RawMessage `json:"json,omitempty"` // the JSON of the new body, masked
+	Size      int             `json:"size"`           // bytes of the new body
 }

@@ -4,9 +4,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Retry is the back-off of a rule. The response to GET /rules contains it.
+// Retry says when a rule retries letters. The response to GET /rules contains it.
 type Retry struct {
-	Delays []string `json:"delays"` // before each retry, such as 1m40s
+	Delays []string `json:"delays"` // the delay before each retry, such as 1m40s
 	Jitter float64  `json:"jitter"` // fraction of a delay, from 0 to 1
 	Waiter string   `json:"waiter"`
 }
@@ -14,7 +14,7 @@ type Retry struct {
 // Rule is a current rule. The response to GET /rules contains it.
 type Rule struct {
 	Name         string              `json:"name"`
-	When         []Condition         `json:"when"` // all must match; none = every letter
+	When         []Condition         `json:"when"` // the conditions, which must all match; none = the rule matches every letter
 	Retry        *Retry              `json:"retry"`
 	Discard      bool                `json:"discard"`
 	Severity     deadletter.Severity `json:"severity"`
@@ -25,20 +25,20 @@ type Rule struct {
 	YAML         string              `json:"yaml"`
 }
 
-// Condition is a condition of a rule. The response to GET /rules contains it.
+// Condition is one condition of a rule. The response to GET /rules contains it.
 type Condition struct {
 	Field string `json:"field"`
 	Want  string `json:"want"`
 }
 
-// Clause is a condition that was checked for a letter. The responses to POST /rules/test and GET
+// Clause is a condition, and whether a letter meets it. The responses to POST /rules/test and GET
 // /letters/{id} contain it.
 type Clause struct {
 	Condition
 	Fits bool `json:"fits"`
 }
 
-// RuleStep is a rule that was evaluated for a letter. The responses to POST /rules/test and GET
+// RuleStep is a rule that was checked for a letter. The responses to POST /rules/test and GET
 // /letters/{id} contain it.
 type RuleStep struct {
 	Rule    string   `json:"rule"`
@@ -47,20 +47,19 @@ type RuleStep struct {
 	Clauses []Clause `json:"clauses"`
 }
 
-// RuleDecision is the decision of a rule about a letter. The response to POST /rules/test contains
-// it.
+// RuleDecision is what a rule decides about a letter. The response to POST /rules/test contains it.
 type RuleDecision struct {
 	Action   deadletter.RuleOutcome `json:"action"`
-	Retry    int                    `json:"retry,omitempty"` // number of the retry, from 1
-	Delay    string                 `json:"delay,omitempty"` // delay for a letter; facts have none
+	Retry    int                    `json:"retry,omitempty"` // number of the retry, counted from 1
+	Delay    string                 `json:"delay,omitempty"` // the delay of this letter; missing for facts
 	Earliest string                 `json:"earliest,omitempty"`
 	Latest   string                 `json:"latest,omitempty"`
 	Severity deadletter.Severity    `json:"severity"`
 	Why      string                 `json:"why"`
 }
 
-// Facts describe an imaginary letter. The body of POST /rules/test can contain them. Missing facts
-// are empty.
+// Facts describe a letter that need not exist. The body of POST /rules/test can contain them. A
+// fact that is missing is empty.
 type Facts struct {
 	Broker   string              `json:"broker,omitempty"`
 	VHost    string              `json:"vhost,omitempty"`
@@ -71,16 +70,16 @@ type Facts struct {
 	Type     string              `json:"type,omitempty"`
 	Error    string              `json:"error,omitempty"`
 	Headers  map[string]string   `json:"headers,omitempty"`
-	Fields   map[string][]string `json:"fields,omitempty"`   // fields of the body, by path
-	Attempts int                 `json:"attempts,omitempty"` // used so far
-	Age      string              `json:"age,omitempty"`      // such as 2h
+	Fields   map[string][]string `json:"fields,omitempty"`   // values of the fields of the body, by path
+	Attempts int                 `json:"attempts,omitempty"` // number of attempts used so far
+	Age      string              `json:"age,omitempty"`      // for example 2h
 }
 
-// RuleCount counts letters by the outcome that one rule would have for them. The response to POST
+// RuleCount counts letters by the result that one rule would have for them. The response to POST
 // /rules/test contains it.
 type RuleCount struct {
 	Rule    string `json:"rule"`
-	Delays  string `json:"delays"` // its retries and the final outcome, in one line
+	Delays  string `json:"delays"` // the retries and the final result of the rule, in one line
 	Letters int    `json:"letters"`
 	Retry   int    `json:"retry"`
 	Dead    int    `json:"dead"`
@@ -89,46 +88,47 @@ type RuleCount struct {
 
 // Rules is the response to GET /rules.
 type Rules struct {
-	File     string `json:"file"` // "" = no file: the defaults
+	File     string `json:"file"` // "" = there is no file, and the defaults apply
 	LoadedAt Time   `json:"loaded_at,omitzero"`
-	Rules    []Rule `json:"rules"` // in order; the first match wins
+	Rules    []Rule `json:"rules"` // in their order; the first rule that matches a letter applies
 	Default  Rule   `json:"default"`
-	YAML     string `json:"yaml"` // all rules, ready to paste
+	YAML     string `json:"yaml"` // all rules as YAML that can be pasted into the configuration
 }
 
-// RuleTestRequest is the body of POST /rules/test: a letter, facts or a query. It may contain rules
-// to test instead of the current ones. In this case the query may be missing.
+// RuleTestRequest is the body of POST /rules/test. It contains a letter, facts or a query. It may
+// also contain rules that are tested instead of the current ones. In that case, the query may be
+// missing.
 type RuleTestRequest struct {
 	Rules  *string `json:"rules,omitempty"` // as YAML
 	Letter *string `json:"letter,omitempty"`
 	Facts  *Facts  `json:"facts,omitempty"`
 	Query  *string `json:"q,omitempty"`
-	Limit  *int    `json:"limit,omitempty"` // how many letters of the query to test
+	Limit  *int    `json:"limit,omitempty"` // maximum number of letters of the query that are tested
 }
 
 // RuleTest is the response to POST /rules/test for a letter or facts.
 type RuleTest struct {
 	Rule     string        `json:"rule"`
-	Was      string        `json:"was,omitempty"`    // the rule that decided last
+	Was      string        `json:"was,omitempty"`    // the rule that made the last decision
 	Letter   deadletter.ID `json:"letter,omitempty"` // missing for facts
 	Decision RuleDecision  `json:"decision"`
 	Steps    []RuleStep    `json:"steps"`
 }
 
-// WhatIf is the response to POST /rules/test for a query. Its numbers count letters.
+// WhatIf is the response to POST /rules/test for a query. Its numbers are numbers of letters.
 type WhatIf struct {
 	Matching int         `json:"matching"`
 	Exact    bool        `json:"exact"`
-	Looked   int         `json:"looked"`   // newest letters tested
-	Late     int         `json:"late"`     // not tested because time ran out
-	LeftOut  int         `json:"left_out"` // since deleted, not visible to the caller, or test letters of dlo
+	Looked   int         `json:"looked"`   // how many of the newest letters were tested
+	Late     int         `json:"late"`     // not tested because the time was over
+	LeftOut  int         `json:"left_out"` // deleted in the meantime, not visible to the caller, or test letters of dlo
 	Notes    []string    `json:"notes"`    // parts of the rules that were not tested
 	Rules    []RuleCount `json:"rules"`
 	Totals   []RuleTotal `json:"totals"`
-	Fates    []Fate      `json:"fates"` // changed outcomes first, then by number of letters
+	Fates    []Fate      `json:"fates"` // changed results first, then sorted by the number of letters
 }
 
-// RuleTotal counts the letters in one state by the outcome that rules would have for them. The
+// RuleTotal counts the letters in one state by the result that rules would have for them. The
 // response to POST /rules/test contains it.
 type RuleTotal struct {
 	State   deadletter.State `json:"state"`
@@ -139,47 +139,47 @@ type RuleTotal struct {
 	Text    string           `json:"text"` // a summary in one sentence
 }
 
-// Fate compares the real outcome of letters with the outcome that the rules would have had. The
-// response to POST /rules/test contains it.
+// Fate compares what really became of letters with what rules would have decided. The response to
+// POST /rules/test contains it.
 type Fate struct {
 	Was      WasDecided      `json:"was"`
 	Would    WouldDecide     `json:"would"`
-	Same     bool            `json:"same"` // the outcome would not have changed
+	Same     bool            `json:"same"` // the result would be the same
 	Letters  int             `json:"letters"`
 	Examples []deadletter.ID `json:"examples"`    // newest first
-	Query    string          `json:"q,omitempty"` // selects exactly these letters; missing = no query does
+	Query    string          `json:"q,omitempty"` // the query that selects exactly these letters; missing = there is no such query
 }
 
-// WasDecided is the decision that was really made on letters, for comparison with the tested rules.
-// The response to POST /rules/test contains it.
+// WasDecided is the decision that was really made about letters. The response to POST /rules/test
+// contains it, so that it can be compared with the tested rules.
 type WasDecided struct {
 	State    deadletter.State    `json:"state"`
-	Rule     string              `json:"rule"`     // rule that decided; "" = none has
-	Severity deadletter.Severity `json:"severity"` // dead letters only
-	Delays   string              `json:"delays"`   // delays of that rule; "" = the rule is no longer in use
+	Rule     string              `json:"rule"`     // the rule that decided; "" = none did
+	Severity deadletter.Severity `json:"severity"` // only for dead letters
+	Delays   string              `json:"delays"`   // the delays of that rule; "" = the rule does not exist any more
 }
 
-// WouldDecide is the outcome that rules would have had for letters. The response to POST
-// /rules/test contains it.
+// WouldDecide is what rules would have decided about letters. The response to POST /rules/test
+// contains it.
 type WouldDecide struct {
 	Rule     string                 `json:"rule"`
 	Action   deadletter.RuleOutcome `json:"action"`
-	Severity deadletter.Severity    `json:"severity"` // dead letters only
+	Severity deadletter.Severity    `json:"severity"` // only for dead letters
 	Delays   string                 `json:"delays"`
 }
 
 // Applied is the response to POST /rules/apply.
 type Applied struct {
 	DryRun    bool            `json:"dry_run"`
-	LookedAt  int             `json:"looked_at"`  // letters
-	Unchanged int             `json:"unchanged"`  // letters
-	LeftAlone map[string]int  `json:"left_alone"` // letters by reason
-	Changes   []AppliedChange `json:"changes"`    // most letters first
-	Stopped   bool            `json:"stopped"`    // dlo is stopping: the query was not completed
+	LookedAt  int             `json:"looked_at"`  // number of letters that the rules were applied to
+	Unchanged int             `json:"unchanged"`  // number of letters whose decision is the same
+	LeftAlone map[string]int  `json:"left_alone"` // number of letters that did not change, by reason
+	Changes   []AppliedChange `json:"changes"`    // the change with the most letters comes first
+	Stopped   bool            `json:"stopped"`    // dlo is stopping, so that not all letters of the query were looked at
 }
 
-// AppliedChange counts letters whose decision changed. The response to POST /rules/apply contains
-// it.
+// AppliedChange is the number of letters whose decision changed in one way. The response to POST
+// /rules/apply contains it.
 type AppliedChange struct {
 	From     Decided         `json:"from"`
 	To       Decided         `json:"to"`
@@ -187,7 +187,8 @@ type AppliedChange struct {
 	Examples []deadletter.ID `json:"examples"`
 }
 
-// Decided is a rule and its decision about a letter. The response to POST /rules/apply contains it.
+// Decided is a rule, and what it decided about a letter. The response to POST /rules/apply contains
+// it.
 type Decided struct {
 	Rule    string                 `json:"rule"`
 	Outcome deadletter.RuleOutcome `json:"outcome"`

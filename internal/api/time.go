@@ -9,11 +9,11 @@ import (
 )
 
 // Time is a time in JSON: RFC 3339 in UTC, with at most three digits after the second. The types of
-// the API use Time instead of time.Time, so that every time in a response has this form.
+// the API use it instead of time.Time, so that every time in a response has this form.
 type Time struct{ time.Time }
 
-// At returns a time of the API. It returns the zero Time for times that RFC 3339 cannot represent.
-// A header can contain such a time, because it may hold any number of seconds.
+// At converts a time to a time of the API. For a time that RFC 3339 cannot represent, it returns
+// the zero Time. A header can contain such a time, because it may hold any number of seconds.
 func At(t time.Time) Time {
 	if y := t.UTC().Year(); t.IsZero() || y < 0 || y > 9999 {
 		return Time{}
@@ -21,7 +21,8 @@ func At(t time.Time) Time {
 	return Time{t.UTC().Truncate(time.Millisecond)}
 }
 
-// IfKnown returns a time of the API, or nil for the zero time, which is null in JSON.
+// IfKnown converts a time to a time of the API. For the zero time, it returns nil, which is null in
+// JSON.
 func IfKnown(t time.Time) *Time {
 	if at := At(t); !at.IsZero() {
 		return &at
@@ -29,7 +30,7 @@ func IfKnown(t time.Time) *Time {
 	return nil
 }
 
-// OrZero returns the time, or the zero time for nil.
+// OrZero returns the time. For nil, it returns the zero time.
 func (t *Time) OrZero() time.Time {
 	if t == nil {
 		return time.Time{}
@@ -37,11 +38,12 @@ func (t *Time) OrZero() time.Time {
 	return t.Time
 }
 
-// MarshalJSON encodes a time in the form that At gives it, even if the Time was not made with At.
+// MarshalJSON encodes a time in the form that At gives it, even if the Time was made in another
+// way.
 func (t Time) MarshalJSON() ([]byte, error) { return At(t.Time).Time.MarshalJSON() }
 
-// Duration is a duration encoded as a JSON string such as "2m0s". A request may also give days, as
-// in "90d".
+// Duration is a duration. Its JSON is a string such as "2m0s". A request may also use days, as in
+// "90d".
 type Duration time.Duration
 
 func (d Duration) String() string { return time.Duration(d).String() }
@@ -56,7 +58,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return d.UnmarshalText([]byte(text))
 }
 
-// UnmarshalText parses a duration. The command line uses it too.
+// UnmarshalText parses a duration. The command line also uses it.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := deadletter.ParseDuration(string(text))
 	if err != nil {

@@ -6,29 +6,29 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Finding is a fault of a vhost that loses dead letters or can lose them.
+// Finding is one fault of a vhost that loses dead letters or that can lose them.
 type Finding struct {
-	Kind      string `json:"kind"` // a stable word, listed in docs/topology.md
+	Kind      string `json:"kind"` // one of the words in docs/topology.md, which never change
 	Severity  string `json:"severity"`
-	Broker    string `json:"broker"` // "" in the check of a file
+	Broker    string `json:"broker"` // "" = the finding is about a file
 	VHost     string `json:"vhost"`
 	Queue     string `json:"queue"` // "" if the finding is not about one queue
 	Title     string `json:"title"`
 	Loses     string `json:"loses"` // what is lost
 	Why       string `json:"why"`
 	Sure      string `json:"sure"`  // certain or likely
-	Since     *Time  `json:"since"` // null: unknown
+	Since     *Time  `json:"since"` // null = unknown
 	Cure      string `json:"cure"`
 	Plannable bool   `json:"plannable"` // a policy cures it
 }
 
-// Look is the latest look at one vhost.
+// Look is the latest look at one vhost, and what it could not read.
 type Look struct {
-	Broker string `json:"broker"` // "" in the check of a file
+	Broker string `json:"broker"` // "" = the look was at a file
 	VHost  string `json:"vhost"`
-	ReadAt Time   `json:"read_at,omitzero"` // missing if no look succeeded yet
-	Failed string `json:"failed"`           // why the latest look failed; "" if it succeeded
-	Queues int    `json:"queues"`           // number of queues
+	ReadAt Time   `json:"read_at,omitzero"` // missing = no look has succeeded yet
+	Failed string `json:"failed"`           // why the latest look failed; "" = it succeeded
+	Queues int    `json:"queues"`           // number of queues in the vhost
 	Gaps   []Gap  `json:"gaps"`
 }
 
@@ -40,11 +40,11 @@ type Gap struct {
 
 // Topology is the response to GET /topology/findings.
 type Topology struct {
-	Findings []Finding `json:"findings"` // for each vhost, the most urgent first
+	Findings []Finding `json:"findings"` // sorted by vhost; in each vhost, the most urgent first
 	Looks    []Look    `json:"looks"`
 }
 
-// NewTopology returns the response for reports on vhosts.
+// NewTopology returns the response for the reports on all vhosts.
 func NewTopology(reports []topology.Report) Topology {
 	t := Topology{Findings: []Finding{}, Looks: []Look{}}
 	for i := range reports {
@@ -66,16 +66,16 @@ func NewTopology(reports []topology.Report) Topology {
 
 // PlanRequest is the body of POST /topology/plan.
 type PlanRequest struct {
-	Broker      string   `json:"broker,omitzero"`        // "" = all
-	VHost       string   `json:"vhost,omitzero"`         // "" = all
-	Queues      []string `json:"queues,omitzero"`        // names or globs; none = all queues whose finding a policy cures
+	Broker      string   `json:"broker,omitzero"`        // "" = all brokers
+	VHost       string   `json:"vhost,omitzero"`         // "" = all vhosts
+	Queues      []string `json:"queues,omitzero"`        // names or globs; none = all queues with a finding that a policy cures
 	AtLeastOnce bool     `json:"at_least_once,omitzero"` // quorum queues should dead-letter at least once
 }
 
 // Plans is the response to POST /topology/plan.
 type Plans struct {
 	Plans []TopologyPlan    `json:"plans"` // one for each vhost
-	Forms map[string]string `json:"forms"` // all plans, as rabbitmqctl, definitions, terraform and operator
+	Forms map[string]string `json:"forms"` // all plans in each of the formats rabbitmqctl, definitions, terraform and operator
 }
 
 // TopologyPlan is a set of policies for one vhost.
@@ -86,14 +86,15 @@ type TopologyPlan struct {
 	Policies    []Planned `json:"policies"`
 	Refused     []Refusal `json:"refused"`
 	Drops       []Drop    `json:"drops,omitzero"` // planned queues that drop messages by design
-	Rule        string    `json:"rule,omitzero"`  // YAML of the rule that discards the messages that these queues drop; missing if they drop nothing
+	Rule        string    `json:"rule,omitzero"`  // YAML of the rule that discards the messages that these queues drop by design; missing if they drop nothing
 }
 
-// Drop is a queue that drops messages by design: they expire, or the queue overflows.
+// Drop is a queue that drops messages by design, because they expire or because the queue
+// overflows.
 type Drop struct {
 	Queue  string `json:"queue"`
 	Limit  string `json:"limit"`   // for example message-ttl 60000
-	PerDay *int64 `json:"per_day"` // expected number of messages; null: unknown
+	PerDay *int64 `json:"per_day"` // expected number of messages per day; null = unknown
 }
 
 // Planned is one policy of a plan.
@@ -103,27 +104,27 @@ type Planned struct {
 	ApplyTo    string          `json:"apply_to"`
 	Priority   int             `json:"priority"`
 	Definition json.RawMessage `json:"definition"` // the keys of the policy
-	Queues     []string        `json:"queues"`     // queues that the policy applies to, apart from dlo.probe.*
+	Queues     []string        `json:"queues"`     // queues to which the policy applies, without the queue dlo.probe.*
 	Type       string          `json:"type"`       // type of the queues: classic or quorum
-	Hides      string          `json:"hides"`      // the policy whose keys it repeats; "" = no policy applies now
-	Changes    []KeyChange     `json:"changes"`    // changes to the keys that apply to the queues
+	Hides      string          `json:"hides"`      // the policy whose keys the planned policy repeats; "" = no policy applies now
+	Changes    []KeyChange     `json:"changes"`    // changes of the keys that apply to the queues
 }
 
-// KeyChange is the change that a policy makes to one key. Before and After are JSON. "" means that
-// the key is not set.
+// KeyChange is the change of one key by a policy. Before and After are JSON; "" = the key is not
+// set.
 type KeyChange struct {
 	Key    string `json:"key"`
 	Before string `json:"before"`
 	After  string `json:"after"`
 }
 
-// Refusal is a queue that a plan leaves alone.
+// Refusal is a queue that a plan does not change, and the reason.
 type Refusal struct {
 	Queue string `json:"queue"`
 	Why   string `json:"why"`
 }
 
-// NewPlans returns the response for plans.
+// NewPlans returns the response for a list of plans.
 func NewPlans(plans []topology.Plan) Plans {
 	out := Plans{Plans: []TopologyPlan{}, Forms: map[string]string{}}
 	for i := range plans {

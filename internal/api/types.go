@@ -16,7 +16,7 @@ type SchemaSet struct {
 	CurrentAt Time                    `json:"current_at,omitzero"`
 	Files     int                     `json:"files"`
 	TypeCount int                     `json:"type_count"`
-	Types     []string                `json:"types"` // of a current version; the first 1,000
+	Types     []string                `json:"types"` // set only for the current version; the first 1,000 types
 }
 
 // RemovedSet is a version of a descriptor set that is no longer in use. The response to GET /types
@@ -31,15 +31,15 @@ type RemovedSet struct {
 	RemovedAt Time                    `json:"removed_at"`
 }
 
-// SchemaServer is a gRPC server that dlo queries for types. The response to GET /types contains it.
+// SchemaServer is a gRPC server that dlo asks for types. The response to GET /types contains it.
 type SchemaServer struct {
 	Address string `json:"address"`
 	AskedAt Time   `json:"asked_at,omitzero"`
 	Problem string `json:"problem"`
 }
 
-// TypeHit is a type or field whose name contains the search term. The response to GET /types
-// contains it.
+// TypeHit is a type or a field whose name contains the word that was searched for. The response to
+// GET /types contains it.
 type TypeHit struct {
 	Type  string `json:"type"`
 	Set   string `json:"set"`
@@ -47,7 +47,8 @@ type TypeHit struct {
 	Is    string `json:"is,omitempty"`
 }
 
-// TypeDefinition is a set that defines a type. The response to GET /types/proto contains it.
+// TypeDefinition is one definition of a type, and the set that contains it. The response to GET
+// /types/proto contains it.
 type TypeDefinition struct {
 	Set     string `json:"set"`
 	Version string `json:"version"`
@@ -58,14 +59,14 @@ type TypeDefinition struct {
 
 // Types is the response to GET /types.
 type Types struct {
-	Sets      []SchemaSet    `json:"sets"` // by name, newest version first
+	Sets      []SchemaSet    `json:"sets"` // sorted by name; of each set, the newest version first
 	Removed   []RemovedSet   `json:"removed"`
 	Directory string         `json:"directory"`
 	Servers   []SchemaServer `json:"servers"`
 	Problems  []string       `json:"problems"`
-	Letters   map[string]int `json:"letters"` // letters by type
+	Letters   map[string]int `json:"letters"` // number of letters of each type
 	Hits      []TypeHit      `json:"hits"`
-	More      bool           `json:"more"` // some hits are omitted
+	More      bool           `json:"more"` // there are hits that are omitted
 }
 
 // TypeSource is the response to GET /types/proto.
@@ -73,16 +74,16 @@ type TypeSource struct {
 	Type        string           `json:"type"`
 	Text        string           `json:"text"`
 	Cut         bool             `json:"cut"`
-	Letters     int              `json:"letters"`     // letters of this type
-	Definitions []TypeDefinition `json:"definitions"` // pages show the first one
+	Letters     int              `json:"letters"`     // number of letters of this type
+	Definitions []TypeDefinition `json:"definitions"` // all definitions; pages show the first one
 }
 
-// TypeChange is a changed type. The response to POST /types contains it.
+// TypeChange is a type that a descriptor set changes. The response to POST /types contains it.
 type TypeChange struct {
 	Type        string   `json:"type"`
-	Set         string   `json:"set,omitempty"` // the other set in a conflict
+	Set         string   `json:"set,omitempty"` // for a conflict, the name of the other set
 	Differences []string `json:"differences"`
-	More        int      `json:"more"` // differences omitted
+	More        int      `json:"more"` // number of differences that are omitted
 }
 
 // Upload is the response to POST /types. It contains the changes that a descriptor set makes, or
@@ -102,9 +103,9 @@ type Upload struct {
 	Changed       []TypeChange `json:"changed"`
 	Removed       []string     `json:"removed"`
 	Conflicts     []TypeChange `json:"conflicts"`
-	Letters       int          `json:"letters"`  // letters whose type changes
-	Sampled       int          `json:"sampled"`  // untyped letters that the set was tried on
-	Readable      int          `json:"readable"` // sampled letters that the set can decode
+	Letters       int          `json:"letters"`  // number of letters whose type changes
+	Sampled       int          `json:"sampled"`  // number of letters without a type that were decoded with the set as a test
+	Readable      int          `json:"readable"` // number of these letters that the set can decode
 }
 
 // Removal is the response to DELETE /types/{set}.
@@ -112,25 +113,25 @@ type Removal struct {
 	Set       string `json:"set"`
 	DryRun    bool   `json:"dry_run"`
 	TypeCount int    `json:"type_count"`
-	Letters   int    `json:"letters"` // letters with one of its types
+	Letters   int    `json:"letters"` // number of letters that have one of the types
 }
 
 // Match is a type that can decode a body. The responses to POST /types/match and GET /letters/{id}
 // contain it.
 type Match struct {
 	Type    string   `json:"type"`
-	Score   float64  `json:"score"` // from 0 to 1; above 0.9 only with evidence beyond the shape
+	Score   float64  `json:"score"` // from 0 to 1; above 0.9 only if there is more evidence than the shape of the body
 	Reasons []string `json:"reasons"`
 }
 
-// Matching counts candidate types. The responses to POST /types/match and GET /letters/{id} contain
-// it.
+// Matching counts the types that may be the type of a body. The responses to POST /types/match and
+// GET /letters/{id} contain it.
 type Matching struct {
-	Tied        int `json:"tied,omitempty"`         // types that decode the body equally well
-	NotCompared int `json:"not_compared,omitempty"` // types not compared because the body is too large
+	Tied        int `json:"tied,omitempty"`         // number of types that can decode the body equally well
+	NotCompared int `json:"not_compared,omitempty"` // number of types that were not compared because the body is too large
 }
 
-// ReadStep is a step in decoding a body. The response to POST /types/match contains it.
+// ReadStep is one step in decoding a body. The response to POST /types/match contains it.
 type ReadStep struct {
 	OK   bool   `json:"ok"`
 	Text string `json:"text"`
@@ -144,14 +145,14 @@ type MatchRequest struct {
 	Type            string `json:"type,omitempty"` // the type property
 	Queue           string `json:"queue,omitempty"`
 	Key             string `json:"key,omitempty"`
-	As              string `json:"as,omitempty"` // a type to decode it as
+	As              string `json:"as,omitempty"` // decode the body as this type
 }
 
 // MatchAnswer is the response to POST /types/match.
 type MatchAnswer struct {
 	Verdict string `json:"verdict"`
 	Why     string `json:"why"`
-	Types   int    `json:"types"` // registered types
+	Types   int    `json:"types"` // number of registered types
 	Matching
 	Matches []Match    `json:"matches"`
 	Steps   []ReadStep `json:"steps"`

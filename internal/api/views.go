@@ -4,17 +4,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// View is a saved query. The response to GET /views contains it.
+// View is a query that a person saved. The response to GET /views contains it.
 type View struct {
 	ID    int64  `json:"id"`
 	Name  string `json:"name"`
 	Query string `json:"query"`
-	Mine  bool   `json:"mine"` // only the person who saved it sees it
+	Mine  bool   `json:"mine"` // only the person who saved the view can see it
 	By    string `json:"by"`
 	At    Time   `json:"at"`
 }
 
-// NewView returns a view of the domain as JSON.
+// NewView converts a view to the JSON form of the API.
 func NewView(v deadletter.View) View {
 	return View{ID: v.ID, Name: v.Name, Query: v.Query, Mine: v.Owner != "", By: v.By, At: At(v.At)}
 }
@@ -28,5 +28,5 @@ type Views struct {
 type ViewRequest struct {
 	Name  string `json:"name"`
 	Query string `json:"query"`
-	Mine  bool   `json:"mine,omitempty"` // only the person who saves it sees it
+	Mine  bool   `json:"mine,omitempty"` // only the person who saves the view can see it
 }
