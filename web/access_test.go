@@ -24,8 +24,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// ranks lists principals, from the fewest rights to the most. Each has the name that
-// testdata/access.txt uses for it.
+// ranks lists principals, from the one with the fewest rights to the one with the most. Each has
+// the name that testdata/access.txt uses.
 var ranks = []struct {
 	name   string
 	grants []deadletter.Grant
@@ -39,7 +39,7 @@ var ranks = []struct {
 	{"admin with reveal and purge", deadletter.Local.Grants},
 }
 
-// knownAs makes every request come from the principal at the pointer who. If that principal has no
+// knownAs makes every request come from the principal to which who points. If that principal has no
 // name, the request comes from nobody.
 func knownAs(who *deadletter.Principal) func(*web.Options) {
 	return func(o *web.Options) {
@@ -52,17 +52,16 @@ func knownAs(who *deadletter.Principal) func(*web.Options) {
 	}
 }
 
-// withUsers gives dlo users of its own.
+// withUsers gives dlo local users.
 func withUsers(o *web.Options) { o.Users = identity.NewAccounts(o.Store.(*store.Store), o.Now) }
 
-// TestWhoReachesEachRoute sends a request to every route of the router as nobody and as each rank.
-// testdata/access.txt lists the lowest rank that each route lets in, and whether the grant of that
-// rank has to be for all queues. A grant for one queue is tried with each rank too. Such a rank
-// must reach an object of its own queue, and an object of another queue must look like one that
-// does not exist: the list says "hidden" if that is 404, and otherwise the status of both. Only
-// static files, probes and the sign-in pages are allowed to let in somebody without a grant. A
-// route that lets in a rank without reveal must not deny a higher rank. A new route changes the
-// list.
+// TestWhoReachesEachRoute sends a request to every route of the router, as nobody and as each rank.
+// testdata/access.txt lists the lowest rank that each route lets in. It also says whether the grant
+// of that rank has to be for all queues. Each rank is also tried with a grant for one queue. It
+// must then reach an object of its own queue. An object of another queue must look like one that
+// does not exist. The list says "hidden" if that is 404, and otherwise the status of both. Only
+// static files, probes and the sign-in pages may let in somebody without a grant. A route that lets
+// in a rank without reveal must not deny a higher rank. A new route changes the list.
 func TestWhoReachesEachRoute(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -75,7 +74,7 @@ func TestWhoReachesEachRoute(t *testing.T) {
 		h.postJSON("/api/v1/operations", `{"action":"hold","ids":["`+id+`"],"reason":"x"}`).want(t, 202, fmt.Sprintf(`"id":"O-%d"`, i+1))
 	}
 	h.advance()
-	// kinds has, for each kind of object with an id that queues have, an object of the own queue,
+	// For each kind of object that belongs to a queue, kinds holds three ids: one of the own queue,
 	// one of another queue, and one that does not exist.
 	kinds := map[string][3]string{"/letters/{id}": {own, others, "01a1f82f-1e80-7001-ae47-919b9669db7d"}, "/groups/{id}": {"G-1", "G-2", "G-99"}, "/operations/{id}": {"O-1", "O-2", "O-99"}}
 	bodies := map[string]string{
@@ -90,7 +89,7 @@ func TestWhoReachesEachRoute(t *testing.T) {
 		if strings.HasPrefix(route, "/static/") && method != http.MethodGet {
 			return nil
 		}
-		var text string // body of the latest response
+		var text string // the body of the latest response
 		var status int
 		ask := func(p deadletter.Principal, path string) bool {
 			who = p
@@ -102,13 +101,13 @@ func TestWhoReachesEachRoute(t *testing.T) {
 				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			}
 			r.Header.Set("Sec-Fetch-Site", "same-origin")
-			if strings.HasSuffix(route, "/events") { // a stream that its reader leaves immediately
+			if strings.HasSuffix(route, "/events") { // an event stream, whose reader leaves at once
 				left, leave := context.WithCancel(t.Context())
 				leave()
 				r = r.WithContext(left)
 			}
 			asked++
-			r.RemoteAddr = fmt.Sprintf("192.0.2.%d:4711", asked%250) // requests from a single address would soon be refused
+			r.RemoteAddr = fmt.Sprintf("192.0.2.%d:4711", asked%250) // dlo would soon refuse requests that all come from one address
 			answer := httptest.NewRecorder()
 			h.ServeHTTP(answer, r)
 			text, status = answer.Body.String(), answer.Code
@@ -145,7 +144,7 @@ func TestWhoReachesEachRoute(t *testing.T) {
 			bounded := deadletter.Principal{Name: "ana", Grants: slices.Clone(rank.grants)}
 			bounded.Grants[0].Queues = []string{"own"}
 			whole := let(deadletter.Principal{Name: "ana", Grants: rank.grants})
-			ownView := method+" "+route == "POST /views" // such a person saves only views of their own, which needs no role
+			ownView := method+" "+route == "POST /views" // the person saves a view of their own, for which no role is needed
 			if in := let(bounded); in != (whole && where == "") && !ownView {
 				t.Errorf("%s %s lets in %s with a grant for one queue: %t", method, route, rank.name, in)
 			}
@@ -191,8 +190,8 @@ func TestWhoReachesEachRoute(t *testing.T) {
 	}
 }
 
-// TestNobodyLearnsAnything checks the responses to requests from nobody. They contain no count, no
-// name and no part of a page, and they say what to do.
+// TestNobodyLearnsAnything checks the responses to requests from nobody. They must contain no
+// number, no name and no part of a page. They must say what to do.
 func TestNobodyLearnsAnything(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -204,7 +203,7 @@ func TestNobodyLearnsAnything(t *testing.T) {
 			t.Errorf("%s: %v %.300s", path, a.Header, a.text)
 		}
 	}
-	h.post("/letters", nil).want(t, 401, "say who you are") // there is no such method
+	h.post("/letters", nil).want(t, 401, "say who you are") // this method does not exist for the route
 	r := httptest.NewRequest("POST", "/letters/confirm", nil)
 	r.Header.Set("Content-Encoding", "gzip")
 	if a := h.do(r).want(t, 415); strings.Contains(a.text, "<nav") {
@@ -217,8 +216,8 @@ func TestNobodyLearnsAnything(t *testing.T) {
 	h.get("/readyz").want(t, 200, `"brokers":[{"name":"main"`)
 }
 
-// TestNobodyGetsAnEvent checks that the streams of live events are refused to requests from nobody
-// and from somebody without a grant.
+// TestNobodyGetsAnEvent checks that dlo refuses event streams to nobody, and to somebody without a
+// grant.
 func TestNobodyGetsAnEvent(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -301,7 +300,7 @@ func TestAllowNamesTheMethods(t *testing.T) {
 }
 
 // TestTheAddressForProbes sends probes with different Host headers to the address for probes. It
-// checks which hosts get an answer, and that all responses have the security headers.
+// checks which hosts get an answer. All responses must have the security headers.
 func TestTheAddressForProbes(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -317,9 +316,9 @@ func TestTheAddressForProbes(t *testing.T) {
 	}
 }
 
-// TestAConfiguredNameIsNoWayUp checks that people cannot get more rights through a name in the
-// configuration. If the configuration grants more to a name than a person has, that person cannot
-// add a user or a token with the name.
+// TestAConfiguredNameIsNoWayUp checks that nobody can get more rights with a name in the
+// configuration. If the configuration grants more to a name than a person has, this person must not
+// be able to add a user or a token with that name.
 func TestAConfiguredNameIsNoWayUp(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin}}}
@@ -331,7 +330,7 @@ func TestAConfiguredNameIsNoWayUp(t *testing.T) {
 	}
 }
 
-// TestMe checks that a grant with bounds from RabbitMQ does not look like a grant for all queues.
+// TestMe checks that a grant that RabbitMQ limits does not look like a grant for all queues.
 func TestMe(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleOperator, Places: deadletter.Places{FromRabbitMQ: true, Written: []deadletter.Written{{Broker: "main", VHost: "/", Name: "own"}}}}}}

@@ -19,14 +19,14 @@ import (
 
 const passphrase = "four words make one"
 
-// guests is a house in which people sign in with passwords.
+// guests is a dlo in which people sign in with passwords.
 type guests struct {
 	*house
 	cookies []*http.Cookie
 }
 
-// openGuests opens a house with two users. lena is an operator with the rights to purge and to see
-// masked data, and root is an admin.
+// openGuests opens a dlo with two users. The user lena is an operator who may also purge and see
+// masked data. The user root is an admin.
 func openGuests(t *testing.T) *guests {
 	t.Helper()
 	g := &guests{}
@@ -51,7 +51,7 @@ func openGuests(t *testing.T) *guests {
 	return g
 }
 
-// ask sends a request with the cookies that were set before.
+// ask sends a request with the cookies that earlier responses have set.
 func (g *guests) ask(method, path string, form url.Values, headers ...string) answer {
 	g.t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(form.Encode()))
@@ -80,7 +80,7 @@ func (g *guests) signIn(name, password string) answer {
 	return g.ask("POST", "/signin", url.Values{"name": {name}, "password": {password}, "next": {"/queues"}})
 }
 
-// TestPeopleSignIn signs in, works, and signs out.
+// TestPeopleSignIn covers a person who signs in, works, and signs out.
 func TestPeopleSignIn(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -99,8 +99,8 @@ func TestPeopleSignIn(t *testing.T) {
 	g.ask("GET", "/audit", nil).want(t, 200, "signed in", "signed out", "lena", "192.0.2.1")
 }
 
-// TestAnOldCookieIsNobody checks that a cookie that a browser kept does not work after its user has
-// signed out.
+// TestAnOldCookieIsNobody checks that a cookie does not work after its user has signed out, even if
+// a browser has kept it.
 func TestAnOldCookieIsNobody(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -114,9 +114,9 @@ func TestAnOldCookieIsNobody(t *testing.T) {
 	g.signIn("lena", passphrase).want(t, 303)
 }
 
-// TestAPlantedSessionStaysNobody checks the fixation of a session. A person signs in with a cookie
-// that an attacker has planted in the browser. The attacker's cookie must not become a session of
-// this person, also if it belongs to a session of the attacker.
+// TestAPlantedSessionStaysNobody covers session fixation. A person signs in with a cookie that an
+// attacker has put into the browser. The cookie must not give the attacker the session of this
+// person, even if it belongs to a session of the attacker.
 func TestAPlantedSessionStaysNobody(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -136,7 +136,7 @@ func TestAPlantedSessionStaysNobody(t *testing.T) {
 }
 
 // TestATokenInAURLIsNobody checks that a token in a URL identifies nobody, because proxies log URLs
-// and browsers keep them. dlo itself does not log it either, and does not answer with it.
+// and browsers keep them. dlo itself must neither log the token nor put it into a response.
 func TestATokenInAURLIsNobody(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -161,8 +161,8 @@ func TestATokenInAURLIsNobody(t *testing.T) {
 	}
 }
 
-// TestWrongPasswords checks that a response does not reveal whether the name or the password was
-// wrong. It also checks who is locked out.
+// TestWrongPasswords checks that a response does not say whether the name or the password was
+// wrong. It also checks who is locked out after wrong passwords.
 func TestWrongPasswords(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -190,8 +190,8 @@ func TestWrongPasswords(t *testing.T) {
 	g.signIn("le\x00na\u202e", passphrase).want(t, 401)
 }
 
-// TestPasswordsTriedAtTheSameTime checks that attempts at the same time count as if they came one
-// after the other: no more than five passwords are compared.
+// TestPasswordsTriedAtTheSameTime checks that simultaneous attempts count as if they came one after
+// the other. No more than five passwords may be compared.
 func TestPasswordsTriedAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -212,8 +212,8 @@ func TestPasswordsTriedAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestStrangersAreLimited checks that an address is limited if no known person sends requests from
-// it. The address has to wait before it gets more of the sign-in pages.
+// TestStrangersAreLimited checks that dlo limits an address from which no known person sends
+// requests. After some sign-in pages, the address must wait before it gets more of them.
 func TestStrangersAreLimited(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -234,13 +234,12 @@ func TestStrangersAreLimited(t *testing.T) {
 	}
 }
 
-// TestSessionsEnd checks when a session ends. It also checks that a new session does not end other
-// sessions.
+// TestSessionsEnd checks when a session ends. A new session must not end other sessions.
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
 	g.signIn("lena", passphrase)
-	for range 24 { // a session that is used every half hour lasts for 12 h
+	for range 24 { // a session lasts for 12 h if it is used every half hour
 		g.late.Add(int64(29 * time.Minute))
 		g.ask("GET", "/account", nil).want(t, 200)
 	}
@@ -253,7 +252,7 @@ func TestSessionsEnd(t *testing.T) {
 	g.signIn("lena", passphrase)
 	replaced := g.cookies
 	g.ask("POST", "/signin", url.Values{"name": {"root"}, "password": {passphrase}}).want(t, 303)
-	g.cookies = replaced // the session whose cookie was replaced
+	g.cookies = replaced // this is the session whose cookie was replaced
 	g.ask("GET", "/account", nil).want(t, 303)
 
 	g.signIn("lena", passphrase)
@@ -275,13 +274,13 @@ func TestSessionsEnd(t *testing.T) {
 	g.cookies = other
 	g.ask("GET", "/account", nil).want(t, 303)
 	g.signIn("root", passphrase)
-	for _, end := range ends { // not root's
+	for _, end := range ends { // the session of root must not end
 		g.ask("POST", end[0], nil).want(t, 404)
 	}
 }
 
 // TestThePasswordIsAskedAgain checks which actions need a password that was given within the last
-// 15 minutes. It also checks that the session gets a new secret when the password is given again.
+// 15 minutes. When the password is given again, the session must get a new secret.
 func TestThePasswordIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -303,7 +302,7 @@ func TestThePasswordIsAskedAgain(t *testing.T) {
 	g.cookies = before
 	g.ask("GET", "/account", nil).want(t, 303)
 	g.cookies = renewed
-	g.late.Store(-int64(24 * time.Hour)) // the clock is set back, so nobody knows how old the session is
+	g.late.Store(-int64(24 * time.Hour)) // the clock is set back, so that nobody knows how old the session is
 	g.ask("POST", "/letters/confirm", purge).want(t, 401, "sign in")
 }
 
@@ -337,7 +336,7 @@ func TestInvitations(t *testing.T) {
 	g.ask("GET", "/welcome", nil).want(t, 404)
 
 	h.postJSON("/api/v1/users/"+url.PathEscape("Łucja 樹")+"/reset", ``, "Authorization", bearer).want(t, 200).json(t, &i)
-	g.ask("GET", "/account", nil).want(t, 303) // the session ended
+	g.ask("GET", "/account", nil).want(t, 303) // the session has ended
 	g.signIn("Łucja 樹", passphrase).want(t, 401)
 	g.late.Store(int64(73 * time.Hour))
 	link, _ = url.Parse(i.Link)
@@ -348,7 +347,7 @@ func TestInvitations(t *testing.T) {
 	h.do(r).want(t, 404)
 }
 
-// bearerOf returns the Authorization header for a new token.
+// bearerOf returns the Authorization header for a new token with the given role.
 func bearerOf(t *testing.T, h *house, role string) string {
 	t.Helper()
 	g, err := deadletter.NewGrant(role, false, false, deadletter.Places{})
@@ -366,8 +365,8 @@ func bearerOf(t *testing.T, h *house, role string) string {
 	return "Bearer " + secret
 }
 
-// TestAPersonIsRemovedWhileTheirOperationRuns checks that their next request is refused, and that
-// the operation goes on to its end and names them. So does the audit.
+// TestAPersonIsRemovedWhileTheirOperationRuns checks that the next request of a removed person is
+// refused. Their operation must run to its end. The operation and the audit must still name them.
 func TestAPersonIsRemovedWhileTheirOperationRuns(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -419,7 +418,7 @@ func TestChangingThePassword(t *testing.T) {
 	g.signIn("lena", fresh).want(t, 303)
 }
 
-// TestSecureCookies checks the cookie of a dlo that people reach by https.
+// TestSecureCookies checks the cookie of a dlo that people reach by HTTPS.
 func TestSecureCookies(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)

@@ -13,12 +13,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// adopted is an Adoption that remembers what was requested.
+// adopted is an Adoption that records the requests for changes.
 type adopted struct {
 	applied []topology.Plan
 	undone  []int64
 	left    string
-	refuse  error // returned by Apply and Undo
+	refuse  error // the error that Apply and Undo return
 }
 
 var onePolicy = topology.Adopted{
@@ -58,7 +58,8 @@ func (a *adopted) Adopted(context.Context) ([]topology.Adopted, error) {
 	return []topology.Adopted{onePolicy}, nil
 }
 
-// TestTheFixOfAProblemIsApplied applies the plan of a problem from its page, and undoes a policy.
+// TestTheFixOfAProblemIsApplied applies the plan for a problem from the page of the problem, and
+// then undoes a policy.
 func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// silent receives and classifies a letter whose headers do not say what went wrong.
+// silent stores and classifies a letter whose headers do not say what went wrong.
 func (h *house) silent(messageID string) string {
 	h.t.Helper()
 	id := h.take(deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: "sms", Body: []byte("x"), Properties: deadletter.Properties{MessageID: messageID, Headers: deadletter.Table{
@@ -50,7 +50,8 @@ func TestALetterSaysWhoReportedIt(t *testing.T) {
 	h.get("/api/v1/letters/"+id+"?reveal=1").want(t, 200, card)
 	h.get("/letters/"+id+"?tab=history").want(t, 200, "annotated")
 
-	// The letter arrives before its annotation. Its page shows the annotation at the next request.
+	// This letter arrives before its annotation. Its page must show the annotation at the next
+	// request.
 	other := h.silent("n")
 	if text := h.get("/api/v1/letters/"+other).want(t, 200).text; strings.Contains(text, `"failure"`) {
 		t.Error(text)

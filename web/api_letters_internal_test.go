@@ -22,7 +22,7 @@ func TestALetterIsAnsweredWhole(t *testing.T) {
 			t.Errorf("the row of a letter is without %s", field.Name)
 		}
 		_, answered := reflect.TypeFor[api.Row]().FieldByName(field.Name)
-		if !answered && !slices.Contains([]string{"Why", "Severity", "Unverified"}, field.Name) { // api.Letter has these
+		if !answered && !slices.Contains([]string{"Why", "Severity", "Unverified"}, field.Name) { // api.Letter contains these
 			t.Errorf("api.Row is without %s", field.Name)
 		}
 	}

@@ -27,7 +27,7 @@ message Template { string name = 1; string locale = 2; }
 message SmsRequested { string request_id = 1; int64 tenant_id = 2; string text = 3; }
 `
 
-// typed gives a house the types of notifySource and lets people pick types.
+// typed gives dlo the types of notifySource, and lets people pick types.
 func typed(o *web.Options) {
 	types := descriptor.NewRegistry()
 	if _, err := types.AddSource("notify", fstest.MapFS{"notify.proto": {Data: []byte(notifySource)}}); err != nil {
@@ -38,8 +38,8 @@ func typed(o *web.Options) {
 	o.Picker = picker{o.Store.(*store.Store)}
 }
 
-// picker saves picks in the store only. Applying bindings and group picks is left to the running
-// dlo.
+// picker only saves picks in the store. A running dlo would also apply the bindings and the picks
+// for groups.
 type picker struct{ *store.Store }
 
 func (p picker) AddPick(ctx context.Context, k deadletter.Pick) (deadletter.Pick, error) {
@@ -88,8 +88,8 @@ func TestTypesArePicked(t *testing.T) {
 	h.get("/letters/"+id+"?tab=history").want(t, 200, "this letter is read as acme.notify.v1.EmailRequested: I know", "no longer read as")
 }
 
-// A person picks a type for a letter, its group or its queue on the letter's page, and undoes the
-// pick.
+// TestTypesArePickedOnALettersPage covers a person who picks a type for a letter, its group or its
+// queue on the page of the letter, and then undoes the pick.
 func TestTypesArePickedOnALettersPage(t *testing.T) {
 	t.Parallel()
 	h := open(t, typed)

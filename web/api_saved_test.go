@@ -104,8 +104,8 @@ func TestAPIHistogramAndFacets(t *testing.T) {
 	h.get("/api/v1/letters/count?exact=2").want(t, 400)
 }
 
-// TestNoCallAsksForWhatIsMasked checks that no action and no export can select letters by a masked
-// value.
+// TestNoCallAsksForWhatIsMasked checks that no action and no export can select letters by a value
+// that is masked.
 func TestNoCallAsksForWhatIsMasked(t *testing.T) {
 	t.Parallel()
 	masks := payload.Masks{Headers: []string{"authorization"}}

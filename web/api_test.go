@@ -15,7 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// sendJSON works like postJSON, with any method.
+// sendJSON does the same as postJSON, with the given method.
 func (h *house) sendJSON(method, path, body string) answer {
 	h.t.Helper()
 	r := request(method, path, body)
@@ -82,8 +82,9 @@ func TestAPILetter(t *testing.T) {
 	}
 }
 
-// TestAPILetterSaysWhyItsRule checks that each rule in use is listed with its clauses. The clauses
-// show what the rule requires. They never show the letter's values, masked or not.
+// TestAPILetterSaysWhyItsRule checks that a letter lists each rule in use with its clauses. The
+// clauses must show what the rule requires. They must never show the values of the letter, masked
+// or not.
 func TestAPILetterSaysWhyItsRule(t *testing.T) {
 	t.Parallel()
 	const card = "4111111111111111"
@@ -116,7 +117,7 @@ func TestAPILetterSaysWhyItsRule(t *testing.T) {
 	plain.get("/api/v1/letters/"+string(plain.receive("sms", 1, "x")[0])).want(t, 200, `"rules":null`)
 }
 
-// waitedStore returns attempts that waited in the broker.
+// waitedStore is a store whose attempts have waited in the broker.
 type waitedStore struct {
 	web.Store
 	attempts []deadletter.Attempt
@@ -164,8 +165,8 @@ func TestAPIOperations(t *testing.T) {
 	h.postJSON("/api/v1/operations/O-1/cancel", "").want(t, 409, `"status":409`)
 }
 
-// TestAPIOperationsByQuery requests a plan, starts exactly that plan, and pauses, resumes and
-// cancels the operation.
+// TestAPIOperationsByQuery requests a plan and starts exactly that plan. It then pauses, resumes
+// and cancels the operation.
 func TestAPIOperationsByQuery(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -193,7 +194,7 @@ func TestAPIOperationsByQuery(t *testing.T) {
 	h.get("/api/v1/operations/O-1").want(t, 200, `"released":0`)
 	h.postJSON("/api/v1/operations/O-1/resume", "").want(t, 200, `"state":"running"`)
 	h.advance()
-	h.get("/api/v1/operations/O-1?result=released").want(t, 200, `"released":1`, string(ids[3])) // the canary starts with the newest letter
+	h.get("/api/v1/operations/O-1?result=released").want(t, 200, `"released":1`, string(ids[3])) // the newest letter is sent first
 	h.get("/api/v1/operations/O-1?result=twice").want(t, 200, `"letters":[]`)
 	h.postJSON("/api/v1/operations/O-1/cancel", "").want(t, 200, `"state":"cancelled"`, `"final":true`)
 	for _, c := range []struct{ action, result string }{{"hold", "held"}, {"release", "dead"}, {"discard", "discarded"}, {"restore", "dead"}, {"purge", "purged"}} {

@@ -18,7 +18,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// library gives a house a schema library with the types of notifySource.
+// library gives dlo a schema library with the types of notifySource.
 func library(o *web.Options) {
 	l := schemas.New(o.Store.(*store.Store), schemas.Options{})
 	if _, _, err := l.Upload(context.Background(), deadletter.Local, "notify", []byte(notifySource), "notify.proto", false); err != nil {

@@ -30,7 +30,8 @@ func TestAudit(t *testing.T) {
 	h.get("/audit/export?q=since:tomorrow").want(t, 400)
 }
 
-// Old URLs with one parameter for each of five filters still select the same entries.
+// TestOldAddressesOfTheAudit checks that old URLs, which have one parameter for each of five
+// filters, still select the same entries.
 func TestOldAddressesOfTheAudit(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -45,7 +46,8 @@ func TestOldAddressesOfTheAudit(t *testing.T) {
 	h.get("/audit/export?kind=resolved").want(t, 200, ",resolved,local,page,")
 }
 
-// The query box completes fields and existing values.
+// TestTheAuditCompletes checks that the query box of the audit completes names of fields and
+// existing values.
 func TestTheAuditCompletes(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -68,8 +70,8 @@ func TestTheAuditCompletes(t *testing.T) {
 	}
 }
 
-// The command line identifies itself. Other requests under /api come from the API, and all others
-// from a page.
+// TestTheWayOfAnAct checks how the audit says where an act comes from. The command line identifies
+// itself. Other requests under /api come from the API, and all others from a page.
 func TestTheWayOfAnAct(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -14,8 +14,8 @@ func below(o *web.Options) { o.BasePath = "/tools/dlo" }
 
 var pathsOfPage = regexp.MustCompile(` (?:href|src|action|formaction|data-events|data-query)="([^"#][^"]*)"`)
 
-// TestBasePath follows every path in the pages below a base path. It sends most requests as a proxy
-// that keeps the base path sends them, and some as a proxy that removes it.
+// TestBasePath follows every path in the pages of a dlo below a base path. Most requests are such
+// as a proxy sends that keeps the base path. Some are such as a proxy sends that removes it.
 func TestBasePath(t *testing.T) {
 	t.Parallel()
 	h := open(t, below, ruled, library, withUsers)
@@ -54,7 +54,7 @@ func TestBasePath(t *testing.T) {
 	if len(seen) < 60 {
 		t.Errorf("only %d pages", len(seen))
 	}
-	h.get("/letters/"+id).want(t, 200, `href="/tools/dlo/letters`) // the proxy has taken the path away
+	h.get("/letters/"+id).want(t, 200, `href="/tools/dlo/letters`) // the proxy has removed the base path
 	h.get("/tools/dlo/api/v1/letters").want(t, 200, id)
 	h.get("/tools/dlo").want(t, 308)
 	h.get("/tools/dloletters").want(t, 404)
@@ -66,8 +66,8 @@ func TestBasePath(t *testing.T) {
 	}
 }
 
-// TestBasePathInABrowser checks the paths that the scripts fetch: completions, the palette, live
-// changes and the stream of events.
+// TestBasePathInABrowser checks the paths that the scripts fetch below a base path: completions,
+// the palette, live changes and the event stream.
 func TestBasePathInABrowser(t *testing.T) {
 	t.Parallel()
 	h, tab, at := visit(t, below)

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// connector connects a broker as soon as somebody asks for it. The broker named gone stays
-// disconnected.
+// connector connects a broker as soon as somebody requests it. The broker with the name "gone"
+// stays disconnected.
 type connector struct{ h *house }
 
 func (c connector) Connect(_ context.Context, by deadletter.Principal, broker string) error {
@@ -31,7 +31,7 @@ func (c connector) Connect(_ context.Context, by deadletter.Principal, broker st
 	return fmt.Errorf("%w: there is no broker %q in the configuration", deadletter.ErrNotFound, broker)
 }
 
-// away returns the status of disconnected brokers.
+// away returns the status of brokers that are not connected.
 func away(names ...string) []deadletter.BrokerStatus {
 	var list []deadletter.BrokerStatus
 	for _, name := range names {
@@ -40,8 +40,8 @@ func away(names ...string) []deadletter.BrokerStatus {
 	return list
 }
 
-// TestABrokerIsTriedNow checks that the banner's button and the API both try to connect, and that
-// the caller needs permission.
+// TestABrokerIsTriedNow checks that both the button of the banner and the API try to connect to a
+// broker. The caller must have permission.
 func TestABrokerIsTriedNow(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -70,7 +70,7 @@ func TestABrokerIsTriedNow(t *testing.T) {
 }
 
 // TestABrokerThatIsAwayShowsWhereItMatters checks that pages show that a broker is disconnected
-// wherever something would be sent to it. The pages do not show an unknown value instead.
+// wherever something would be sent to it. They must not show an unknown value instead.
 func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -107,8 +107,9 @@ func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	h.get("/queues").want(t, 200, "Waiting", "of broker main is not in the configuration: nobody sends its letters")
 }
 
-// TestTheLabelOfABroker checks that the label is shown where people look before they act: on each
-// page, also on phones, in the page title, in a plan, and in the API. It is always escaped as text.
+// TestTheLabelOfABroker checks that the label of a broker is where people look before they act: on
+// each page, also on phones, in the page title, in a plan, and in the API. It must always be
+// escaped as text.
 func TestTheLabelOfABroker(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -14,13 +14,13 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// visit starts a server and opens a browser tab for it.
+// visit starts a server and opens it in a browser tab.
 func visit(t *testing.T, change ...func(*web.Options)) (*house, *testenv.Tab, string) {
 	t.Helper()
 	return visitThrough(t, func(h http.Handler) http.Handler { return h }, change...)
 }
 
-// visitThrough works like visit, with a handler between the tab and the server.
+// visitThrough does the same as visit, with a handler between the tab and the server.
 func visitThrough(t *testing.T, between func(http.Handler) http.Handler, change ...func(*web.Options)) (*house, *testenv.Tab, string) {
 	t.Helper()
 	if testing.Short() {
@@ -37,16 +37,16 @@ func visitThrough(t *testing.T, between func(http.Handler) http.Handler, change 
 	return h, tab, server.URL
 }
 
-// js evaluates an expression on the page.
+// js evaluates a JavaScript expression on the page.
 func js[T any](tab *testenv.Tab, expression string) T {
 	return testenv.Run(tab, chromedp.Evaluate[T](expression))
 }
 
-// eventually waits until an expression on the page is true.
+// eventually waits until a JavaScript expression is true on the page.
 func eventually(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-		// While a page is loading or being left, the expression counts as not true yet.
+		// While a page is loading or unloading, the expression counts as not true.
 		if tab.Is(expression) {
 			return
 		}
@@ -54,7 +54,7 @@ func eventually(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Fatalf("never true: %s\non %s: %.2000s", expression, js[string](tab, "location.href"), js[string](tab, "document.querySelector('main')?.innerText ?? ''"))
 }
 
-// silent fails the test if the pages logged anything or if the content security policy blocked
+// silent fails the test if a page logged anything, or if the content security policy blocked
 // anything.
 func silent(t *testing.T, tab *testenv.Tab) {
 	t.Helper()
@@ -78,7 +78,7 @@ func TestRequeueByKeyboard(t *testing.T) {
 	if focus := js[string](tab, `document.activeElement.innerText`); focus != "Cancel" {
 		t.Errorf("the focus is on %q, not on the safe button", focus)
 	}
-	silent(t, tab) // before axe-core, which sets styles that the policy blocks
+	silent(t, tab) // must come before axe-core, which sets styles that the policy blocks
 	for _, fault := range tab.Axe() {
 		t.Errorf("dialog: %s", fault)
 	}
@@ -89,14 +89,14 @@ func TestRequeueByKeyboard(t *testing.T) {
 	tab.Act(`document.querySelector('#dlg-confirm [data-confirm-btn]').click()`)
 	eventually(t, tab, `location.pathname == '/operations/O-1' && document.readyState == 'complete'`)
 
-	// The page follows the operation without any input.
+	// The page must follow the operation without any input.
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	h.advance()
 	eventually(t, tab, `document.querySelector('#progress').innerText.includes('2 of them on their way')`)
 	tab.Do(chromedp.KeyEvent("g"), chromedp.KeyEvent("l"))
 	eventually(t, tab, `location.search == '?q=state%3Adead' && document.querySelectorAll('[data-row]').length == 3`)
 
-	// A link announces new letters, and no row moves.
+	// A link must announce new letters, and no row may move.
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	h.receive("sms", 1, "x")
 	eventually(t, tab, `!document.querySelector('[data-fresh]').hidden`)
@@ -106,7 +106,7 @@ func TestRequeueByKeyboard(t *testing.T) {
 }
 
 // TestTheSignOfLiveUpdatesKnowsTheBroker checks that live updates continue while the broker is
-// disconnected, and that the page shows that the broker is disconnected.
+// disconnected. The page must also show that the broker is disconnected.
 func TestTheSignOfLiveUpdatesKnowsTheBroker(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -174,15 +174,15 @@ func TestALettersTabsAndActions(t *testing.T) {
 	eventually(t, tab, `document.querySelector('#dlg-keys').open`)
 	tab.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("/"))
 	eventually(t, tab, `document.querySelector('#dlg-jump').open && document.activeElement.id == 'jump-in'`)
-	// The browser protocol types the slash into the field although the page handled the key. A real
-	// keyboard does not.
+	// The browser protocol types the slash into the field, although the page has handled the key. A
+	// real keyboard would not do so.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
 	tab.Do(chromedp.KeyEvent("o-1"), chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.pathname == '/operations/O-1'`)
 	eventually(t, tab, `document.querySelector('h1').innerText == 'Not found'`)
 	var loud []string
 	for _, m := range tab.Console() {
-		if !strings.Contains(m, "404") { // the operation that does not exist
+		if !strings.Contains(m, "404") { // this operation does not exist
 			loud = append(loud, m)
 		}
 	}
@@ -191,8 +191,8 @@ func TestALettersTabsAndActions(t *testing.T) {
 	}
 }
 
-// The test selects all letters of the page, then all matching letters, then all except one. The
-// plan, the command and the operation select the same letters.
+// TestSelectAllThatMatch selects all letters of the page, then all matching letters, then all
+// except one. The plan, the command and the operation must select the same letters.
 func TestSelectAllThatMatch(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -222,7 +222,7 @@ func TestSelectAllThatMatch(t *testing.T) {
 	}
 	tab.Act(`navigator.clipboard.writeText = async t => { window.copied = t }; document.querySelector('[data-command]').click()`)
 	eventually(t, tab, `window.copied == "dlo letters requeue -q 'state:dead before:2026-11-20T09:01:00.000Z' --except `+string(ids[58])+`"`)
-	h.receive("sms", 1, "x") // arrived after the page, so not in the selection
+	h.receive("sms", 1, "x") // this letter arrived after the page, so it is not selected
 	press(`.bulkbar [value="requeue"]`)
 	eventually(t, tab, `document.querySelector('#dlg-confirm').open && document.querySelector('#dlg-confirm h1').innerText.startsWith('Requeue ')`)
 	if except := js[string](tab, `document.querySelector('#dlg-confirm [name="except"]').value`); except != string(ids[58]) {
@@ -236,8 +236,8 @@ func TestSelectAllThatMatch(t *testing.T) {
 	says(`[data-bulk-count]`, "1 selected")
 }
 
-// The query box completes, turns its last token back into text, remembers searches, and shows times
-// in the reader's zone.
+// TestTheQueryBox checks that the query box completes, turns its last token back into text,
+// remembers searches, and shows times in the time zone of the browser.
 func TestTheQueryBox(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -249,7 +249,7 @@ func TestTheQueryBox(t *testing.T) {
 	eventually(t, tab, offered+`.includes('queue:') && document.querySelector('[data-query]').ariaExpanded == 'true'`)
 	tab.Do(chromedp.KeyEvent("qu"))
 	eventually(t, tab, offered+` == 'queue:'`)
-	tab.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Tab)) // accepts the field name; its values are offered next
+	tab.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Tab)) // accepts the name of a field, after which the values of this field are offered
 	eventually(t, tab, `document.querySelector('[data-query]').value == 'queue:' && `+offered+`.includes('queue:"a b"')`)
 	tab.Do(chromedp.KeyEvent(kb.Escape))
 	eventually(t, tab, offered+` == ''`)
@@ -261,8 +261,8 @@ func TestTheQueryBox(t *testing.T) {
 	eventually(t, tab, `document.querySelector('[data-query]').value == '-queue:sms' && document.querySelectorAll('.token').length == 1`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.search == '?q=state%3Adead+-queue%3Asms' && document.readyState == 'complete'`)
-	// A token that was turned back into text and deleted stays removed when the next token is
-	// turned back.
+	// A token is turned back into text and deleted. It must stay removed when the next token is turned
+	// back.
 	clear := chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').value = ''`)
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').focus()`), chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent("queue:sms"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.search == '?q=queue%3Asms' && document.readyState == 'complete'`)
@@ -294,7 +294,8 @@ func TestTheQueryBox(t *testing.T) {
 	}
 }
 
-// The palette finds everything with a name, with the keyboard alone, and offers the page's actions.
+// TestThePalette checks that the palette finds everything that has a name, with the keyboard alone.
+// It must also offer the actions of the page.
 func TestThePalette(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -319,7 +320,7 @@ func TestThePalette(t *testing.T) {
 	found("audit", "Page Audit log")
 	tab.Open(url + "/triage")
 	found("resol", "Do Resolve")
-	eventually(t, tab, `[...document.querySelectorAll('#jump-list .choice')].pop().innerText.includes('Resolve')`) // the earlier results are gone
+	eventually(t, tab, `[...document.querySelectorAll('#jump-list .choice')].pop().innerText.includes('Resolve')`) // the earlier results are not shown any more
 	tab.Do(chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.Tab))                                               // the last choice
 	eventually(t, tab, `document.querySelector('main').innerText.includes('Resolved G-1')`)
 	silent(t, tab)
@@ -329,8 +330,8 @@ func TestThePalette(t *testing.T) {
 	}
 }
 
-// Without JavaScript, everything that does not need it works: all matching letters, the time range,
-// saved views and the plan.
+// TestListsWithoutJavaScript checks everything in lists that does not need JavaScript: the
+// selection of all matching letters, the time range, saved views and the plan.
 func TestListsWithoutJavaScript(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -362,7 +363,8 @@ func TestListsWithoutJavaScript(t *testing.T) {
 	silent(t, tab)
 }
 
-// Retries can be paused and resumed by keyboard alone, on a phone, and without JavaScript.
+// TestRetriesArePausedByKeyboard checks that retries can be paused and resumed with the keyboard
+// alone, on a phone, and without JavaScript.
 func TestRetriesArePausedByKeyboard(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

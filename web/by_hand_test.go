@@ -15,7 +15,7 @@ import (
 
 var copiedText = regexp.MustCompile(`(?s)<textarea[^>]* data-copied>\n?(.*?)</textarea>`)
 
-// copied returns the text of a copy page.
+// copied returns the text of a page for copying.
 func copied(t *testing.T, a answer) string {
 	t.Helper()
 	m := copiedText.FindStringSubmatch(a.text)
@@ -63,8 +63,8 @@ func TestALetterIsCopied(t *testing.T) {
 	}
 }
 
-// TestWhatIsMaskedIsInNoCommand checks that a letter with masked values becomes a command only for
-// principals that may reveal. The audit records each such command.
+// TestWhatIsMaskedIsInNoCommand checks that only principals who may reveal get a command for a
+// letter with masked values. The audit must record each such command.
 func TestWhatIsMaskedIsInNoCommand(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
@@ -93,8 +93,9 @@ func TestWhatIsMaskedIsInNoCommand(t *testing.T) {
 	stranger.get("/letters/"+letters["json"]+"/copy?as=curl&reveal=1").want(t, 403)
 }
 
-// TestCopyingInTheBrowser checks that the menu copies immediately. If the copy needs an
-// explanation, the menu opens the copy page instead. Without JavaScript, it always opens the page.
+// TestCopyingInTheBrowser checks that the menu copies at once. If the copy needs an explanation,
+// the menu must open the page for copying instead. Without JavaScript, it must always open that
+// page.
 func TestCopyingInTheBrowser(t *testing.T) {
 	t.Parallel()
 	h, tab, address := visit(t)
@@ -126,7 +127,8 @@ func TestCopyingInTheBrowser(t *testing.T) {
 	eventually(t, tab, `document.querySelector('h1').innerText == 'Copy as rabbitmqadmin' && document.querySelector('textarea[data-copied]').value.startsWith('rabbitmqadmin --host HOST')`)
 }
 
-// TestRequeueIsInSightOnAPhone checks that a letter's page header needs no sideways scrolling.
+// TestRequeueIsInSightOnAPhone checks that the header of a letter's page fits on a phone without
+// scrolling sideways.
 func TestRequeueIsInSightOnAPhone(t *testing.T) {
 	t.Parallel()
 	h, tab, address := visit(t)

@@ -32,11 +32,11 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// canary is part of every masked value.
+// canary is a text that every masked value contains.
 const canary = "kanarie-4111"
 
-// maskedHouse returns a house with letters that have a masked value for each kind of masking rule.
-// The letters are really classified and indexed.
+// maskedHouse returns a dlo that has a letter with a masked value for each kind of masking rule.
+// The letters are classified and indexed as in production.
 func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters map[string]string, metrics *prometheus.Registry) {
 	t.Helper()
 	types := descriptor.NewRegistry()
@@ -70,7 +70,7 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	set.Rules = []rules.Rule{{Name: "secret", Match: rules.Match{Field: []rules.Named{{Name: "customer.email", Want: rules.Patterns{"*"}}, {Name: "card.number", Want: rules.Patterns{"*"}}}}}}
 	h.Rules.Replace(&set)
 
-	order := func(fields ...string) []byte { // pairs of tag and content
+	order := func(fields ...string) []byte { // the fields are tags and contents in turn
 		var b []byte
 		for i := 0; i+1 < len(fields); i += 2 {
 			b = append(append(append(b, fields[i]...), byte(len(fields[i+1]))), fields[i+1]...)
@@ -118,14 +118,14 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	return h, letters, metrics
 }
 
-// betrayed reports whether a text contains the canary as text, in hexadecimal or in base64.
+// betrayed reports whether a text contains the canary, as text, in hexadecimal or in base64.
 func betrayed(text string) bool {
 	for _, form := range []string{canary, hex.EncodeToString([]byte(canary)), strings.TrimSpace(strings.ReplaceAll(hexPairs(canary), "  ", " ")), "kanarie"} {
 		if strings.Contains(text, form) {
 			return true
 		}
 	}
-	for shift := range 3 { // base64, at any offset
+	for shift := range 3 { // base64 at any offset
 		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + canary))
 		if strings.Contains(text, encoded[4:12]) {
 			return true
@@ -142,7 +142,8 @@ func hexPairs(s string) string {
 	return b.String()
 }
 
-// TestNobodySeesACanary requests every page and API route that shows letters.
+// TestNobodySeesACanary requests every page and every API route that shows letters. No response may
+// contain the canary.
 func TestNobodySeesACanary(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
@@ -197,7 +198,7 @@ func TestNobodySeesACanary(t *testing.T) {
 	for _, path := range paths {
 		a := h.get(path)
 		clean(path, a)
-		if a.StatusCode >= 500 && !strings.HasPrefix(path, "/api/v1/types") { // this house has no schema library
+		if a.StatusCode >= 500 && !strings.HasPrefix(path, "/api/v1/types") { // this dlo has no schema library
 			t.Errorf("%s: %d", path, a.StatusCode)
 		}
 		ctx := chi.NewRouteContext()
@@ -214,7 +215,7 @@ func TestNobodySeesACanary(t *testing.T) {
 		t.Errorf("the log has a masked value: %s", h.log.String())
 	}
 	chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		if method == "GET" && !seen[route] && !strings.HasPrefix(route, "/static") && !strings.HasSuffix(route, "/events") && route != "/api/v1/queues/drains" { // this house has no drains
+		if method == "GET" && !seen[route] && !strings.HasPrefix(route, "/static") && !strings.HasSuffix(route, "/events") && route != "/api/v1/queues/drains" { // this dlo has no drains
 			t.Errorf("GET %s was not asked: add it to paths", route)
 		}
 		return nil
@@ -234,8 +235,8 @@ func TestNobodySeesACanary(t *testing.T) {
 	h.get("/api/v1/letters/count?q=body.customer.name:Ann").want(t, 200)
 }
 
-// TestRevealIsARight checks that a value is shown to those who may see it. The audit records the
-// access without the value.
+// TestRevealIsARight checks that a masked value is shown to those who may see it. The audit must
+// record this without the value.
 func TestRevealIsARight(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
@@ -297,6 +298,6 @@ func TestRevealIsARight(t *testing.T) {
 	for _, path := range []string{"/body?reveal=1", "?reveal=1"} {
 		stranger.get("/api/v1/letters/"+letters["field"]+path).want(t, 404)
 	}
-	stranger.postJSON("/api/v1/letters/"+letters["field"]+"/reveal", `{"field":"customer.email"}`).want(t, 403) // a request that needs reveal is refused before the letter is read
+	stranger.postJSON("/api/v1/letters/"+letters["field"]+"/reveal", `{"field":"customer.email"}`).want(t, 403) // dlo refuses a request that needs the right to reveal before it reads the letter
 	stranger.get("/api/v1/letters/export?reveal=1").want(t, 403)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// outcomes compares two letters. It maps each field, as "part path", to its outcome.
+// outcomes compares two letters. It returns the result for each field, by "part path".
 func (h *house) outcomes(a, b string) map[string]string {
 	h.t.Helper()
 	var c api.Comparison
@@ -60,8 +60,8 @@ func TestTwoLettersAreCompared(t *testing.T) {
 	h.get("/letters/"+string(b)+"?q=").want(t, 200, "/letters/compare?a="+string(a)+"&amp;b="+string(b), "With the older letter")
 }
 
-// TestWhatIsMaskedIsComparedUnseen checks that readers who may reveal learn whether masked values
-// are equal, and that nobody sees the values.
+// TestWhatIsMaskedIsComparedUnseen checks that a reader who may reveal learns whether masked values
+// are equal. Nobody may see the values.
 func TestWhatIsMaskedIsComparedUnseen(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
@@ -80,8 +80,8 @@ func TestWhatIsMaskedIsComparedUnseen(t *testing.T) {
 	stranger.get("/api/v1/letters/compare?a="+letters["json"]+"&b="+letters["json"]).want(t, 404)
 }
 
-// TestTwoTickedLettersAreCompared checks that the button appears when two letters are ticked.
-// Without JavaScript, it appears when any letter is ticked.
+// TestTwoTickedLettersAreCompared checks that the button for comparing appears when two letters are
+// ticked. Without JavaScript, it must appear when any letter is ticked.
 func TestTwoTickedLettersAreCompared(t *testing.T) {
 	t.Parallel()
 	h, tab, address := visit(t)

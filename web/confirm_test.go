@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// "All that match" means the letters that were displayed. It includes neither letters that arrive
-// after the page was loaded nor letters that were unticked.
+// TestAllThatMatch checks that "All that match" means the letters that were displayed. It must not
+// include letters that arrive after the page was loaded, or letters that were unticked.
 func TestAllThatMatch(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -40,7 +40,8 @@ func TestAllThatMatch(t *testing.T) {
 	}
 }
 
-// Mistakes in a plan's form are shown in the form again, with the other fields as typed.
+// TestMistakesInAPlan checks that the form of a plan is shown again with its mistakes. The other
+// fields must contain what was typed.
 func TestMistakesInAPlan(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -80,7 +81,7 @@ func TestFromAChoiceToAnOperation(t *testing.T) {
 	}
 	go2 := url.Values{"action": {"requeue"}, "ids": {string(ids[0]) + " " + string(ids[1])}, "key": {key}, "reason": {"fixed"}}
 	h.post("/operations", go2).to(t, "/operations/O-1")
-	h.post("/operations", go2).to(t, "/operations/O-1") // pressed twice
+	h.post("/operations", go2).to(t, "/operations/O-1") // the button is pressed twice
 	h.get("/operations/O-1").want(t, 200, "Requeue 2 letters to the tail", "fixed", "Nothing is sent yet", "Undo", "0%")
 	h.get("/operations").want(t, 200, "O-1", "1 in progress")
 
@@ -126,8 +127,8 @@ func TestDiscardAndRestore(t *testing.T) {
 	h.get("/operations").want(t, 200, "O-1").wantNot(t, "restorable")
 }
 
-// In a discard of the oldest few letters, the plan, the number to type and the discarded letters
-// agree.
+// TestDiscardOfTheOldest discards the oldest few letters. The number in the plan, the number to
+// type and the number of discarded letters must be the same.
 func TestDiscardOfTheOldest(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -2,20 +2,20 @@ package web_test
 
 import "github.com/deadletteroffice/dlo/internal/api"
 
-// call holds the Go types for the JSON of an operation in openapi.yaml. web decodes a request into
-// the type takes, and encodes a response from the type gives. For NDJSON, the type is that of one
-// line. nil means no JSON.
+// call holds the Go types for the JSON of one operation in openapi.yaml. Package web decodes a
+// request into the type of takes, and encodes a response from the type of gives. For NDJSON, the
+// type is that of one line; nil = no JSON.
 type call struct{ takes, gives any }
 
-// either stands for JSON of one of several types, as in anyOf.
+// either means that the JSON has one of several types, as with anyOf.
 type either []any
 
-// byStatus stands for JSON whose type depends on the response's status.
+// byStatus means that the type of the JSON depends on the status of the response.
 type byStatus map[string]any
 
 // calls lists all operations of openapi.yaml.
 var calls = map[string]call{
-	// These operations give bytes, a document, an event stream, or nothing.
+	// These operations return bytes, a document, an event stream, or nothing.
 	"GET /openapi.yaml":      {},
 	"GET /letters/{id}/body": {},
 	"GET /events":            {},
@@ -23,7 +23,7 @@ var calls = map[string]call{
 	"DELETE /overrides/{id}": {},
 	"DELETE /bindings/{id}":  {},
 
-	// These operations give or take streams of lines.
+	// These operations return or take streams of lines.
 	"GET /letters/export":  {gives: api.ExportedLetter{}},
 	"POST /letters/import": {takes: api.ExportedLetter{}, gives: api.Import{}},
 
@@ -100,7 +100,7 @@ var calls = map[string]call{
 	"POST /views": {takes: api.ViewRequest{}, gives: api.View{}},
 
 	"GET /types":          {gives: api.Types{}},
-	"POST /types":         {gives: api.Upload{}}, // of a file
+	"POST /types":         {gives: api.Upload{}}, // takes a file
 	"DELETE /types/{set}": {gives: api.Removal{}},
 	"GET /types/proto":    {gives: api.TypeSource{}},
 	"POST /types/match":   {takes: api.MatchRequest{}, gives: api.MatchAnswer{}},

@@ -14,10 +14,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is openapi.yaml, with a record of which parts were used.
+// document is openapi.yaml, and a record of which of its parts were used.
 type document struct {
 	root map[string]any
-	used map[string]bool // $ref -> a request or response was checked against it
+	used map[string]bool // each $ref; true = a request or response was checked against it
 }
 
 func readDocument(t *testing.T, h *house) *document {
@@ -29,7 +29,7 @@ func readDocument(t *testing.T, h *house) *document {
 	return d
 }
 
-// at follows a path of keys and resolves references on the way.
+// at follows a path of keys in the document. It resolves references on the way.
 func (d *document) at(v any, keys ...string) any {
 	v = d.follow(v)
 	for _, k := range keys {
@@ -39,7 +39,7 @@ func (d *document) at(v any, keys ...string) any {
 	return v
 }
 
-// follow resolves a reference and merges the keys beside it.
+// follow resolves a reference, and merges the keys that are beside it.
 func (d *document) follow(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -69,15 +69,15 @@ func (d *document) follow(v any) any {
 	return both
 }
 
-// known lists the JSON Schema keywords that the method hold understands. Any other keyword in the
-// document fails the test, so that no keyword is ignored.
+// known lists the JSON Schema keywords that the method hold knows. Any other keyword in the
+// document fails the test, so that the test ignores no keyword.
 var known = []string{
 	"type", "enum", "const", "required", "properties", "additionalProperties", "items", "allOf", "anyOf", "pattern", "format", "contentEncoding", "minLength", "maxLength", "minItems", "maxItems",
 	"minimum", "maximum", "exclusiveMinimum", "default", "description",
 }
 
-// hold returns the places where a value violates a schema. A key that no part of the schema names
-// is a violation, unless the schema names no keys at all.
+// hold returns the places where a value violates a schema. A key of the value that no part of the
+// schema names is a violation, unless the schema names no keys at all.
 func (d *document) hold(schema, v any, at string) []string {
 	wrong, named, open := d.check(schema, v, at)
 	if m, ok := v.(map[string]any); ok && !open {
@@ -160,7 +160,7 @@ func (d *document) check(schema, v any, at string) (wrong []string, named map[st
 	return wrong, named, open
 }
 
-// uniformTime is the form of every time of the API.
+// uniformTime matches every time of the API.
 var uniformTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$`)
 
 func text(s map[string]any, v, at string) (wrong []string) {

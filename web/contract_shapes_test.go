@@ -13,11 +13,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// use records whether a type is used in a response or in a request. It also records whether a zero
-// value is omitted.
+// use says whether a type is used in a response or in a request, and whether its zero value is
+// omitted.
 type use struct{ answer, omitted bool }
 
-// enums maps types to their values, which the document must list.
+// enums holds the values of types that have a fixed set of values. The document must list these
+// values.
 var enums = map[reflect.Type]any{
 	reflect.TypeFor[deadletter.RuleOutcome](): deadletter.RuleOutcomes,
 	reflect.TypeFor[deadletter.State]():       deadletter.States,
@@ -31,10 +32,10 @@ type held struct {
 	answer    bool
 }
 
-// holdType checks a schema against a Go type.
+// holdType checks that a schema describes a Go type.
 func (c *contract) holdType(t reflect.Type, schema any, at string, u use) {
 	if t == reflect.TypeFor[json.RawMessage]() {
-		return // any JSON
+		return // this may be any JSON
 	}
 	schema, null := c.withoutNull(schema)
 	pointer := t.Kind() == reflect.Pointer
@@ -60,7 +61,7 @@ func (c *contract) holdType(t reflect.Type, schema any, at string, u use) {
 	s, _ := c.follow(schema).(map[string]any)
 	switch t {
 	case reflect.TypeFor[api.Text](), reflect.TypeFor[deadletter.Typed]():
-		return // the type's own component describes it
+		return // the component of the type itself describes it
 	case reflect.TypeFor[api.Duration]():
 		c.holdKind(s, at, "string", nil, nil)
 		return
@@ -99,7 +100,7 @@ func (c *contract) holdType(t reflect.Type, schema any, at string, u use) {
 	}
 }
 
-// withoutNull returns a schema without null. It also reports whether the given schema allowed null.
+// withoutNull returns a schema without null, and whether the given schema allowed null.
 func (c *contract) withoutNull(schema any) (any, bool) {
 	s, _ := schema.(map[string]any)
 	isNull := func(v any) bool { return v == "null" || reflect.DeepEqual(v, map[string]any{"type": "null"}) }
@@ -115,7 +116,7 @@ func (c *contract) withoutNull(schema any) (any, bool) {
 	return rest, true
 }
 
-// componentOf returns the name of the component that a schema refers to, or "" if the schema is
+// componentOf returns the name of the component to which a schema refers; "" = the schema is
 // inline.
 func componentOf(schema any) string {
 	s, _ := schema.(map[string]any)
@@ -123,9 +124,9 @@ func componentOf(schema any) string {
 	return strings.TrimPrefix(ref, "#/components/schemas/")
 }
 
-// sameName records a type of internal/api. It reports whether type and component match. A component
-// with a type's name must be used only for that type, and only that component may describe the
-// type.
+// sameName reports whether a type of internal/api and a component belong together. The component
+// with the name of a type must be used only for that type, and no other component may describe the
+// type. sameName also records that the type is used.
 func (c *contract) sameName(t reflect.Type, name, at string) bool {
 	own := ""
 	if t == reflect.TypeFor[api.Time]() {
@@ -149,7 +150,7 @@ func (c *contract) sameName(t reflect.Type, name, at string) bool {
 	return false
 }
 
-// holdKind checks the keywords of a schema that give the JSON type, its format and its encoding.
+// holdKind checks the keywords of a schema for the JSON type, its format and its encoding.
 func (c *contract) holdKind(s map[string]any, at, kind string, format, encoding any) {
 	if types := list(s["type"]); len(types) != 1 || types[0] != kind {
 		c.say(at, "is %v by the document, and not %s", types, kind)
@@ -159,7 +160,8 @@ func (c *contract) holdKind(s map[string]any, at, kind string, format, encoding 
 	}
 }
 
-// holdMap checks an object schema against the value type of a map. The document may list the keys.
+// holdMap checks the schema of an object against the value type of a map. The document may list the
+// keys of the map.
 func (c *contract) holdMap(value reflect.Type, s map[string]any, at string, u use) {
 	properties, _ := s["properties"].(map[string]any)
 	for name, p := range properties {
@@ -170,7 +172,7 @@ func (c *contract) holdMap(value reflect.Type, s map[string]any, at string, u us
 	}
 }
 
-// holdStruct checks an object schema against a struct.
+// holdStruct checks the schema of an object against a struct.
 func (c *contract) holdStruct(t reflect.Type, s map[string]any, at string, u use) {
 	fields := map[string]jsonField{}
 	c.flatten(t, fields, at, u)
@@ -198,15 +200,15 @@ func (c *contract) holdStruct(t reflect.Type, s map[string]any, at string, u use
 	}
 }
 
-// jsonField is a struct field as encoding/json treats it.
+// jsonField is a field of a struct as encoding/json handles it.
 type jsonField struct {
 	reflect.Type
-	omitted bool // if zero
+	omitted bool // the field is omitted if it is zero
 }
 
 // flatten collects the fields of a struct by their JSON names. Fields of embedded structs come
-// first, because outer fields override them. If an embedded struct has a component, it is also
-// checked against the component.
+// first, because outer fields override them. If an embedded struct has a component, flatten also
+// checks it against the component.
 func (c *contract) flatten(t reflect.Type, into map[string]jsonField, at string, u use) {
 	for i := range t.NumField() {
 		if f := t.Field(i); f.Anonymous {
@@ -224,8 +226,8 @@ func (c *contract) flatten(t reflect.Type, into map[string]jsonField, at string,
 	}
 }
 
-// members returns the properties of an object and of all its parts. It also returns which of these
-// properties are required. A part that is a component must be an embedded struct.
+// members returns the properties of an object and of all its parts, and which of them are required.
+// If a part is a component, it must be an embedded struct.
 func (c *contract) members(s map[string]any, t reflect.Type, at string) (properties map[string]any, required map[string]bool) {
 	properties, required = map[string]any{}, map[string]bool{}
 	if s["allOf"] == nil {

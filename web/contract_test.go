@@ -25,14 +25,14 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// sample returns an exported line: a letter that died in a queue.
+// sample returns one exported line: a letter that died in the given queue.
 func sample(number int, queue string) string {
 	return fmt.Sprintf(`{"v":1,"id":"01a1f82e-3420-7%03d-8000-%012d","state":"dead","origin":{"broker":"main","vhost":"/","queue":%q,"exchange":"events","routing_key":"k"},"inbox":"dlo.letters","exchange":"dlo.dlx",`+
 		`"routing_key":%q,"received_at":"2026-11-20T08:59:00Z","reason":"rejected","attempts":0,"type":"","error":"","why":"","properties":{"message_id":"m"},"headers":{"x-death":{"t":"array","v":[{"t":"table","v":`+
 		`{"queue":{"t":"longstr","v":%[3]q},"reason":{"t":"longstr","v":"rejected"},"count":{"t":"int64","v":1}}}]}},"body":"eyJhIjogMX0="}`, number, number, queue, queue) + "\n"
 }
 
-// fakeDrains drains nothing, because there is no broker.
+// fakeDrains is a list of drains that drains nothing, because there is no broker.
 type fakeDrains struct{}
 
 func (*fakeDrains) Start(_ context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error) {
@@ -43,7 +43,7 @@ func (*fakeDrains) List() []deadletter.Drain {
 	return []deadletter.Drain{{ID: "D-1", Broker: "main", VHost: "/", Queue: "old", State: deadletter.DrainStopped, Why: "stopped by local", By: "local", StartedAt: start, EndedAt: start}}
 }
 
-// someFacts knows only the queue sms.
+// someFacts returns facts for the queue sms only.
 func someFacts(_ context.Context, o deadletter.Origin) deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
 	if o.Queue == "sms" {
@@ -52,10 +52,10 @@ func someFacts(_ context.Context, o deadletter.Origin) deadletter.QueueFacts {
 	return f
 }
 
-// prepared creates the objects that an example needs.
+// prepared makes the objects that an example needs.
 func prepared(h *house, method, path string) {
 	switch {
-	case path == "/operations/{id}" && method == "GET": // with letters that were skipped
+	case path == "/operations/{id}" && method == "GET": // the operation has letters that were skipped
 		h.postJSON("/api/v1/operations", `{"action":"restore","q":"state:dead"}`).want(h.t, 202)
 		h.advance()
 	case strings.HasPrefix(path, "/operations/{id}"):
@@ -65,7 +65,7 @@ func prepared(h *house, method, path string) {
 		}
 	case strings.HasPrefix(path, "/bindings") && method != "POST":
 		h.postJSON("/api/v1/bindings", `{"queue":"sms","key":"k","type":"acme.notify.v1.SmsRequested"}`).want(h.t, 201)
-	case path == "/letters/{id}": // with an attempt
+	case path == "/letters/{id}": // the letter has an attempt
 		h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead queue:sms","hold":"0s","canary":0}`).want(h.t, 202)
 		h.advance()
 		due, err := h.store.ClaimDue(h.t.Context(), "main", start, 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
@@ -126,8 +126,8 @@ func prepared(h *house, method, path string) {
 }
 
 // TestTheDocumentIsTrue sends every example of openapi.yaml to a server with letters. It checks
-// requests and responses against their schemas in both directions: nothing described is missing,
-// and nothing undescribed is returned.
+// requests and responses against their schemas in both directions. Everything that is described
+// must be there, and everything that is there must be described.
 func TestTheDocumentIsTrue(t *testing.T) {
 	t.Parallel()
 	d := readDocument(t, open(t))
@@ -177,7 +177,7 @@ func TestTheDocumentIsTrue(t *testing.T) {
 	t.Logf("%d examples", examples)
 }
 
-// without returns an operation without its optional parameters.
+// without returns an operation of the document without its optional parameters.
 func without(operation map[string]any) map[string]any {
 	copied := map[string]any{}
 	for k, v := range operation {
@@ -245,8 +245,7 @@ func (d *document) example(t *testing.T, method, path, name string, operation ma
 	}
 }
 
-// answer checks a response against the description that an operation gives for the response's
-// status.
+// answer checks a response against the description that an operation gives for its status.
 func (d *document) answer(operation map[string]any, answer *http.Response) []string {
 	response, ok := d.at(operation, "responses", fmt.Sprint(answer.StatusCode)).(map[string]any)
 	if !ok {
@@ -296,7 +295,7 @@ func (d *document) answer(operation map[string]any, answer *http.Response) []str
 func (d *document) refused(t *testing.T, method, path string, operation map[string]any) {
 	t.Helper()
 	if slices.Contains([]string{"/openapi.yaml", "/events", "/letters/{id}/body"}, path) || method == "DELETE" || strings.HasSuffix(path, "/cancel") || strings.HasSuffix(path, "/pause") || strings.HasSuffix(path, "/resume") || strings.HasSuffix(path, "/stop") {
-		return // they ignore parameters
+		return // these operations ignore parameters
 	}
 	h := open(t, ruled, func(o *web.Options) { o.Drains, o.Trials = &fakeDrains{}, &staged{} })
 	rec := httptest.NewRecorder()

@@ -16,9 +16,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestTheDocumentHasTheTypesOfTheAPI checks openapi.yaml against the structs that web writes and
-// the command line reads. It compares names, types, required fields and nullable fields in both
-// directions.
+// TestTheDocumentHasTheTypesOfTheAPI checks openapi.yaml against the structs that package web
+// writes and the command line reads. It compares names, types, required fields and nullable fields
+// in both directions.
 func TestTheDocumentHasTheTypesOfTheAPI(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("openapi.yaml")
@@ -58,7 +58,7 @@ func TestTheDocumentHasTheTypesOfTheAPI(t *testing.T) {
 	}
 }
 
-// exportedTypes returns the exported types of internal/api by name. The value is true for a struct.
+// exportedTypes returns the exported types of internal/api by name; true = the type is a struct.
 func exportedTypes(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../internal/api/*.go")
@@ -87,8 +87,8 @@ func exportedTypes(t *testing.T) map[string]bool {
 // contract compares openapi.yaml with the Go types.
 type contract struct {
 	document
-	exported map[string]bool // types of internal/api; true: a struct
-	reached  map[string]bool // exported types that a call uses
+	exported map[string]bool // types of internal/api; true = the type is a struct
+	reached  map[string]bool // exported types that an operation uses
 	once     map[held]bool   // components that have been checked
 	wrong    []string
 }
@@ -119,7 +119,7 @@ func (c *contract) holdCall(name string, row call, operation any) {
 	}
 }
 
-// holdJSON checks the JSON of a request or response against its Go type.
+// holdJSON checks the JSON of a request or a response against its Go type.
 func (c *contract) holdJSON(at string, want, message any, answer bool) {
 	var schema any
 	for _, kind := range []string{"application/json", "application/problem+json", "application/x-ndjson"} {

@@ -76,7 +76,7 @@ func TestTheErrorSaysWhichHeaderItIsFrom(t *testing.T) {
 
 func TestEachLayerIsShownUnlessSomethingIsMasked(t *testing.T) {
 	t.Parallel()
-	// base64 of base64 of JSON
+	// The body is the base64 of the base64 of JSON.
 	l := &deadletter.Letter{ID: "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae", Body: []byte(base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(`{"card": "4111"}`)))))}
 	d := (&payload.Decoder{}).Letter(l)
 	for layer, want := range map[string]string{"": `{"card": "4111"}`, "1": "eyJjYXJkIjogIjQx", "0": "ZXlKallYSmtJam9n", "2": `{"card": "4111"}`, "received": `{"card": "4111"}`} {

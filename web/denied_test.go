@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestDeniedRequestsAreRecorded checks that the audit has each kind of denied request once a
-// minute, with the address, and nothing that somebody unknown wrote.
+// TestDeniedRequestsAreRecorded checks that the audit records each kind of denied request once a
+// minute, with the address. It must not record anything that somebody unknown wrote.
 func TestDeniedRequestsAreRecorded(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {

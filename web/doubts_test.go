@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestDoubtfulTwinsAreSettledOnOnePage checks letters that a broker restart may have delivered
-// again. The letters link to the page that explains them, and one form on that page settles all of
+// TestDoubtfulTwinsAreSettledOnOnePage covers letters that a broker restart may have delivered
+// again. They must link to the page that explains them. One form on that page must settle all of
 // them.
 func TestDoubtfulTwinsAreSettledOnOnePage(t *testing.T) {
 	t.Parallel()

@@ -22,8 +22,8 @@ message Stamped {
 }
 `
 
-// A letter with a time in milliseconds is fixed on its page and over the API. Both say what is
-// wrong with the letter.
+// TestATimeInMillisecondsIsMended fixes a letter with a time in milliseconds, on its page and with
+// the API. Both must say what is wrong with the letter.
 func TestATimeInMillisecondsIsMended(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {
@@ -65,7 +65,8 @@ func TestATimeInMillisecondsIsMended(t *testing.T) {
 	h.post("/letters/"+id+"/edit", form).want(t, 200, "Valid JSON, valid for the type", "1 field")
 }
 
-// If a type decodes a body but the body has no JSON form, the page and the API say why.
+// TestWhyThereIsNoJSON covers a body that a type decodes but that has no JSON form. The page and
+// the API must say why.
 func TestWhyThereIsNoJSON(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {

@@ -11,10 +11,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// mail is an EmailRequested: request_id, tenant_id, template{name, locale} and an unknown field 9.
+// mail is a message of type EmailRequested: request_id, tenant_id, template{name, locale} and an
+// unknown field 9.
 const mail = "\n\x03abc\x10\x05\x22\x10\n\nwelcome_v3\x12\x02enJ\x02hi"
 
-// mails returns a house with letters of the type EmailRequested, in base64.
+// mails returns a dlo with n letters of type EmailRequested, in base64.
 func mails(t *testing.T, n int) (*house, []deadletter.ID) {
 	t.Helper()
 	h := open(t, typed)
@@ -25,7 +26,7 @@ func mails(t *testing.T, n int) (*house, []deadletter.ID) {
 	return h, ids
 }
 
-// field returns the value of a field in a page's form.
+// field returns the value of a field in the form of a page.
 func field(t *testing.T, page, name string) string {
 	t.Helper()
 	m := regexp.MustCompile(`name="` + name + `" value="([^"]*)"`).FindStringSubmatch(page)
@@ -74,7 +75,7 @@ func TestALetterIsEditedOnItsPage(t *testing.T) {
 	}
 	form.Set("reason", "and again")
 	form.Set("text", strings.Replace(mailJSON, "welcome_v2", "welcome_v1", 1))
-	h.post("/letters/"+id+"/edit", form).want(t, 409) // the letter now belongs to its operation
+	h.post("/letters/"+id+"/edit", form).want(t, 409) // the letter belongs to its operation now
 	l, err := h.store.Letter(t.Context(), ids[0])
 	if err != nil {
 		t.Fatal(err)
@@ -149,8 +150,8 @@ func TestRevisionsByTheAPI(t *testing.T) {
 	h.postJSON(path, `{"patch":[{"op":"replace","path":"/tenantId","value":"6"}],"dry_run":true}`).want(t, 200, `"revision":null`, `"changed":["tenantId"]`, `"+   \"tenantId\": \"6\","`, `"ok":true`)
 	h.postJSON(path, `{"patch":[{"op":"replace","path":"/tenantId","value":"6"}],"reason":"r"}`, "Idempotency-Key", "k").want(t, 201, `"revision":{"number":1,"by":"local","reason":"r","changes":"tenantId"`)
 	h.postJSON(path, `{"patch":[{"op":"replace","path":"/tenantId","value":"6"}],"reason":"r","from":0}`, "Idempotency-Key", "k").want(t, 201, `"number":1`)
-	// A program that lost the response repeats the request. This also works for a patch that does
-	// not apply to its own result.
+	// A program that did not get the response repeats the request. This must work even for a patch
+	// that does not apply to its own result.
 	once := `{"patch":[{"op":"test","path":"/tenantId","value":"6"},{"op":"replace","path":"/tenantId","value":"8"}],"reason":"r"}`
 	for range 2 {
 		h.postJSON(path, once, "Idempotency-Key", "once").want(t, 201, `"number":2`, `"changed":["tenantId"]`)

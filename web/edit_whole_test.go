@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// wholeField returns the value of a checkbox for a header that has no field of its own.
+// wholeField returns the value of a checkbox for a header that has no input field of its own.
 func wholeField(t *testing.T, page, box, header string) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?s)<code class="grow break">` + regexp.QuoteMeta(header) + `</code>.*?name="` + box + `" value="([0-9a-f]+)"`).FindStringSubmatch(page)
@@ -20,9 +20,9 @@ func wholeField(t *testing.T, page, box, header string) string {
 	return m[1]
 }
 
-// TestWhatCannotBeSentIsCutOnItsPage uses a letter with a header larger than a frame, a header that
-// could not be read, and a body that nobody can edit. The page names both headers, and they are cut
-// or removed in the browser.
+// TestWhatCannotBeSentIsCutOnItsPage covers a letter with a header larger than a frame, a header
+// that could not be read, and a body that nobody can edit. The page must name both headers. The
+// browser cuts or removes them.
 func TestWhatCannotBeSentIsCutOnItsPage(t *testing.T) {
 	t.Parallel()
 	h := open(t, typed)
@@ -57,8 +57,8 @@ func TestWhatCannotBeSentIsCutOnItsPage(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSentIsCutByTheAPI cuts and removes such headers in one API call, after calls that
-// report the mistakes.
+// TestWhatCannotBeSentIsCutByTheAPI cuts and removes such headers with one API call. Before that,
+// it makes calls with mistakes, which must be reported.
 func TestWhatCannotBeSentIsCutByTheAPI(t *testing.T) {
 	t.Parallel()
 	h := open(t, typed)
@@ -71,8 +71,8 @@ func TestWhatCannotBeSentIsCutByTheAPI(t *testing.T) {
 	h.postJSON(path, `{"headers":{"x-big":"cut","trace":null},"reason":"r","requeue":true}`, "Idempotency-Key", "k").want(t, 201, `"changes":"header trace; header x-big"`)
 }
 
-// TestALetterWithManyHeaders checks a letter with more headers than its page shows. The page shows
-// the number of headers that it leaves out.
+// TestALetterWithManyHeaders covers a letter with more headers than its page shows. The page must
+// say how many headers it omits.
 func TestALetterWithManyHeaders(t *testing.T) {
 	t.Parallel()
 	h := open(t, typed)
@@ -81,7 +81,7 @@ func TestALetterWithManyHeaders(t *testing.T) {
 		h.headers[fmt.Sprintf("line-%03d", n)], h.headers[fmt.Sprintf("list-%03d", n)] = "v", []any{int32(n)}
 	}
 	id := string(h.receive("email", 1, "text")[0])
-	page := h.get("/letters/"+id+"/edit").want(t, 200, "522 more headers can be changed with the API or the command line.").text // 602 headers in all: the page shows 50 with a field and 30 without
+	page := h.get("/letters/"+id+"/edit").want(t, 200, "522 more headers can be changed with the API or the command line.").text // of 602 headers, the page shows 50 with a field and 30 without
 	if lines, whole := strings.Count(page, `name="header_remove"`), strings.Count(page, `name="whole_remove"`); lines != 50 || whole != 30 {
 		t.Errorf("%d headers with a field, %d without", lines, whole)
 	}

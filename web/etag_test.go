@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestIfMatch checks that a change is refused and has no effect if it names an older state.
+// TestIfMatch checks that a change is refused if it is based on an older state. It must then have
+// no effect.
 func TestIfMatch(t *testing.T) {
 	t.Parallel()
 	h := open(t)

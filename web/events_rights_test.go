@@ -13,9 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestAStreamEndsWithTheRights checks that a stream of events ends when its reader loses the right
-// to it. The stream also ends when the queues that its reader may see have changed since it
-// started.
+// TestAStreamEndsWithTheRights checks that an event stream ends when its reader loses the right to
+// it. It must also end when the queues that its reader may see have changed.
 func TestAStreamEndsWithTheRights(t *testing.T) {
 	t.Parallel()
 	for _, then := range []deadletter.Principal{{}, {Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{"b"}}}}}} {

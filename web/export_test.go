@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// take stores arrivals as received from RabbitMQ and leaves the letters in state received.
+// take stores letters as RabbitMQ would deliver them. The letters stay in the state received.
 func (h *house) take(arrivals ...deadletter.Arrival) []deadletter.ID {
 	h.t.Helper()
 	h.window++
@@ -46,7 +46,7 @@ func (h *house) take(arrivals ...deadletter.Arrival) []deadletter.ID {
 	return r.New
 }
 
-// importLines imports lines.
+// importLines imports lines of an export.
 func (h *house) importLines(lines string) answer {
 	h.t.Helper()
 	r := request("POST", "/api/v1/letters/import", lines)
@@ -54,7 +54,7 @@ func (h *house) importLines(lines string) answer {
 	return h.do(r)
 }
 
-// odd returns arrivals that are difficult to represent in JSON.
+// odd returns deliveries that are difficult to represent in JSON.
 func odd() []deadletter.Arrival {
 	all := deadletter.Table{
 		"nil": nil, "bool": true, "int8": int8(-8), "uint8": uint8(200), "int16": int16(-16), "uint16": uint16(60000), "int32": int32(-32), "uint32": uint32(4e9), "int64": int64(math.MaxInt64),
@@ -100,7 +100,7 @@ func TestWhatIsExportedIsImportedToTheByte(t *testing.T) {
 	}
 	to.importLines(export.text+"\n\n").want(t, 200, `"imported":0`, `"already_there":705`)
 	to.get("/api/v1/audit?kind=import").want(t, 200, `"detail":"705 letters, 0 were already there, 0 lines were left out"`)
-	// When the letters are exported again, the lines are identical except for the state.
+	// The letters are exported again. The lines must be identical, except for the state.
 	var first, again struct{ Headers, Properties, Body, Encoded json.RawMessage }
 	lines := strings.Split(to.get("/api/v1/letters/export").text, "\n")
 	for i, line := range strings.Split(export.text, "\n")[:len(ids)] {
@@ -183,8 +183,8 @@ func TestDamagedLinesAreNamed(t *testing.T) {
 	h.importLines(good[1]).want(t, 503)
 }
 
-// TestAnImportThatBreaksOff checks that an interrupted import keeps the lines before the
-// interruption and reports where it was interrupted.
+// TestAnImportThatBreaksOff checks that an import that is interrupted keeps the lines before the
+// interruption. It must report where it was interrupted.
 func TestAnImportThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	from, h := open(t), open(t)
@@ -255,8 +255,8 @@ func TestCSVHasNoFormulas(t *testing.T) {
 	h.get("/api/v1/audit?format=xml").want(t, 400, "json or csv")
 }
 
-// TestAnExportThatFailsBreaksItsConnection checks that nobody can mistake a partial export for a
-// complete one.
+// TestAnExportThatFailsBreaksItsConnection checks that an incomplete export cannot be mistaken for
+// a complete one.
 func TestAnExportThatFailsBreaksItsConnection(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) { o.Hosts, o.Store = nil, failingLetter{o.Store, new(int)} })
@@ -285,8 +285,8 @@ func (f failingLetter) Letter(ctx context.Context, id deadletter.ID) (deadletter
 	return f.Store.Letter(ctx, id)
 }
 
-// TestStreamsOutliveTheDeadlines checks that streams outlive the server's deadlines while their
-// clients keep reading. A client that disconnects ends its stream.
+// TestStreamsOutliveTheDeadlines checks that streams continue beyond the server's deadlines while
+// their clients keep reading. If a client disconnects, its stream must end.
 func TestStreamsOutliveTheDeadlines(t *testing.T) {
 	t.Parallel()
 	var read atomic.Int64
@@ -335,7 +335,7 @@ func TestStreamsOutliveTheDeadlines(t *testing.T) {
 		t.Fatal(err)
 	}
 	left.Body.Close()
-	time.Sleep(200 * time.Millisecond) // the server needs time to notice
+	time.Sleep(200 * time.Millisecond) // the server needs some time to notice this
 	if n := read.Load(); n >= 400 {
 		t.Errorf("%d letters were read for nobody", n)
 	}
@@ -376,8 +376,8 @@ func (c countedLetters) Letter(ctx context.Context, id deadletter.ID) (deadlette
 	return c.Store.Letter(ctx, id)
 }
 
-// TestWhoMayNot checks that callers without permission get an error or a masked letter. An export
-// contains no body for callers who may not see the letter.
+// TestWhoMayNot checks that callers without permission get an error or a masked letter. For callers
+// who may not see the letter, an export must contain no body.
 func TestWhoMayNot(t *testing.T) {
 	t.Parallel()
 	local := open(t)

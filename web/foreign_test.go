@@ -16,7 +16,7 @@ import (
 )
 
 // guardedWeb returns a Web that fails the test if a request passes the first checks. Every method
-// of its store and its desk panics. Its other dependencies report each call.
+// of its store and its desk panics, and its other dependencies report each call.
 func guardedWeb(t *testing.T) *web.Web {
 	t.Helper()
 	touched := func(what string) { t.Errorf("%s was asked", what) }
@@ -36,8 +36,7 @@ func guardedWeb(t *testing.T) *web.Web {
 	})
 }
 
-// refusedBare sends a request that must be rejected by the first checks, and examines the whole
-// response.
+// refusedBare sends a request that the first checks must reject, and examines the whole response.
 func refusedBare(t *testing.T, w *web.Web, r *http.Request, want int) {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -59,7 +58,7 @@ func refusedBare(t *testing.T, w *web.Web, r *http.Request, want int) {
 	}
 }
 
-// doors returns all routes with every method, and some paths without a route.
+// doors returns all routes, each with every method, and some paths that have no route.
 func doors(t *testing.T, w *web.Web) [][2]string {
 	t.Helper()
 	list := [][2]string{{"GET", "/nowhere"}, {"POST", "/api/v1/nowhere"}, {"DELETE", "/letters"}}
@@ -99,7 +98,7 @@ func TestAnotherSiteSeesABarePage(t *testing.T) {
 			r := request(method, path, "")
 			r.Host = "dlo.example"
 			r.Header.Set(name, value)
-			r.Header.Set("Content-Encoding", "gzip") // also rejected, but later
+			r.Header.Set("Content-Encoding", "gzip") // also rejected, but by a later check
 			refusedBare(t, w, r, http.StatusForbidden)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestAReadOnlyBroker checks that even an admin cannot change anything at a read-only broker, and
-// that other brokers are not affected.
+// TestAReadOnlyBroker checks that nobody can change anything at a read-only broker, not even an
+// admin. Other brokers must not be affected.
 func TestAReadOnlyBroker(t *testing.T) {
 	t.Parallel()
 	frozen := []string{"main"}
@@ -38,14 +38,14 @@ func TestAReadOnlyBroker(t *testing.T) {
 	h.postJSON("/api/v1/queues/pause", `{"broker":"main","vhost":"/","queue":"sms"}`).want(t, 403, because)
 	h.postJSON("/api/v1/overrides", `{"broker":"main","vhost":"/","queue":"sms","to":"x"}`).want(t, 403, because)
 	h.postJSON("/api/v1/letters/"+id+"/revisions", `{"body":"eA=="}`).want(t, 403, because)
-	h.postJSON("/api/v1/views", `{"name":"v","query":""}`).want(t, 201) // a view concerns no broker
+	h.postJSON("/api/v1/views", `{"name":"v","query":""}`).want(t, 201) // a view is not about a broker
 	h.postJSON("/api/v1/letters/"+id+"/type", `{"type":"acme.notify.v1.SmsRequested"}`).want(t, 403, because)
 	frozen = []string{"second"}
 	h.postJSON("/api/v1/operations", `{"action":"hold","ids":["`+id+`"]}`).want(t, 202)
 }
 
-// TestReadOnly checks every route of the router: if dlo is read-only, even an admin changes nothing
-// but their own sign-in and the look of their pages.
+// TestReadOnly checks every route of the router. If dlo is read-only, even an admin must not be
+// able to change anything but their own sign-in and the look of their pages.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled, library, withUsers, func(o *web.Options) {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestAnEncodedSlashIsGated checks that a name with a slash does not bypass the gate of its route.
-// chi routes by the encoded path, in which %2F is part of a parameter.
+// The router chi uses the encoded path, in which %2F is part of a parameter.
 func TestAnEncodedSlashIsGated(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -34,7 +34,7 @@ func TestAnEncodedSlashIsGated(t *testing.T) {
 	h.sendJSON("POST", "/api/v1/users/ops%2Froot/reset", "").want(t, 200, "/welcome?code=")
 }
 
-// TestAPurgeOfAnyQueueAsksAgain checks a purge without an earlier plan. Such a purge needs the
+// TestAPurgeOfAnyQueueAsksAgain covers a purge that was not planned before. It must need the
 // password again, even if the grant is for all queues.
 func TestAPurgeOfAnyQueueAsksAgain(t *testing.T) {
 	t.Parallel()
@@ -50,9 +50,9 @@ func TestAPurgeOfAnyQueueAsksAgain(t *testing.T) {
 	h.postJSON("/api/v1/operations", `{"action":"purge","ids":["`+id+`"],"hold":"0s"}`).want(t, 202)
 }
 
-// TestAnEditReplacesNoMaskedValueOfOthers checks when an operation that edits may replace a masked
-// value. The author of the operation needs the right to reveal the value. If the grant needs the
-// password again, the author has to give the password first.
+// TestAnEditReplacesNoMaskedValueOfOthers checks when an operation that edits letters may replace a
+// masked value. The author of the operation must have the right to reveal the value. If the grant
+// needs the password again, the author must give the password first.
 func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 	t.Parallel()
 	pin, err := deadletter.ParseFieldPath("pin")
@@ -96,7 +96,8 @@ func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 	}
 }
 
-// TestViewAsAsksAgain checks that a request with the View as cookie still needs the password again.
+// TestViewAsAsksAgain checks that a request with the cookie of View as still needs the password
+// again.
 func TestViewAsAsksAgain(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Principal{Name: "root", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Again: "give your password again"}}}
@@ -109,9 +110,9 @@ func TestViewAsAsksAgain(t *testing.T) {
 	}
 }
 
-// TestLettersOfUnknownOriginAreActedOn checks that a person with a right for an inbox can act on
-// its letters of unknown origin, on their group and on operations with them. Somebody with a right
-// for another queue finds none of these.
+// TestLettersOfUnknownOriginAreActedOn covers letters of unknown origin. A person with a right for
+// their inbox must be able to act on them, on their group and on operations with them. A person
+// with a right for another queue must find none of these.
 func TestLettersOfUnknownOriginAreActedOn(t *testing.T) {
 	t.Parallel()
 	who := teamB

@@ -15,7 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// quiet requeues letters of a queue and settles them as quiet.
+// quiet requeues letters of a queue, and records that none of them came back.
 func (h *house) quiet(queue string, ids []deadletter.ID) {
 	h.t.Helper()
 	confirmed := h.requeued(ids)
@@ -24,7 +24,7 @@ func (h *house) quiet(queue string, ids []deadletter.ID) {
 	}
 }
 
-// requeued requeues letters, and returns the time at which the broker confirmed them.
+// requeued requeues letters. It returns the time at which the broker confirmed them.
 func (h *house) requeued(ids []deadletter.ID) time.Time {
 	h.t.Helper()
 	ctx := context.Background()
@@ -49,8 +49,8 @@ func (h *house) requeued(ids []deadletter.ID) time.Time {
 	return now
 }
 
-// TestAGroupSaysWhatIsDifferent checks a queue in which one tenant's letters die, while letters of
-// the other tenants stayed quiet after a requeue. Masked values are not compared.
+// TestAGroupSaysWhatIsDifferent covers a queue in which the letters of one tenant die, while those
+// of other tenants have not come back after a requeue. Masked values must not be compared.
 func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 	t.Parallel()
 	masks := payload.Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`secret-[a-z]+`)}}
@@ -86,8 +86,8 @@ func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 	}
 }
 
-// TestOneLetterIsTried checks that the page of a group offers to requeue a single letter, the
-// newest one. The operation's page then shows the result.
+// TestOneLetterIsTried checks that the page of a group offers to requeue a single letter, which is
+// the newest one. The page of the operation must then show the result.
 func TestOneLetterIsTried(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// FuzzImportLine checks that any line is either rejected with a reason or becomes a letter that can
-// be stored. If the letter is exported and read again, it is unchanged.
+// FuzzImportLine checks that any line is either rejected with a reason, or becomes a letter that
+// can be stored. If the letter is exported and imported again, it must be unchanged.
 func FuzzImportLine(f *testing.F) {
 	for _, line := range []string{
 		`{"v":1,"id":"01a1f82e-3420-7001-8000-000000000001","state":"dead","origin":{"broker":"main","vhost":"/","queue":"sms","exchange":"e","routing_key":"k"},"inbox":"i","exchange":"x","routing_key":"r","received_at":"2026-11-20T08:59:00Z","reason":"rejected","attempts":0,"type":"","error":"","why":"","properties":{"message_id":"m","timestamp":"2026-11-20T08:59:00Z"},"headers":{"a":{"t":"array","v":[{"t":"int8","v":1}]}},"body":"eA=="}`,

@@ -52,8 +52,9 @@ func TestTheBodyIsAFileThatNoBrowserShows(t *testing.T) {
 	}
 }
 
-// TestALetterSaysWhereItStandsInItsList checks that the page shows "2 of 3", or says that the
-// letter has left the list. The page shows nothing if the letter was not opened from a list.
+// TestALetterSaysWhereItStandsInItsList checks that the page of a letter shows a position such as
+// "2 of 3", or says that the letter has left the list. If the letter was not opened from a list, it
+// must show neither.
 func TestALetterSaysWhereItStandsInItsList(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -69,8 +70,8 @@ func TestALetterSaysWhereItStandsInItsList(t *testing.T) {
 	}
 }
 
-// TestPurgeIsNotBesideDiscard checks that irreversible actions are in a menu, both on a letter's
-// page and in a list. This also holds without JavaScript.
+// TestPurgeIsNotBesideDiscard checks that irreversible actions are in a menu, on the page of a
+// letter and in a list. This must also be so without JavaScript.
 func TestPurgeIsNotBesideDiscard(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

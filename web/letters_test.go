@@ -64,9 +64,9 @@ func TestFiltersAreButtonsOfOneForm(t *testing.T) {
 	h.receive("email", 2, "x")
 	h.receive("a b", 1, "x")
 	h.get("/letters?q=state:dead+queue:sms").want(t, 200, "3 match",
-		`href="/letters?q=queue%3Asms" aria-label="Remove state:dead"`, // a token without its term
+		`href="/letters?q=queue%3Asms" aria-label="Remove state:dead"`, // the link to the query without this token
 		`name="toggle" value="queue:sms" aria-pressed="true"`, `name="exclude" value="queue:email" aria-pressed="false"`,
-		`value="queue:&#34;a b&#34;"`, // a name that needs quotes
+		`value="queue:&#34;a b&#34;"`, // a name that must be in quotes
 	)
 	h.get("/letters?q=state:discarded").want(t, 200, "No letters match", "Clear filters")
 	h.get("/letters?q=state:discarded+since:1h").want(t, 200, "Search all time", `href="/letters?q=state%3Adiscarded"`)
@@ -74,7 +74,7 @@ func TestFiltersAreButtonsOfOneForm(t *testing.T) {
 	h.get("/letters?q=-queue:sms").want(t, 200, "3 match", "Remove the exclusion queue:sms")
 }
 
-// Each button leads to the query that it stands for.
+// TestNarrowing checks that each button leads to the query that it stands for.
 func TestNarrowing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -90,7 +90,7 @@ func TestNarrowing(t *testing.T) {
 		{"-queue:sms", "exclude=queue:sms", ""},
 		{"timeout", "toggle=state:dead", "state:dead timeout"},
 		{"queue:s*", "toggle=queue:sms", "queue:s*,sms"},
-		{"state:dead", "toggle=queue:a+b:c", "state:dead"}, // not a one-value term: nothing happens
+		{"state:dead", "toggle=queue:a+b:c", "state:dead"}, // the term does not have exactly one value, so nothing happens
 		{"state:daed", "toggle=queue:sms", "state:daed"},
 		{"state:dead", "add=queue:sms", "state:dead queue:sms"},
 		{"state:dead since:7d", "range=1h", "state:dead since:1h"},
@@ -169,9 +169,9 @@ func TestJump(t *testing.T) {
 	}
 }
 
-// TestAnIDJumps checks every box that accepts a query. The name of an existing letter, group or
-// operation leads to the page of that object. A short id that two letters share leads to a list of
-// both letters.
+// TestAnIDJumps checks every box that accepts a query. The id of a letter, a group or an operation
+// must lead to the page of that object. If two letters share a short id, it must lead to a list of
+// both.
 func TestAnIDJumps(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -194,8 +194,8 @@ func TestAnIDJumps(t *testing.T) {
 	}
 }
 
-// TestAListHasAnOrder checks that sort: orders the list. The menu and the column headers link to
-// other orders, and the links to adjacent pages keep the order.
+// TestAListHasAnOrder checks that "sort:" orders the list. The menu and the column headers must
+// link to other orders. The links to the next and the previous page must keep the order.
 func TestAListHasAnOrder(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -226,8 +226,8 @@ func TestAListHasAnOrder(t *testing.T) {
 	h.get("/triage?q=sort:size").want(t, 400)
 }
 
-// TestThePaletteOffersWhatHasTheText checks that each kind of match has its link, and that the
-// palette shows only a few matches of each kind.
+// TestThePaletteOffersWhatHasTheText checks that the palette has a link for each kind of match. It
+// must show only a few matches of each kind.
 func TestThePaletteOffersWhatHasTheText(t *testing.T) {
 	t.Parallel()
 	h := open(t)

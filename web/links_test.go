@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// linksTo returns the URLs of the links on a letter's page, by name.
+// linksTo returns the URLs of the configured links on the page of a letter, by name.
 func linksTo(t *testing.T, page string) map[string]string {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
@@ -39,7 +39,7 @@ func linksTo(t *testing.T, page string) map[string]string {
 	return list
 }
 
-// configuredLinks returns the links of a configuration.
+// configuredLinks returns the links in the text of a configuration.
 func configuredLinks(t *testing.T, text string) []config.Link {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -104,7 +104,7 @@ links:
 	}
 }
 
-// TestWhatIsMaskedLeadsNowhere checks that links do not disclose masked values to other tools.
+// TestWhatIsMaskedLeadsNowhere checks that links do not give masked values to other tools.
 func TestWhatIsMaskedLeadsNowhere(t *testing.T) {
 	t.Parallel()
 	links := configuredLinks(t, `links: [{name: whole, url: "https://a.example/{header.authorization}"}, {name: part, url: "https://a.example/{header.x-error-message}"}, {name: id, url: "https://a.example/{message_id}"}, {name: queue, url: "https://a.example/{queue}"}]`)

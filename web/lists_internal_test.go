@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestASlowListEnds checks that a list of letters is stopped if it takes too long. The error says
-// what to do, and the place of the list is free afterwards.
+// TestASlowListEnds checks that dlo stops a list of letters that takes too long. The error must say
+// what to do, and the list must make room for other lists.
 func TestASlowListEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -32,8 +32,8 @@ func TestASlowListEnds(t *testing.T) {
 	})
 }
 
-// TestNobodyTakesAllLists checks that somebody who asks for many slow lists leaves a place to
-// others. It also checks that a person is forgotten after their last request has ended.
+// TestNobodyTakesAllLists checks that a person who requests many slow lists leaves room for others.
+// dlo must forget the person after their last request has ended.
 func TestNobodyTakesAllLists(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,11 +13,11 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// slowLists is a store whose list methods block until they are released.
+// slowLists is a store whose lists do not return until a test releases them.
 type slowLists struct {
 	web.Store
 	asked   atomic.Int32
-	crowded atomic.Bool // more than two at a time
+	crowded atomic.Bool // more than two lists ran at the same time
 	let     chan struct{}
 }
 
@@ -39,8 +39,9 @@ func (s *slowLists) Facets(ctx context.Context, q query.Query, bodies ...string)
 	return s.Store.Facets(ctx, q, bodies...)
 }
 
-// At most two list requests run at a time. Half of the store's readers therefore remain free for
-// requests by id. A client that disconnects no longer waits.
+// TestListsLeaveReadersToOthers checks that at most two lists run at the same time. Half of the
+// store's readers then remain free for requests by id. A client that disconnects must not wait any
+// longer.
 func TestListsLeaveReadersToOthers(t *testing.T) {
 	t.Parallel()
 	s := &slowLists{let: make(chan struct{})}

@@ -10,9 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestAListLooksForWhatIsNotIndexed checks that a list finds letters by any path in their bodies,
-// says how far it looked, and can continue. Requests that act on, count or export letters reject
-// the path. A masked path is rejected everywhere.
+// TestAListLooksForWhatIsNotIndexed checks that a list finds letters by any path in their bodies.
+// It must say how far it has searched, and it must be able to continue. Requests that act on
+// letters, count them or export them must reject such a path. Every request must reject a masked
+// path.
 func TestAListLooksForWhatIsNotIndexed(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestMaskedValuesAreNowhere searches every page and API response for a masked card number and a
-// masked header.
+// TestMaskedValuesAreNowhere searches every page and every API response for a masked card number
+// and a masked header.
 func TestMaskedValuesAreNowhere(t *testing.T) {
 	t.Parallel()
 	masks := payload.Masks{Headers: []string{"x-error-message", "correlation-id"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`\b[0-9]{16}\b`)}}
@@ -35,12 +35,12 @@ func TestMaskedValuesAreNowhere(t *testing.T) {
 	if strings.Contains(answer, card) || strings.Contains(answer, `"v":"endpoint answered`) {
 		t.Errorf("the API shows a masked value: %s", answer)
 	}
-	for q, why := range map[string]string{ // queries cannot disclose masked values either
+	for q, why := range map[string]string{ // queries must not disclose masked values either
 		"header.x-error-message:*": "letters cannot be found by", "-header.X-Error-Message:410*": "letters cannot be found by", "correlation_id:c": "letters cannot be found by", "body.card:4*": "is not indexed",
 	} {
 		h.get("/api/v1/letters/count?q="+url.QueryEscape(q)).want(t, 400, `"position":`, why)
 	}
-	h.get("/api/v1/letters?q=body.card:4*").want(t, 200, `"letters":[]`) // the list only matches masked values
+	h.get("/api/v1/letters?q=body.card:4*").want(t, 200, `"letters":[]`) // the query is compared only with the masked value
 	for _, path := range []string{"/letters/" + id + "/body", "/api/v1/letters/" + id + "/body"} {
 		if body := h.get(path).want(t, 403).text; strings.Contains(body, card) {
 			t.Errorf("%s gives out the card number", path)

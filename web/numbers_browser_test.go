@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// numbered is a script. It finds the links of a page that show a number of letters or groups,
-// follows each link, and returns the links that lead to a list with a different number. The number
-// is the first one in the link, or in the element [data-n] of the link.
+// numbered is a script that checks the links of a page that show a number of letters or groups. It
+// follows each link. It returns the links that lead to a list with a different number. The number
+// of a link is the first one in its text, or the one in its element [data-n].
 const numbered = `(async () => {
 	const number = text => { const m = text.replace(/[A-Z]-\d+/g, '').match(/(?<![\w.:-])\d[\d,]*(?![\w.:-]*\d)/); return m ? Number(m[0].replaceAll(',', '')) : NaN; };
 	const listed = async href => {
@@ -31,7 +31,7 @@ const numbered = `(async () => {
 })().catch(e => { window.numbers = JSON.stringify([{text: String(e), said: -1}]); })`
 
 // TestEveryNumberLeadsToThatMany follows each number that is a link, on each page. The link must
-// lead to exactly that number of letters or groups.
+// lead to exactly this number of letters or groups.
 func TestEveryNumberLeadsToThatMany(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)

@@ -7,7 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The older document contains nothing that OpenAPI 3.0 does not support.
+// TestTheOlderDocument checks that the older document contains nothing that OpenAPI 3.0 does not
+// support.
 func TestTheOlderDocument(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -33,7 +34,7 @@ func TestTheOlderDocument(t *testing.T) {
 			key, value := n.Content[i].Value, n.Content[i+1]
 			at := path + "/" + key
 			if strings.HasSuffix(path, "/properties") || strings.HasSuffix(path, "/value") || strings.HasSuffix(path, "/example") {
-				key = "" // a name, or a value
+				key = "" // the key is a name or a value
 			}
 			switch {
 			case key == "const", key == "contentEncoding", key == "type" && value.Kind == yaml.SequenceNode,

@@ -31,8 +31,8 @@ func TestControlOfAnOperation(t *testing.T) {
 }
 
 // TestAHaltedOperationIsWorkForAPerson checks that Overview and Triage list a halted operation. A
-// plan offers to cancel the rest of the halted operation. An operation started that way includes
-// all letters.
+// plan must offer to cancel the rest of that operation. The operation that is then started must
+// include all letters.
 func TestAHaltedOperationIsWorkForAPerson(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -60,10 +60,10 @@ func TestAHaltedOperationIsWorkForAPerson(t *testing.T) {
 	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:discarded","take_over":["O-1"]}`).want(t, 409, "its rest cannot be taken over")
 }
 
-// TestAnOperationSaysHowToGoOn checks an operation's page. The page links back to the list that the
-// operation was started from. For letters that came back, it gives the error and says whether the
-// error is new. It offers next steps for the operation's groups and for skipped letters. All of
-// this works without scripts.
+// TestAnOperationSaysHowToGoOn checks the page of an operation. It must link back to the list from
+// which the operation was started. For letters that came back, it must give the error, and say
+// whether the error is new. It must offer next steps for the groups of the operation and for
+// skipped letters. All of this must work without scripts.
 func TestAnOperationSaysHowToGoOn(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -30,9 +30,9 @@ func TestOverview(t *testing.T) {
 	h.get("/").want(t, 200, "sms is failing", "It is not known what has died on broker main since it was last connected.", "Needs attention")
 }
 
-// TestTheSentenceOfTheOverview checks that the sentence says which queues fail, which groups are
-// quiet, and which letters wait. The sentence gives clock times, and the deploy after which groups
-// became quiet. The sentence's button leads to the groups that the sentence counts.
+// TestTheSentenceOfTheOverview checks the sentence at the top of Overview. It must say which queues
+// fail, which groups are quiet, and which letters wait. It must give clock times, and the deploy
+// after which groups became quiet. Its button must lead to the groups that it counts.
 func TestTheSentenceOfTheOverview(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -80,8 +80,8 @@ func TestTheSentenceOfTheOverview(t *testing.T) {
 	sentence("Nothing needs a person.", "6 dead or held letters are in groups that are snoozed or resolved.", "Open the 6 letters", `href="/letters?q=state%3Adead%2Cheld+status%3Asnoozed%2Cresolved"`)
 }
 
-// TestOverviewSaysWhoIsToldOfProblems checks that the overview names the notification channels, or
-// says that there are none.
+// TestOverviewSaysWhoIsToldOfProblems checks that Overview names the notification channels, or says
+// that there are none.
 func TestOverviewSaysWhoIsToldOfProblems(t *testing.T) {
 	t.Parallel()
 	for want, channels := range map[string][]string{"dlo&#39;s own problems go to oncall, team": {"oncall", "team"}, "nobody is notified when dlo has a problem": nil} {
@@ -91,8 +91,8 @@ func TestOverviewSaysWhoIsToldOfProblems(t *testing.T) {
 	}
 }
 
-// TestHealthSaysWhetherRetriesAreLate checks that late retries are reported, and that Overview
-// shows how many letters of a group wait for a retry.
+// TestHealthSaysWhetherRetriesAreLate checks that late retries are reported. Overview must show how
+// many letters of a group wait for a retry.
 func TestHealthSaysWhetherRetriesAreLate(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -123,8 +123,8 @@ func TestHealthNamesTheLastNotice(t *testing.T) {
 	h.get("/").want(t, 200, "last one sent ", " to oncall")
 }
 
-// TestTheFirstChartIsOfAnHour checks that the chart covers an hour while all letters arrived within
-// the last hour and no range is requested. Later it covers a day.
+// TestTheFirstChartIsOfAnHour checks the chart if no time range is requested. It must cover an hour
+// while all letters have arrived within the last hour. Later it must cover a day.
 func TestTheFirstChartIsOfAnHour(t *testing.T) {
 	t.Parallel()
 	h := open(t)

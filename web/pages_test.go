@@ -67,8 +67,8 @@ func TestABrokerThatIsDownIsABanner(t *testing.T) {
 		"Broker second accepts no messages now.", "memory alarm", "Inbox orders_error is not read.", "it has a delivery limit", "The disk is nearly full.", "1 match")
 }
 
-// TestABrokerThatWasNeverThereKeepsNothing checks a broker that was never connected. Pages say what
-// to check, and do not claim that letters wait at that broker.
+// TestABrokerThatWasNeverThereKeepsNothing covers a broker that has never been connected. Pages
+// must say what to check, and must not claim that letters wait at that broker.
 func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -77,7 +77,7 @@ func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
 		{Name: "second", VHost: "shop", Setting: "<url>", Reason: "refused", Since: start, Inboxes: []deadletter.InboxStatus{{Queue: "orders_error"}}},
 	}
 	const never = "Until dlo has connected once, "
-	for _, path := range []string{"/", "/letters?q="} { // one page without and one page with letters listed
+	for _, path := range []string{"/", "/letters?q="} { // one page with a list of letters, and one without
 		h.get(path).want(t, 200, "Never connected to main:", "connection refused. Check DLO_AMQP_URL. "+never+"dead letters are dropped by the broker.", "refused. Check &lt;url&gt;. "+never+"it is not known whether").wantNot(t, "Nothing is lost", "lost 1 min ago")
 	}
 	h.get("/").want(t, 200, "Connect the broker:", "not yet.")
@@ -88,8 +88,8 @@ func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
 	h.get("/readyz").want(t, 503, "Broker main is not connected.", "Never connected to broker second.", "it is not known whether", `"cure":"Check \u003curl\u003e."`)
 }
 
-// TestEveryPlaceHasItsPage checks that each navigation link has a page, and that the keys are
-// distinct.
+// TestEveryPlaceHasItsPage checks that each navigation link has a page, and that no two links have
+// the same key.
 func TestEveryPlaceHasItsPage(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -97,7 +97,7 @@ func TestEveryPlaceHasItsPage(t *testing.T) {
 	for _, p := range view.Places {
 		path := p.Path
 		if p.Section == view.SectionLetters {
-			path += "?q=" // without a query, it redirects to dead letters
+			path += "?q=" // without a query, this page redirects to dead letters
 		}
 		a := h.get(path)
 		if a.StatusCode != 200 {
@@ -112,8 +112,8 @@ func TestEveryPlaceHasItsPage(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotThereIsNamed checks that the page for a missing object names the object. Any name is
-// safe, and a long name is cut.
+// TestWhatIsNotThereIsNamed checks that the page for a missing object names the object. This must
+// be safe for any name, and a long name must be cut.
 func TestWhatIsNotThereIsNamed(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestAPageThatIsLiveFetchesItsParts checks that an open page receives only the parts of the page
-// that may have changed, even if it requests more kinds of changes.
+// TestAPageThatIsLiveFetchesItsParts checks that an open page receives only those of its parts that
+// may have changed. This must be so even if it asks for more kinds of changes.
 func TestAPageThatIsLiveFetchesItsParts(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -39,7 +39,8 @@ func TestAPageThatIsLiveFetchesItsParts(t *testing.T) {
 	}
 }
 
-// TestALivePageAsksOnceASecondAtMost checks this limit while many changes happen.
+// TestALivePageAsksOnceASecondAtMost checks that a live page sends at most one request a second
+// while many changes happen.
 func TestALivePageAsksOnceASecondAtMost(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// A pick of a type that makes a masked value visible counts as a reveal. The pick needs the right
-// to reveal, and the reveal is recorded with the pick.
+// TestPickThatRevealsIsAReveal covers a pick of a type that makes a masked value visible. It must
+// count as a reveal: it needs the right to reveal, and the audit records the reveal with the pick.
 func TestPickThatRevealsIsAReveal(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
@@ -32,7 +32,7 @@ func TestPickThatRevealsIsAReveal(t *testing.T) {
 	ann.postJSON("/api/v1/bindings", `{"queue":"orders","type":"shop.Plain"}`).want(t, 403)
 	ann.get("/api/v1/audit?kind=revealed").want(t, 200, none)
 
-	// A binding holds in every vhost, so the right to reveal in one of them is not enough for it.
+	// A binding applies in every vhost, so the right to reveal in one vhost is not enough for it.
 	some := deadletter.Grant{Role: deadletter.RoleReader, Reveal: true, Places: deadletter.Places{VHosts: []string{"/"}}}
 	bob, letters, _ := maskedHouse(t, deadletter.Principal{Name: "bob", Grants: []deadletter.Grant{{Role: deadletter.RoleEditor}, some}})
 	bob.postJSON("/api/v1/letters/"+letters["field"]+"/type", `{"type":"shop.Plain","for":"binding"}`).want(t, 403, "needs the right to reveal")

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// site is a report on a vhost in which sms loses its dead letters, and mail sends its dead letters
-// to dlo.
+// site returns the report on a vhost in which the queue sms loses its dead letters, and the queue
+// mail sends its dead letters to dlo.
 func site() topology.Report {
 	number := func(n int64) topology.Figure { return topology.Figure{N: n, Known: true} }
 	s := topology.Snapshot{
@@ -32,9 +32,9 @@ func queuePage(broker, vhost, queue string) string {
 	return "/queues/one?" + queueNamed(broker, vhost, queue)
 }
 
-// TestAllQueuesAreListed checks the list of all queues and its filter. The list contains queues
-// with and without letters. It also contains queues that no longer exist on the broker. It shows
-// the dead-letter path of each queue and the facts that the broker reports.
+// TestAllQueuesAreListed checks the list of all queues and its filter. The list must contain queues
+// with and without letters, and queues that no longer exist on the broker. It must show the
+// dead-letter path of each queue, and the facts that the broker reports.
 func TestAllQueuesAreListed(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -69,7 +69,8 @@ func TestAllQueuesAreListed(t *testing.T) {
 	}
 }
 
-// TestManyWatchedQueuesAreShownInPages checks that the pages of the list keep its filter.
+// TestManyWatchedQueuesAreShownInPages checks that the links between the pages of the list keep its
+// filter.
 func TestManyWatchedQueuesAreShownInPages(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -82,8 +83,8 @@ func TestManyWatchedQueuesAreShownInPages(t *testing.T) {
 	h.get("/queues?name=queue&at=60").want(t, 200, "61 to 70 of 70 queues", ">queue-69</a>")
 }
 
-// TestTheQueuePage checks the page of one queue: its figures, path, findings, groups, history and
-// retries. Names may have any bytes.
+// TestTheQueuePage checks the page of one queue: its numbers, path, findings, groups, history and
+// retries. The name of the queue may have any bytes.
 func TestTheQueuePage(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// queueNamed returns a queue's name as encoded in a form.
+// queueNamed returns the name of a queue as a form sends it.
 func queueNamed(broker, vhost, queue string) string {
 	return url.Values{"broker": {broker}, "vhost": {vhost}, "queue": {queue}}.Encode()
 }
@@ -54,7 +54,8 @@ func TestQueuesPage(t *testing.T) {
 	h.post("/groups/G-1/pause", nil).want(t, 503)
 }
 
-// A form identifies a queue by its exact bytes, whatever its name is.
+// TestQueuesWithOddNames checks that a form identifies a queue by the exact bytes of its name,
+// whatever these are.
 func TestQueuesWithOddNames(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -75,7 +76,7 @@ func TestQueuesWithOddNames(t *testing.T) {
 			t.Errorf("%q has no name on the page", name)
 		}
 	}
-	// Every link leads to the single letter of its queue.
+	// Every link must lead to the only letter of its queue.
 	page := h.get("/queues").want(t, 200).text
 	links := strings.Split(page, `href="/letters?q=`)[1:]
 	found := 0
@@ -86,7 +87,7 @@ func TestQueuesWithOddNames(t *testing.T) {
 			found++
 		}
 	}
-	if found != 12 { // in both lists
+	if found != 12 { // each queue is in both lists
 		t.Errorf("%d links", found)
 	}
 }
@@ -98,7 +99,7 @@ func TestManyQueuesAreShownInPages(t *testing.T) {
 		h.receive(fmt.Sprintf("queue-%02d", i), 1, "x")
 	}
 	h.postJSON("/api/v1/queues/pause", `{"queue":"queue-65"}`).want(t, 200)
-	first := h.get("/queues").want(t, 200, "1 to 30 of 70 queues", `href="/queues?from=30" rel="next"`, "queue-65", "queue-28").text // held-back queues come first
+	first := h.get("/queues").want(t, 200, "1 to 30 of 70 queues", `href="/queues?from=30" rel="next"`, "queue-65", "queue-28").text // queues whose retries are held back come first
 	_, first, _ = strings.Cut(first, `id="origins"`)
 	if strings.Contains(first, "queue-29") || strings.Contains(first, `rel="prev"`) {
 		t.Error("more than a page")
@@ -110,8 +111,9 @@ func TestManyQueuesAreShownInPages(t *testing.T) {
 	}
 }
 
-// TestASlowManagementAPIStallsNoQueuePage checks that a page asks the API about few queues at a
-// time and for a short time. It does not ask about all queues. Missing results are unknown.
+// TestASlowManagementAPIStallsNoQueuePage checks that a page asks the management API about only a
+// few queues at a time, and only for a short time. It must not ask about all queues. Facts that are
+// missing must be shown as unknown.
 func TestASlowManagementAPIStallsNoQueuePage(t *testing.T) {
 	t.Parallel()
 	var asked, now, most atomic.Int64
@@ -125,7 +127,7 @@ func TestASlowManagementAPIStallsNoQueuePage(t *testing.T) {
 			if q.Queue < "queue-010" || q.Queue == "dlo.letters" {
 				return deadletter.QueueFacts{Known: true, Exists: true, Ready: 4711}
 			}
-			<-ctx.Done() // like a management API that never responds
+			<-ctx.Done() // behaves like a management API that never responds
 			return deadletter.UnknownQueue
 		}
 	})
@@ -140,7 +142,7 @@ func TestASlowManagementAPIStallsNoQueuePage(t *testing.T) {
 		}
 	}
 	h.get("/api/v1/queues").want(t, 200).json(t, &out)
-	if took := time.Since(began); took > 10*time.Second { // 2 s, plus time for a busy machine
+	if took := time.Since(began); took > 10*time.Second { // 2 s, and time for a busy machine
 		t.Errorf("it took %s", took)
 	}
 	if len(out.Queues) != 130 {
@@ -155,14 +157,15 @@ func TestASlowManagementAPIStallsNoQueuePage(t *testing.T) {
 		t.Errorf("%d at once, %d in all", most.Load(), asked.Load())
 	}
 	before := asked.Load()
-	h.get("/queues").want(t, 200, "4,711", "unknown") // results are reused for a while
+	h.get("/queues").want(t, 200, "4,711", "unknown") // results are used again for a while
 	if n := asked.Load() - before; n > 0 {
 		t.Errorf("asked again about %d queues", n)
 	}
 }
 
-// A broker that left the configuration or has another vhost now is not asked, because its response
-// would be about a different queue.
+// TestFactsOfForeignQueuesAreUnknown covers a broker that is no longer in the configuration, or
+// that now has another vhost. dlo must not ask it, because its response would be about a different
+// queue.
 func TestFactsOfForeignQueuesAreUnknown(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) { o.Facts = someFacts })
@@ -246,8 +249,8 @@ func TestAPIQueues(t *testing.T) {
 	other.postJSON("/api/v1/groups/G-1/pause", `{}`).want(t, 403)
 }
 
-// TestABreakerOnTheQueuesPage checks that tripped retries can be paused and resumed, while retries
-// that are ramping up can only be paused.
+// TestABreakerOnTheQueuesPage checks that people can pause or resume retries after their breaker
+// has tripped. While retries are ramping up, people can only pause them.
 func TestABreakerOnTheQueuesPage(t *testing.T) {
 	t.Parallel()
 	guard := deadletter.Guard{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, State: deadletter.GuardTripped, Why: "49 of 50 came back", By: "dlo", Since: start, Until: start.Add(5 * time.Minute)}
@@ -255,7 +258,7 @@ func TestABreakerOnTheQueuesPage(t *testing.T) {
 	h := open(t, func(o *web.Options) {
 		o.Store = guardedStore{o.Store, func() []deadletter.Guard { return append([]deadletter.Guard{guard}, more...) }}
 	})
-	h.get("/queues").want(t, 200, "Tripped", "49 of 50 came back, next probe in 4 min", "Pause the retries of sms", "Resume the retries of sms") // although the queue has no letters left
+	h.get("/queues").want(t, 200, "Tripped", "49 of 50 came back, next probe in 4 min", "Pause the retries of sms", "Resume the retries of sms") // although the queue has no letters any more
 	h.get("/api/v1/queues").want(t, 200, `"retries":{"state":"tripped","why":"49 of 50 came back","by":"dlo","since":"2026-11-20T09:00:00Z","until":"2026-11-20T09:05:00Z"}`)
 	guard.State = deadletter.GuardProbing
 	h.get("/queues").want(t, 200, "Probing", "are being watched")

@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// TestEveryPageOfTheNavigationHasAPlace is the counterpart of TestEveryPlaceHasItsPage. It checks
-// that each page has a navigation link.
+// TestEveryPageOfTheNavigationHasAPlace checks that each page of the navigation has a link. It is
+// the counterpart of TestEveryPlaceHasItsPage.
 func TestEveryPageOfTheNavigationHasAPlace(t *testing.T) {
 	t.Parallel()
 	pages := (&Web{}).placePages()

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// wait stores n letters that died in a queue and lets the house's rules decide on them.
+// wait stores n letters that died in a queue. The rules of dlo decide on them.
 func (h *house) wait(queue string, n int) []deadletter.ID {
 	h.t.Helper()
 	h.window++
@@ -69,7 +69,7 @@ func TestRulesAreAppliedByTheAPI(t *testing.T) {
 	h.postJSON("/api/v1/rules/apply", `{}`).want(t, 503)
 }
 
-// hidden returns the value of a hidden field on a page.
+// hidden returns the value of a hidden field of a page.
 func hidden(t *testing.T, a answer, name string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(a.text, `name="`+name+`" value="`)
@@ -80,9 +80,9 @@ func hidden(t *testing.T, a answer, name string) string {
 	return html.UnescapeString(value)
 }
 
-// TestRulesAreAppliedByThePage checks the form on the Rules page, the page that previews the
-// changes, and the button that makes the changes. Mistakes are shown at their fields. If there are
-// mistakes, nothing is changed.
+// TestRulesAreAppliedByThePage checks the form on the Rules page, the page that shows the changes
+// in advance, and the button that makes the changes. Mistakes must be shown at their fields. If
+// there are mistakes, nothing may change.
 func TestRulesAreAppliedByThePage(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -140,7 +140,8 @@ func TestRulesAreAppliedByThePage(t *testing.T) {
 	h.post("/rules/apply", form()).want(t, 503)
 }
 
-// A large discard by a rule requires typing the count, like every large discard.
+// TestALargeDiscardByARuleIsTyped checks that people must type the number of letters before a rule
+// discards many of them, as for every large discard.
 func TestALargeDiscardByARuleIsTyped(t *testing.T) {
 	t.Parallel()
 	h := open(t)

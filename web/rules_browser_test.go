@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// Rules are written, corrected and tried, also without JavaScript. The letters with a different
-// outcome are one click away. Trying rules changes nothing.
+// TestRulesAreTriedInABrowser covers a person who writes, corrects and tries rules, also without
+// JavaScript. One click must lead to the letters with a different result. Trying rules must change
+// nothing.
 func TestRulesAreTriedInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {
@@ -60,7 +61,8 @@ func TestRulesAreTriedInABrowser(t *testing.T) {
 	}
 }
 
-// refused works like silent after a rejected form: the console shows only the page's status.
+// refused does the same as silent after a form was rejected. The console may show only the status
+// of the page.
 func refused(t *testing.T, tab *testenv.Tab) {
 	t.Helper()
 	for _, m := range tab.Console() {
@@ -73,8 +75,8 @@ func refused(t *testing.T, tab *testenv.Tab) {
 	}
 }
 
-// The results page passes axe-core at both widths and in both colour themes, and nothing is wider
-// than a phone's screen.
+// TestTriedRulesAreAccessible checks that the page of results passes axe-core at both widths and in
+// both colour themes. Nothing may be wider than the screen of a phone.
 func TestTriedRulesAreAccessible(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"tried": `- name: sms\n  match: {queue: sms}\n  retry: {delays: [5s, 30s], jitter: 0.1}\n`, "mistaken": `- name: sms\n  mach: {}\n`} {

@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestTheYAMLCanBePasted checks that the YAML of the rules keeps its meaning, wherever it was in
-// the file.
+// TestTheYAMLCanBePasted checks that the YAML of the rules has the same meaning, wherever in a file
+// it is pasted.
 func TestTheYAMLCanBePasted(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -71,7 +71,7 @@ func TestTheAPICountsEveryOutcomeOfARule(t *testing.T) {
 }
 
 // TestARuleOfEveryOutcomeIsShown checks that the page and the API show each outcome. If an outcome
-// were forgotten, its rule would look like a rule without settings.
+// were forgotten, a rule with this outcome would look like a rule without settings.
 func TestARuleOfEveryOutcomeIsShown(t *testing.T) {
 	t.Parallel()
 	of := map[deadletter.RuleOutcome]rules.Rule{
@@ -88,7 +88,7 @@ func TestARuleOfEveryOutcomeIsShown(t *testing.T) {
 	}
 }
 
-// TestEveryWaiterHasItsWords checks that every waiter except the store is described.
+// TestEveryWaiterHasItsWords checks that there is a text for every waiter except the store.
 func TestEveryWaiterHasItsWords(t *testing.T) {
 	t.Parallel()
 	of := map[string]rules.Waiter{}

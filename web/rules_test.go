@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// ruled gives a house a default rule with two retries and jitter.
+// ruled gives dlo a default rule with two retries and jitter.
 func ruled(o *web.Options) {
 	o.Rules = rules.NewBook(&rules.Set{
 		File: "dlo.yaml", Loaded: start, Seed: 7,
@@ -147,8 +147,8 @@ func TestWhatTheRulesWouldDo(t *testing.T) {
 	}
 }
 
-// TestTheTimeForWhatIfIsBounded checks that the result says how many letters were not examined in
-// time.
+// TestTheTimeForWhatIfIsBounded checks that the result says how many letters were not examined
+// because the time was over.
 func TestTheTimeForWhatIfIsBounded(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled, func(o *web.Options) {

@@ -29,7 +29,7 @@ const triedRules = `- name: sms
   discard: true
 `
 
-// try asks the API for the outcomes that rules would have had.
+// try asks the API what the given rules would have decided about the letters of a query.
 func (h *house) try(rules, q string) api.WhatIf {
 	h.t.Helper()
 	body := map[string]any{"rules": rules}
@@ -45,8 +45,8 @@ func (h *house) try(rules, q string) api.WhatIf {
 	return a
 }
 
-// TestRulesAreTried checks that the outcomes under the tried rules are shown beside the real
-// outcomes, and that nothing changes.
+// TestRulesAreTried checks that the results of the tried rules are shown beside what really
+// happened. Nothing may change.
 func TestRulesAreTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -93,7 +93,7 @@ func TestRulesAreTried(t *testing.T) {
 	}
 }
 
-// TestWhatIsAsItWasIsSaid checks which outcomes count as unchanged. The outcome and the severity
+// TestWhatIsAsItWasIsSaid checks which results count as unchanged. The outcome and the severity
 // must be equal. For waiting letters, the delays must be equal too.
 func TestWhatIsAsItWasIsSaid(t *testing.T) {
 	t.Parallel()
@@ -125,8 +125,8 @@ func TestWhatIsAsItWasIsSaid(t *testing.T) {
 	}
 }
 
-// TestRulesAreTriedAsOfTheDeath checks that the letter's age is its age at death, and that attempts
-// sent since then do not count.
+// TestRulesAreTriedAsOfTheDeath checks that the tried rules see the age that the letter had when it
+// died. Attempts that were made after that must not count.
 func TestRulesAreTriedAsOfTheDeath(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -151,8 +151,8 @@ func TestRulesAreTriedAsOfTheDeath(t *testing.T) {
 	}
 }
 
-// TestManyLettersHaveALink checks that a large number of letters gets a link if their state and
-// rule distinguish them from all other letters.
+// TestManyLettersHaveALink checks the link to a large number of letters. There must be a link if
+// state and rule distinguish these letters from all others.
 func TestManyLettersHaveALink(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -175,8 +175,8 @@ func TestManyLettersHaveALink(t *testing.T) {
 	}
 }
 
-// TestRulesWithMistakesAreNotTried checks that each mistake has its position, and that the log
-// contains no part of the text.
+// TestRulesWithMistakesAreNotTried checks that each mistake in the text of rules has a position.
+// The log must contain no part of the text.
 func TestRulesWithMistakesAreNotTried(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
@@ -206,8 +206,7 @@ func TestRulesWithMistakesAreNotTried(t *testing.T) {
 	open(t).postJSON("/api/v1/rules/test", `{"rules":"[]"}`).want(t, 404)
 }
 
-// TestALetterAndFactsByRulesThatAreTried tries rules that are given as a text, first on one letter
-// and then on facts.
+// TestALetterAndFactsByRulesThatAreTried tries rules in a text on one letter, and then on facts.
 func TestALetterAndFactsByRulesThatAreTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -217,7 +216,8 @@ func TestALetterAndFactsByRulesThatAreTried(t *testing.T) {
 	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"facts":{"queue":"email"}}`).want(t, 200, `"rule":"noise"`, `"action":"discard"`)
 }
 
-// TestTheTimeOfOneLetterIsBounded checks the time limit with hostile rules and a hostile letter.
+// TestTheTimeOfOneLetterIsBounded checks the time limit for one letter, with hostile rules and a
+// hostile letter.
 func TestTheTimeOfOneLetterIsBounded(t *testing.T) {
 	t.Parallel()
 	values := make([]string, 5000)
@@ -243,8 +243,8 @@ func TestTheTimeOfOneLetterIsBounded(t *testing.T) {
 	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"letter":"`+string(id)+`"}`).want(t, 503)
 }
 
-// TestNoRuleIsAskedAboutATrial checks that no rule is tried on a trial letter, because dlo made it
-// and has its own rule for it.
+// TestNoRuleIsAskedAboutATrial checks that no rule is tried on a trial letter. dlo made such a
+// letter, and has a rule of its own for it.
 func TestNoRuleIsAskedAboutATrial(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -260,8 +260,8 @@ func TestNoRuleIsAskedAboutATrial(t *testing.T) {
 	}
 }
 
-// TestOthersLettersAreNotTried checks that rules disclose nothing about a letter that the caller is
-// not allowed to see.
+// TestOthersLettersAreNotTried checks that tried rules disclose nothing about a letter that the
+// caller may not see.
 func TestOthersLettersAreNotTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled, func(o *web.Options) {
@@ -270,12 +270,12 @@ func TestOthersLettersAreNotTried(t *testing.T) {
 		}
 	})
 	h.receive("sms", 2, "x")
-	h.postJSON("/api/v1/rules/test", `{"q":""}`).want(t, 403, "concerns all queues") // rules name queues that the caller may not see
+	h.postJSON("/api/v1/rules/test", `{"q":""}`).want(t, 403, "concerns all queues") // rules name queues that this caller may not see
 	h.post("/rules/try", url.Values{"rules": {triedRules}}).want(t, 403, "concerns all queues")
 }
 
-// TestMaskedValuesCannotBeProbedByRules checks that patterns disclose nothing about masked values,
-// whether they match or not.
+// TestMaskedValuesCannotBeProbedByRules checks that the patterns of tried rules disclose nothing
+// about masked values, whether they match or not.
 func TestMaskedValuesCannotBeProbedByRules(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
@@ -290,7 +290,8 @@ func TestMaskedValuesCannotBeProbedByRules(t *testing.T) {
 	}
 }
 
-// TestRulesAreTriedOnThePage checks that the form keeps the text, whatever the result is.
+// TestRulesAreTriedOnThePage checks that the form keeps the text of the rules, whatever the result
+// is.
 func TestRulesAreTriedOnThePage(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -314,8 +315,8 @@ func TestRulesAreTriedOnThePage(t *testing.T) {
 	}).get("/rules").want(t, 200, "The rules in use are too long to be shown here: 64 KiB", "dlo serve dlo.yaml")
 }
 
-// TestTheRulesInUseCanBePastedBack checks that the page contains the rules exactly. Pasting them
-// back therefore changes nothing.
+// TestTheRulesInUseCanBePastedBack checks that the page contains exactly the rules in use. If they
+// are pasted back, nothing changes.
 func TestTheRulesInUseCanBePastedBack(t *testing.T) {
 	t.Parallel()
 	none := &rules.Set{Channels: []string{"a", "b"}}
@@ -337,8 +338,8 @@ func TestTheRulesInUseCanBePastedBack(t *testing.T) {
 	}
 }
 
-// TestRulesLeftOutAreNamed checks that rules missing from a text are named, because the text
-// replaces the whole list.
+// TestRulesLeftOutAreNamed checks that the result names rules that are missing in a text, because
+// the text replaces the whole list.
 func TestRulesLeftOutAreNamed(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled, func(o *web.Options) {

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// An upload decodes a letter that could not be read. The upload changes nothing before it is
-// confirmed, also without JavaScript. Then a binding for the letter's queue is added and removed.
+// TestAnUploadDecodesLetters covers an upload that decodes a letter that could not be read before.
+// The upload must change nothing before a person confirms it, also without JavaScript. The test
+// then adds a binding for the letter's queue, and removes it.
 func TestAnUploadDecodesLetters(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {
@@ -42,7 +43,7 @@ func TestAnUploadDecodesLetters(t *testing.T) {
 			eventually(t, tab, `location.pathname == '/schemas' && location.search.startsWith('?set=notify&used=')`)
 			says("Letters are being read again")
 			h.reread()
-			if scripts { // the page is live
+			if scripts { // with scripts, the page is live
 				eventually(t, tab, `document.querySelector('#coverage').innerText.includes('100%') && !document.querySelector('#rereading').innerText`)
 			}
 			tab.Open(url + "/letters/" + id)

@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// shelf gives a house an empty schema library and lets people pick types. The method reread reads
-// the letters that must be read again.
+// shelf gives dlo an empty schema library, and lets people pick types. The method reread reads the
+// letters that must be read again.
 func shelf(o *web.Options) {
 	s := o.Store.(*store.Store)
 	decoder := &payload.Decoder{}
@@ -28,7 +28,7 @@ func shelf(o *web.Options) {
 	o.Schemas, o.Picker = l, picker{s}
 }
 
-// reread reads all letters that must be read again, as dlo does in the background.
+// reread reads all letters that must be read again. A running dlo does this in the background.
 func (h *house) reread() {
 	h.t.Helper()
 	ctx := context.Background()
@@ -61,7 +61,7 @@ func (h *house) reread() {
 	}
 }
 
-// arrive stores letters and decodes them as far as the types allow.
+// arrive stores letters, and decodes them with the current types.
 func (h *house) arrive(queue string, n int, body string) []deadletter.ID {
 	h.t.Helper()
 	ids := h.receive(queue, n, body)
@@ -73,7 +73,7 @@ func (h *house) arrive(queue string, n int, body string) []deadletter.ID {
 	return ids
 }
 
-// indexed adds letters to the text index. Queries on how letters were read need this index.
+// indexed adds letters to the text index. Queries for how letters were read need it.
 func (h *house) indexed() {
 	h.t.Helper()
 	letters, err := h.store.NextUnindexed(context.Background(), 500)
@@ -89,7 +89,7 @@ func (h *house) indexed() {
 	}
 }
 
-// upload submits a file with the page's form.
+// upload submits a file with the form of the page.
 func (h *house) upload(name, fileName, content string) answer {
 	h.t.Helper()
 	var b bytes.Buffer
@@ -109,7 +109,7 @@ func (h *house) upload(name, fileName, content string) answer {
 
 var keyField = regexp.MustCompile(`name="key" value="([^"]+)"`)
 
-// use confirms the upload of a set named notify, and checks the page that reports it.
+// use confirms the upload of a set with the name "notify", and checks the page that reports it.
 func (h *house) use(t *testing.T, key url.Values) {
 	t.Helper()
 	to := h.post("/schemas/upload/use", key).want(t, 303).Header.Get("Location")
@@ -128,7 +128,7 @@ func keyOf(t *testing.T, a answer) url.Values {
 	return url.Values{"key": {m[1]}}
 }
 
-// mailBody is an acme.notify.v1.EmailRequested.
+// mailBody is a message of type acme.notify.v1.EmailRequested.
 const mailBody = "\x0a\x0areq_9f2c41\x10\xd5\xf8\x02\x22\x16\x0a\x0awelcome_v3\x12\x08en-GB_XX"
 
 func TestSchemasPage(t *testing.T) {
@@ -144,7 +144,7 @@ func TestSchemasPage(t *testing.T) {
 	)
 	h.get("/letters?q=queue:email+read:unknown,ambiguous").want(t, 200, "3 match")
 
-	// An upload changes nothing before it is confirmed.
+	// An upload must change nothing before it is confirmed.
 	preview := h.upload("", "notify.proto", notifySource).want(t, 200, "New set notify", "3 types added", "3 of 3 letters that no schema can decode now would decode", "Use this version")
 	h.get("/schemas").want(t, 200, "There are no sets")
 	h.post("/schemas/upload/use", url.Values{"key": {"another"}}).want(t, 409, "the file is no longer kept here")
@@ -154,8 +154,8 @@ func TestSchemasPage(t *testing.T) {
 	h.reread()
 	h.get("/schemas").want(t, 200, "100%", "3 matched one type", "matched by shape only, 3 of 3", "EmailRequested").wantNot(t, "Letters are being read again", "without a schema")
 
-	// A letter has a field that its type does not define, in a queue with no other letters. The
-	// letter is read, and the field is named and counted.
+	// A letter has a field that its type does not have, in a queue without other letters. The letter
+	// must be decoded, and the field must be named and counted.
 	h.get("/schemas").wantNot(t, "Newer than the schema")
 	h.arrive("email", 20, mailBody)
 	id := h.arrive("email", 2, mailBody+"\x9a\x01\x06sixty6")[0]
@@ -173,7 +173,7 @@ func TestSchemasPage(t *testing.T) {
 	h.get("/schemas?set=notify").want(t, 200, "Set notify", "3 types", `action="/schemas/remove/confirm"`)
 	h.get("/schemas?set=gone").want(t, 200, "There is no set of this name in use")
 
-	// A new version is uploaded while somebody else uploads another.
+	// A person uploads a new version while somebody else uploads another one.
 	second := h.upload("notify", "notify.proto", strings.Replace(notifySource, "int64 tenant_id = 2;", "string tenant_id = 2;", 1)).want(t, 200, "New version of set notify", "field 2 tenant_id type int64 -&gt; string", "1 changed")
 	third := h.upload("notify", "notify.proto", notifySource+"message More { string a = 1; }").want(t, 200, "1 type added")
 	h.use(t, keyOf(t, third))
@@ -183,7 +183,7 @@ func TestSchemasPage(t *testing.T) {
 	h.upload("notify", "notify.proto", notifySource).want(t, 200, "The set had this version before")
 	h.get("/schemas?set=notify").want(t, 200, "Older version")
 
-	// A file that cannot be used is reported beside the form.
+	// A file that cannot be used must be reported beside the form.
 	h.upload("", "x.proto", `edition = "2024"; message A {}`).want(t, 400, "Upload schemas", "Nothing was changed", "2024")
 	h.upload("", "x.proto", `syntax = "proto3"; import "gone.proto"; message A { gone.B b = 1; }`).want(t, 400, "what it imports has to come with it")
 	h.upload(strings.Repeat("n", 201), "x.proto", notifySource).want(t, 400, "the name of a set begins with")

@@ -118,9 +118,9 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 	}
 }
 
-// TestAnotherSiteMayLinkHere checks that a person who follows a link sees the page. If a page of
-// another site sends requests without a followed link, they are rejected. Such a page could not
-// read the response, but it could measure how long a search takes.
+// TestAnotherSiteMayLinkHere checks that a person who follows a link on another site sees the page.
+// If a page of another site sends a request in any other way, it must be rejected. Such a page
+// could not read the response, but it could measure how long a search takes.
 func TestAnotherSiteMayLinkHere(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -154,8 +154,8 @@ func TestAnotherSiteMayLinkHere(t *testing.T) {
 	}
 }
 
-// TestGetChangesNothing requests every GET route and checks that the store has not changed. Only
-// /readyz writes, because it probes the store.
+// TestGetChangesNothing requests every GET route, and checks that the store has not changed. Only
+// /readyz writes to the store, in order to test it.
 func TestGetChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled, library, withDigests, withUsers, func(o *web.Options) {
@@ -187,7 +187,8 @@ func TestGetChangesNothing(t *testing.T) {
 	}
 }
 
-// A principal whose grant covers only another queue is rejected by every action on a letter.
+// TestEveryActionPassesTheGate checks that every action on a letter rejects a principal whose grant
+// covers only another queue.
 func TestEveryActionPassesTheGate(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {
@@ -269,7 +270,7 @@ func TestEventsSayWhatChanged(t *testing.T) {
 	h := open(t, func(o *web.Options) { o.Hosts = nil })
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = h.Server()
-	server.Config.ReadTimeout, server.Config.WriteTimeout = time.Second, time.Second // the stream outlives these timeouts
+	server.Config.ReadTimeout, server.Config.WriteTimeout = time.Second, time.Second // the stream continues beyond these timeouts
 	server.Start()
 	defer server.Close()
 	res, err := http.Get(server.URL + "/events?since=0")
@@ -310,13 +311,13 @@ func TestEventsSayWhatChanged(t *testing.T) {
 	await("event: letters")
 	await("event: operation")
 	h.Drain()
-	for range lines { // ends
+	for range lines { // ends when the stream ends
 	}
 	io.Copy(io.Discard, res.Body)
 }
 
-// TestOpenAPIDescribesTheRoutes compares web/openapi.yaml with the router in both directions. It
-// also checks that docs/api.md covers each resource.
+// TestOpenAPIDescribesTheRoutes compares web/openapi.yaml with the router in both directions.
+// docs/api.md must also describe each resource.
 func TestOpenAPIDescribesTheRoutes(t *testing.T) {
 	t.Parallel()
 	h := open(t)

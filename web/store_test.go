@@ -7,8 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestLettersOfARestoredStore checks that pages name the letters that may have been sent since the
-// copy of the store was made. Plans leave these letters out unless a person includes them.
+// TestLettersOfARestoredStore covers a store that was restored from a copy. Pages must name the
+// letters that may have been sent since the copy was made. Plans must omit these letters, unless a
+// person includes them.
 func TestLettersOfARestoredStore(t *testing.T) {
 	t.Parallel()
 	before := open(t)
@@ -41,8 +42,8 @@ func TestLettersOfARestoredStore(t *testing.T) {
 	h.post("/letters/confirm", all).want(t, 200, "Requeue 1 letter") // the other letters belong to the operation
 }
 
-// TestPeopleSayWhetherTheStoreIsCurrent checks both answers in the banner's form. Each answer can
-// be given only once.
+// TestPeopleSayWhetherTheStoreIsCurrent checks both answers in the form of the banner. Each answer
+// can be given only once.
 func TestPeopleSayWhetherTheStoreIsCurrent(t *testing.T) {
 	t.Parallel()
 	h := open(t)

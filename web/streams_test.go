@@ -2,8 +2,8 @@ package web
 
 import "testing"
 
-// TestStreams checks that one principal cannot take all places for event streams, and that a place
-// that is given back can be taken again.
+// TestStreams checks that one principal cannot use all event streams that dlo allows. When a stream
+// ends, another one must be possible.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	var s streams

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestLimits checks that neither one principal nor one address without a known principal can keep
-// dlo busy, and that other requests are still served.
+// TestLimits checks that no single principal can keep dlo busy, and neither can an address without
+// a known principal. Other requests must still be served.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -39,10 +39,10 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	refused("ana", "192.0.2.1", 10, 200)
-	refused("bob", "192.0.2.1", 10, 200) // the limit of ana at the same address does not count
+	refused("bob", "192.0.2.1", 10, 200) // the limit of ana, at the same address, must not count for bob
 	refused("", "192.0.2.2", 50, 401)
 	refused("", "192.0.2.3", 50, 401)
-	for i := range 10_050 { // more addresses than are remembered
+	for i := range 10_050 { // more addresses than dlo remembers
 		who = deadletter.Principal{}
 		from(fmt.Sprintf("198.51.%d.%d", 100+i/250, i%250)).want(t, 401)
 	}

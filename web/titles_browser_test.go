@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// cut is a script that finds text that a page cuts off without a tooltip with the full text.
+// cut is a script that finds texts that a page cuts off and for which it has no tooltip with the
+// full text.
 const cut = `JSON.stringify([...document.querySelectorAll('main td, main td *, main li, main li *, main .clip, main .clamp')].filter(x => {
 	const style = getComputedStyle(x);
 	if (style.overflow !== 'hidden' || x.matches('.sr, svg, svg *') || !x.offsetParent || x.scrollWidth <= x.clientWidth + 1 && x.scrollHeight <= x.clientHeight + 1) return false;
@@ -15,7 +16,7 @@ const cut = `JSON.stringify([...document.querySelectorAll('main td, main td *, m
 
 const longQueue = "orders-eu-west-1.billing.invoices.renderer.high-priority.v2.consumer-group-17.work"
 
-// TestWhatIsCutHasATooltip uses realistic names and errors. It checks that any text that is cut off
+// TestWhatIsCutHasATooltip checks, with realistic names and errors, that every text that is cut off
 // has a tooltip.
 func TestWhatIsCutHasATooltip(t *testing.T) {
 	t.Parallel()
@@ -42,9 +43,9 @@ func TestWhatIsCutHasATooltip(t *testing.T) {
 	}
 }
 
-// TestThePhoneShowsNow checks the pages on a phone. The Overview chart shows its newest end, and a
-// triage row says when it was last seen. Nothing is wider than the screen, and names break where
-// they may.
+// TestThePhoneShowsNow checks the pages on a phone. The chart of Overview must show its newest end.
+// A row of Triage must say when its group was last seen. Nothing may be wider than the screen, and
+// names must break only where they may.
 func TestThePhoneShowsNow(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)
@@ -70,9 +71,10 @@ func TestThePhoneShowsNow(t *testing.T) {
 	}
 }
 
-// TestTimesAreInUTCOrLocal checks that one button changes the times of all pages, including parts
-// fetched later. The next page remembers the choice. In this test, the clocks of server and browser
-// are days apart, and the server's clock determines which times are today.
+// TestTimesAreInUTCOrLocal checks that one button changes the times of all pages between UTC and
+// local time. This includes parts that are fetched later, and the next page must remember it. The
+// clocks of server and browser are days apart. The clock of the server must decide which times are
+// today.
 func TestTimesAreInUTCOrLocal(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -95,7 +97,7 @@ func TestTimesAreInUTCOrLocal(t *testing.T) {
 	silent(t, tab)
 }
 
-// TestAgesGrow checks that ages grow while a page is open, even if nothing else changes.
+// TestAgesGrow checks that ages increase while a page is open, even if nothing else changes.
 func TestAgesGrow(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -105,8 +107,8 @@ func TestAgesGrow(t *testing.T) {
 	eventually(t, tab, `document.querySelector('#a').textContent == '1 min ago'`)
 }
 
-// TestAMenuIsInSightOnAPhone checks that a menu is fully visible, even if its button is at the edge
-// of the screen.
+// TestAMenuIsInSightOnAPhone checks that the whole menu is visible, even if its button is at the
+// edge of the screen.
 func TestAMenuIsInSightOnAPhone(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

@@ -34,9 +34,9 @@ func report(found ...topology.Finding) topology.Report {
 	return topology.Report{Broker: "main", VHost: "/", ReadAt: start, Failed: "500", Queues: 1, Gaps: []topology.Gap{{What: "bindings", Why: "500"}}, Findings: found}
 }
 
-// TestFaultsOfThePaths checks the list of faults on the page of queues. The most urgent faults come
-// first, and equal faults are shown together, with the commands that cure them. The page also names
-// the parts that dlo could not look at.
+// TestFaultsOfThePaths checks the list of faults on the page of queues. The most urgent faults must
+// come first. Equal faults must be shown together, with the commands that cure them. The page must
+// also name the parts that dlo could not read.
 func TestFaultsOfThePaths(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -107,9 +107,9 @@ func (r *relooked) Reports() []topology.Report { return r.Load().Reports() }
 
 func (r *relooked) Plan(w topology.Wish) ([]topology.Plan, error) { return r.Load().Plan(w) }
 
-// TestAFindingIsAnEvent checks that open pages get an event only if the result of a look at the
-// dead-letter paths differs from the result before. A reader who is not allowed to see the queue
-// gets no event.
+// TestAFindingIsAnEvent checks that open pages get an event only if a look at the dead-letter paths
+// gives a different result from the one before. A reader who may not see the queue must get no
+// event.
 func TestAFindingIsAnEvent(t *testing.T) {
 	t.Parallel()
 	for queues, want := range map[string]string{"": "event: status", "sms": "event: status", "other": ""} {
@@ -148,14 +148,14 @@ func TestAFindingIsAnEvent(t *testing.T) {
 			}()
 			wait := 20 * time.Second
 			if want == "" {
-				wait = 5 * time.Second // time for at least two ticks
+				wait = 5 * time.Second // enough for at least two ticks
 			}
 			more := report(topology.Finding{Kind: topology.NoExchange, Broker: "main", VHost: "/", Queue: "sms", Title: "sms has none"})
 			more.ReadAt = start.Add(time.Minute)
 			select {
 			case l := <-lines:
 				t.Fatal("an event though nothing changed: " + l)
-			case <-time.After(3 * time.Second): // time for some ticks of the stream
+			case <-time.After(3 * time.Second): // enough for some ticks of the stream
 			}
 			paths.Store(&looked{more})
 			h.late.Add(int64(11 * time.Second))

@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// Forty groups are handled with the keyboard alone. A key resolves, snoozes, assigns or requeues
-// each of them, and the list shrinks until it is empty. Another key undoes the last decision.
+// TestFortyGroupsByKeyboard handles forty groups with the keyboard alone. One key resolves,
+// snoozes, assigns or requeues each group, until the list is empty. Another key undoes the last
+// decision.
 func TestFortyGroupsByKeyboard(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)
@@ -34,7 +35,7 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	press("j", "j")
 	second := `[...document.querySelectorAll('[data-row]')][1]`
 	eventually(t, tab, second+`.classList.contains('is-here') && document.querySelector('[data-peek] .mono').innerText == `+second+`.querySelector('[data-pick]').value`)
-	press("k", "x", "j", "x") // two groups together
+	press("k", "x", "j", "x") // two groups at once
 	eventually(t, tab, `document.querySelector('[data-bulk-count]').innerText == '2 selected'`)
 	press("e")
 	rows(38)
@@ -45,13 +46,13 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	rows(37)
 	press("a")
 	eventually(t, tab, `document.querySelector('[data-menu="assign"]').open && document.activeElement.name == 'owner'`)
-	// The browser protocol types the key into the field although the page handled the key. A real
-	// keyboard does not.
+	// The browser protocol types the key into the field, although the page has handled the key. A real
+	// keyboard would not do so.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
 	press("ana", kb.Tab, kb.Enter)
 	eventually(t, tab, `document.querySelector('.toast').innerText.startsWith('Assigned G-') && document.querySelector('.c-own [title="ana"]')`)
-	rows(37)   // an assigned group still needs somebody
-	press("a") // the name is now completed
+	rows(37)   // an assigned group still needs a person
+	press("a") // now the name is completed
 	eventually(t, tab, `document.querySelector('[data-menu="assign"]').open && document.activeElement.name == 'owner' && [...document.activeElement.list.options].map(o => o.value).join() == 'local,ana'`)
 	press(kb.Escape)
 	for left := 36; left >= 1; left-- {
@@ -69,8 +70,8 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	silent(t, tab)
 }
 
-// A list does not move while somebody reads it. A link announces a new group, and z undoes a
-// decision.
+// TestTheInboxStandsStill checks that a list does not move while somebody reads it. A link must
+// announce a new group, and the key z must undo a decision.
 func TestTheInboxStandsStill(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -78,12 +79,12 @@ func TestTheInboxStandsStill(t *testing.T) {
 	h.receive("email", 1, "x")
 	tab.Open(url + "/triage")
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
-	h.receive("billing", 9, "x") // the group would be first, because it has the most letters
+	h.receive("billing", 9, "x") // the group would be the first one, because it has the most letters
 	eventually(t, tab, `!document.querySelector('[data-fresh-groups]').hidden && document.querySelector('[data-fresh-count]').innerText == '1 new group' && document.querySelector('#found').innerText.startsWith('3 groups')`)
 	if got := js[string](tab, `[...document.querySelectorAll('[data-row] [data-pick]')].map(x => x.value).join(' ')`); got != "G-1 G-2" {
 		t.Errorf("the list moved: %s", got)
 	}
-	h.receive("email", 3, "x") // the rows keep their positions, but their numbers change
+	h.receive("email", 3, "x") // the rows must keep their positions, but their numbers change
 	eventually(t, tab, `[...document.querySelectorAll('[data-row] .k-side .strong')].map(x => x.innerText).join(' ') == '2 4' && document.querySelector('#found').innerText.includes(', 15 letters')`)
 	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("e"))
 	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 1 && document.querySelector('.toast [data-undo]')`)
@@ -96,7 +97,7 @@ func TestTheInboxStandsStill(t *testing.T) {
 }
 
 // TestWhatComesBackIsSeen checks that the panel beside the list follows the row of its group. A
-// resolved group that fails again counts as new in the list.
+// resolved group that fails again must be shown as new in the list.
 func TestWhatComesBackIsSeen(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -105,7 +106,7 @@ func TestWhatComesBackIsSeen(t *testing.T) {
 	tab.Open(url + "/triage")
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	tab.Do(chromedp.KeyEvent("j"))
-	for n := 2; n <= 4; n++ { // the first group was present before the key press
+	for n := 2; n <= 4; n++ { // the first group was there before the key was pressed
 		eventually(t, tab, fmt.Sprintf(`(document.querySelector('.peek')?.innerText ?? '').includes('%d dead')`, n))
 		h.receive("sms", 1, "x")
 	}
@@ -117,8 +118,8 @@ func TestWhatComesBackIsSeen(t *testing.T) {
 	silent(t, tab)
 }
 
-// TestTheCursorIsFoundAgain checks that Back from a group's page leads to the row of the group.
-// Leaving a menu with Esc keeps the cursor in place.
+// TestTheCursorIsFoundAgain checks that the browser's Back button leads from the page of a group to
+// the row of that group. If a person leaves a menu with Esc, the cursor must stay where it was.
 func TestTheCursorIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -150,8 +151,8 @@ func TestTheCursorIsFoundAgain(t *testing.T) {
 	silent(t, tab)
 }
 
-// The triage pages pass axe-core at both widths and in both colour themes, and nothing is wider
-// than a phone's screen.
+// TestTriageIsAccessible checks that the pages of Triage pass axe-core at both widths and in both
+// colour themes. Nothing may be wider than the screen of a phone.
 func TestTriageIsAccessible(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests, func(o *web.Options) { o.Facts = someFacts })
@@ -166,7 +167,7 @@ func TestTriageIsAccessible(t *testing.T) {
 		for _, dark := range []bool{false, true} {
 			tab.DarkScheme(dark)
 			var rules []string
-			if dark { // the themes differ only in colours
+			if dark { // the themes differ only in their colours
 				rules = []string{"color-contrast"}
 			}
 			for _, path := range []string{"/triage", "/triage?tab=digest", "/triage?tab=snoozed", "/triage?tab=resolved", "/triage?tab=mine", "/triage?q=queue:nothing", "/groups/G-1", "/groups/G-3"} {
@@ -182,7 +183,8 @@ func TestTriageIsAccessible(t *testing.T) {
 	}
 }
 
-// Inbox zero shows the decisions that were made, also on a phone.
+// TestInboxZeroOnAPhone checks that an empty inbox shows the decisions that were made, also on a
+// phone.
 func TestInboxZeroOnAPhone(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -200,8 +202,8 @@ func TestInboxZeroOnAPhone(t *testing.T) {
 	}
 }
 
-// Without JavaScript, everything works through forms: a snooze with its end conditions, an undo,
-// and a discard of a group's letters.
+// TestTriageWithoutJavaScript checks that everything works with forms: a snooze with the conditions
+// that end it, an undo, and a discard of a group's letters.
 func TestTriageWithoutJavaScript(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)

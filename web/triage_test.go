@@ -39,7 +39,8 @@ func (d digests) Last(ctx context.Context) (string, deadletter.Digest, error) {
 
 func withDigests(o *web.Options) { o.Digests = digests{o.Store.(*store.Store)} }
 
-// A decision about a group is made on the page. The page shows the decision and undoes it.
+// TestTriageByForms makes decisions about groups on the page. The page must show each decision, and
+// must be able to undo it.
 func TestTriageByForms(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
@@ -88,14 +89,15 @@ func TestTriageByForms(t *testing.T) {
 	}
 	h.get("/groups/G-77").want(t, 404)
 	h.get("/triage?q=colour:red").want(t, 400, "colour")
-	// If one of the groups has changed since the decision, the undo says which group was undone.
+	// If one of the groups has changed since the decision, the undo must say which group it has
+	// undone.
 	both := h.post("/triage", url.Values{"id": {"G-1", "G-2"}, "do": {"resolve"}}).want(t, 303).Header.Get("Location")
 	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"reopen"}}).want(t, 303)
 	decision, _ := url.Parse(both)
 	undone := h.post("/triage/undo", url.Values{"decision": {decision.Query().Get("done")}, "return": {"/triage"}}).want(t, 303).Header.Get("Location")
 	h.get(undone).want(t, 200, "Undone: Resolved G-1; 1 group left alone: G-2<")
-	// The text of the note after a decision comes from the store. The URL can only name the
-	// decision.
+	// The text of the note after a decision comes from the store. The URL can only contain the id of
+	// the decision.
 	h.get("/triage?done=1&left=G-7,x&did=call").want(t, 200, `Undone: Resolved G-1 &#34;endpoint answered 410 Gone&#34; in version 2026.11.20-2; 1 group left alone: G-7<`)
 	for _, none := range []string{"/triage?done=99&did=call", "/triage?sent=1"} {
 		if a := h.get(none).want(t, 200); strings.Contains(a.text, "note good") {
@@ -104,8 +106,9 @@ func TestTriageByForms(t *testing.T) {
 	}
 }
 
-// The field for an owner completes names that were used before. These are current and former
-// owners, people who have acted, and the current principal, whose groups are listed under Mine.
+// TestAssigningCompletesNames checks that the field for an owner completes names that were used
+// before. These are current and former owners, people who have acted, and the current principal,
+// whose groups are listed under Mine.
 func TestAssigningCompletesNames(t *testing.T) {
 	t.Parallel()
 	me := deadletter.Local
@@ -130,8 +133,9 @@ func TestAssigningCompletesNames(t *testing.T) {
 	}
 }
 
-// Letters of groups are requeued and discarded through the same plan as any selection. The plan
-// covers the letters that needed a person when the page was requested.
+// TestActionsOnGroups checks that the letters of groups are requeued and discarded with the same
+// kind of plan as any other selection. The plan must cover the letters that needed a person when
+// the page was requested.
 func TestActionsOnGroups(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -140,12 +144,12 @@ func TestActionsOnGroups(t *testing.T) {
 	h.post("/triage/confirm", url.Values{"id": {"G-1", "G-2"}, "action": {"discard"}, "return": {"/triage"}}).want(t, 200, "state:dead,held group:G-1,G-2", "Discard 3")
 	h.post("/triage/confirm", url.Values{"id": {"G-1"}, "action": {"requeue"}}).want(t, 200, "Requeue 2")
 	h.post("/triage/confirm", url.Values{"action": {"requeue"}}).want(t, 400, "tick a group first")
-	// A row's button in the digest acts only on that row, whatever is ticked.
+	// A button in a row of the digest acts only on the group of that row, whatever is ticked.
 	h.post("/triage/confirm", url.Values{"id": {"G-1", "G-2"}, "discard": {"G-2"}}).want(t, 200, "group:G-2", "Discard 1")
 }
 
-// TestTheDigestSaysWhatADeployHasEnded checks that groups that became quiet after a deploy are
-// offered for a requeue. The shown number leads to exactly the letters of these groups.
+// TestTheDigestSaysWhatADeployHasEnded checks that the digest offers to requeue groups that became
+// quiet after a deploy. The number that it shows must lead to exactly the letters of these groups.
 func TestTheDigestSaysWhatADeployHasEnded(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
@@ -162,8 +166,8 @@ func TestTheDigestSaysWhatADeployHasEnded(t *testing.T) {
 	h.get("/triage?tab=digest").want(t, 200, "of 1 group, ready to requeue", `href="/letters?q=group%3AG-2+state%3Adead%2Cheld"`)
 }
 
-// A deploy does not count as the fix of a group that had already been quiet for a long time before
-// the deploy.
+// TestADeployEndsOnlyWhatFailed checks that a deploy does not count as the fix of a group that was
+// already quiet for a long time before the deploy.
 func TestADeployEndsOnlyWhatFailed(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
@@ -175,7 +179,8 @@ func TestADeployEndsOnlyWhatFailed(t *testing.T) {
 	h.get("/triage?tab=digest").want(t, 200, "1 group").wantNot(t, "ready to requeue")
 }
 
-// The page shows the digest as it is sent, and can send it immediately.
+// TestDigestOnThePage checks that the page shows the digest that would be sent now. The page must
+// be able to send it at once.
 func TestDigestOnThePage(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
@@ -193,7 +198,8 @@ func TestDigestOnThePage(t *testing.T) {
 	none.postJSON("/api/v1/digest/send", "").want(t, 404)
 }
 
-// The page names what a group's letters have in common, but not masked values.
+// TestWhatLettersShare checks that the page names the values that the letters of a group have in
+// common. It must not name masked values.
 func TestWhatLettersShare(t *testing.T) {
 	t.Parallel()
 	masks := payload.Masks{Headers: []string{"app-id"}}
@@ -211,7 +217,7 @@ func TestWhatLettersShare(t *testing.T) {
 	h.get("/groups/G-1").want(t, 200, "What they have in common", "customer.<wbr>tier", "Of the newest 4 letters")
 }
 
-// Anybody who deploys can mark the deploy. A group that begins after a deploy names that deploy.
+// TestDeploysAreMarked records a deploy. A group that begins after a deploy must name that deploy.
 func TestDeploysAreMarked(t *testing.T) {
 	t.Parallel()
 	h := open(t)

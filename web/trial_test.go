@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// staged provides trials that a test advances.
+// staged is a list of trials that a test moves forward.
 type staged struct {
 	newest *deadletter.Trial
 	unable string
@@ -37,9 +37,9 @@ func (s *staged) Start(_ context.Context, by deadletter.Principal, broker string
 	return *s.newest, nil
 }
 
-// TestThreeStepsToTheFirstLetter checks that an empty store shows three steps. dlo's own trial
-// letters do not count as letters. A trial is possible once the broker is connected, if the
-// configuration permits a trial.
+// TestThreeStepsToTheFirstLetter checks that three steps are shown while the store is empty. The
+// trial letters of dlo itself do not count as letters. A trial must be possible once the broker is
+// connected, if the configuration permits trials.
 func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	t.Parallel()
 	s := &staged{}
@@ -86,7 +86,7 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	h.post("/trial", url.Values{"broker": {"main"}}).want(t, 503)
 }
 
-// tried stores a settled trial letter.
+// tried stores a trial letter that is settled.
 func (h *house) tried() deadletter.ID {
 	h.t.Helper()
 	h.window++
@@ -110,8 +110,8 @@ func (h *house) tried() deadletter.ID {
 	return r.New[0]
 }
 
-// TestATrialByTheAPI checks that a trial can be started and read, and that a second one is rejected
-// while the first is running.
+// TestATrialByTheAPI checks that a trial can be started and read with the API. While one trial
+// runs, a second one must be rejected.
 func TestATrialByTheAPI(t *testing.T) {
 	t.Parallel()
 	s := &staged{}

@@ -20,23 +20,23 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// teams is a house with the letters of two teams. Every text of team B contains the canary.
+// teams is a dlo with the letters of two teams. Every text of team B contains the canary.
 type teams struct {
 	*house
 	who  deadletter.Principal
-	a, b []deadletter.ID // some letters of each team
-	n    map[string]int  // number of letters of each queue
-	said string          // the word in bodies, headers and properties; "" = the queue's word
+	a, b []deadletter.ID // some of the letters of each team
+	n    map[string]int  // number of letters in each queue
+	said string          // the word in bodies, headers and properties; "" = the word of the queue
 }
 
-// teamA may do everything with its own queues.
+// teamA returns a principal who may do everything with the queues of team A.
 func teamA(role deadletter.Role) deadletter.Principal {
 	return deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: role, Reveal: true, Purge: true, Places: deadletter.Places{Queues: []string{"a.*"}}}}}
 }
 
 var teamB = deadletter.Principal{Name: "kanarie-person", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Reveal: true, Purge: true}}}
 
-// die makes n letters of a queue dead. All their texts contain word.
+// die makes n letters of a queue dead. All their texts contain the given word.
 func (h *teams) die(queue, word string, n int) []deadletter.ID {
 	h.t.Helper()
 	said := cmp.Or(h.said, word)
@@ -96,7 +96,7 @@ func (h *teams) die(queue, word string, n int) []deadletter.ID {
 	return ids
 }
 
-// twoTeams returns a house in which team B and an admin took every action that leaves a text
+// twoTeams returns a dlo in which team B and an admin have taken every action that leaves a text
 // behind.
 func twoTeams(t *testing.T) *teams {
 	t.Helper()
@@ -134,7 +134,7 @@ func twoTeams(t *testing.T) *teams {
 	h.postJSON("/api/v1/annotations", `{"broker":"main","vhost":"/","queue":"b.kanarie","message_id":"kanarie-m-2-1","error_type":"kanarie.Error","message":"kanarie","stack":"kanarie","service":"kanarie"}`)
 	h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+string(h.b[5])+`"],"reason":"kanarie-alone"}`).want(t, 202)
 	h.postJSON("/api/v1/operations", `{"action":"hold","q":"(","reason":"x"}`)
-	h.who = deadletter.Principal{Name: "root", Grants: teamB.Grants} // the record of an action on a letter of team A shows team A who acted and why
+	h.who = deadletter.Principal{Name: "root", Grants: teamB.Grants} // if an action was on a letter of team A, the audit shows team A who acted and why
 	both := fmt.Sprintf(`["%s","%s","%s"]`, h.a[7], h.b[7], h.b[8])
 	h.postJSON("/api/v1/operations", `{"action":"hold","ids":`+both+`,"reason":"both"}`).want(t, 202)
 	h.who = teamB
@@ -149,7 +149,7 @@ func twoTeams(t *testing.T) *teams {
 	return h
 }
 
-// twoReports returns the report of a look that found a fault in a queue of each team.
+// twoReports returns the report of a look that has found a fault in one queue of each team.
 func twoReports() topology.Report {
 	fault := func(queue, word string) topology.Finding {
 		return topology.Finding{Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: queue, Title: word, Loses: word, Why: word, Cure: word, Sure: topology.Certain, Since: start}
@@ -164,7 +164,8 @@ func twoReports() topology.Report {
 	return r
 }
 
-// asked returns the paths of routes, with parameters that name existing objects of both teams.
+// asked returns the paths of all routes. Their parameters are the ids of existing objects of both
+// teams.
 func (h *teams) asked() []string {
 	ids := map[string][]string{"letters": {string(h.a[0]), string(h.a[7]), string(h.b[0]), string(h.b[7])}}
 	for i := 1; i <= 6; i++ {
@@ -213,7 +214,7 @@ func (h *teams) asked() []string {
 // the request.
 var echo = regexp.MustCompile(`(?i)kanarie`)
 
-// TestTwoTeams checks that a response to a team contains no byte of the letters of others. It
+// TestTwoTeams checks that a response to one team contains no byte of another team's letters. It
 // requests every page as a viewer and as an admin. The roles between these two get no more than an
 // admin.
 func TestTwoTeams(t *testing.T) {
@@ -239,8 +240,9 @@ func TestTwoTeams(t *testing.T) {
 }
 
 // clean reports an error if a response or its headers contain a canary that was not in the request.
-// A response may repeat a canary of the request. It must then contain the canary exactly as often
-// as the response to the same request with another word contains that word.
+// A response may repeat the canary of the request. In that case, clean sends the same request with
+// another word. The canary must occur exactly as often in the first response as that word occurs in
+// the second one.
 func (h *teams) clean(what, request string, a answer) {
 	h.t.Helper()
 	text := shownBy(a)
@@ -257,8 +259,8 @@ func (h *teams) clean(what, request string, a answer) {
 	}
 }
 
-// These words are equally long. The letters of team B contain the canary, and nothing contains the
-// other word.
+// These two words have the same length. The letters of team B contain the canary, and nothing
+// contains the other word.
 const teamsWord, nobodys = "kanarie", "kanorae"
 
 // shownBy returns the text and the headers of a response.
@@ -270,7 +272,8 @@ func shownBy(a answer) string {
 	return text
 }
 
-// TestTwoTeamsCount checks that a team counts exactly the letters that it can list.
+// TestTwoTeamsCount checks that the numbers that a team sees are those of the letters that it can
+// list.
 func TestTwoTeamsCount(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)
@@ -294,7 +297,7 @@ func TestTwoTeamsCount(t *testing.T) {
 		for _, v := range values {
 			sum += v.Count
 		}
-		if sum != own && !strings.HasPrefix(field, "body.") { // facets of body fields count a sample only
+		if sum != own && !strings.HasPrefix(field, "body.") { // facets of body fields count only a sample
 			t.Errorf("the facet %s has %d letters, want %d: %v", field, sum, own, values)
 		}
 	}
@@ -318,8 +321,8 @@ func TestTwoTeamsCount(t *testing.T) {
 	}
 }
 
-// TestTwoTeamsAct checks that nobody acts on the letters of others. The response is the same as for
-// objects that do not exist.
+// TestTwoTeamsAct checks that nobody can act on the letters of another team. The response must be
+// the same as for objects that do not exist.
 func TestTwoTeamsAct(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)
@@ -368,13 +371,13 @@ func TestTwoTeamsAct(t *testing.T) {
 		return h.postJSON("/api/v1/overrides", `{"queue":"a.one","to":"`+queue+`"}`)
 	})
 
-	// A team is not allowed to change a group that is merged with groups of other teams, or an
+	// A team may not change a group that is merged with groups of other teams. It may not change an
 	// operation that also works on letters of other teams.
 	h.clean("a decision on a merged group", "", h.patchJSON("/api/v1/groups/G-3", `{"note":"x"}`).want(t, 403))
 	h.clean("an operation on both", "", h.postJSON("/api/v1/operations/O-2/cancel", ``).want(t, 403))
 	h.patchJSON("/api/v1/groups/G-1", `{"note":"mine","owner":"ana"}`).want(t, 200)
 	h.clean("a plan", "", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, fmt.Sprintf(`"total":%d`, h.n["a.one"]+h.n["a.two"])))
-	h.postJSON("/api/v1/views", `{"name":"kanarie-view","query":"state:dead"}`).want(t, 201, `"mine":true`) // the name is free, although a view of others has it
+	h.postJSON("/api/v1/views", `{"name":"kanarie-view","query":"state:dead"}`).want(t, 201, `"mine":true`) // the name is free, although a view of another team has it
 	h.postJSON("/api/v1/operations", `{"action":"discard","q":""}`).want(t, 202)
 	for range 30 {
 		h.advance()
@@ -387,8 +390,8 @@ func TestTwoTeamsAct(t *testing.T) {
 	}
 }
 
-// TestEventsKeepToTheScope checks, for every rank, that a stream sends no event when letters of
-// others arrive, and sends one when the reader's own letters arrive.
+// TestEventsKeepToTheScope checks, for every rank, when a stream sends an event. It must send none
+// when letters of others arrive, and one when letters of the reader arrive.
 func TestEventsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)

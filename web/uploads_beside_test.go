@@ -12,7 +12,7 @@ import (
 )
 
 // TestUploadsHinderNoPage checks that a letter can be read while five uploads keep the compiler
-// busy for minutes. The uploads end when their clients disconnect.
+// busy for minutes. The uploads must end when their clients disconnect.
 func TestUploadsHinderNoPage(t *testing.T) {
 	t.Parallel()
 	h := open(t, library)
@@ -32,7 +32,7 @@ func TestUploadsHinderNoPage(t *testing.T) {
 	}
 	for range 20 {
 		h.get("/letters/"+string(id)).want(t, 200)
-		time.Sleep(20 * time.Millisecond) // gives the uploads time to start
+		time.Sleep(20 * time.Millisecond) // time for the uploads to start
 	}
 	if n := over.Load(); n > 0 {
 		t.Errorf("the page waited for %d uploads", n)

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestViewAs checks that the cookie of the form shows an admin the pages as others see them, and
-// that nobody gains a right by such a cookie.
+// TestViewAs checks the cookie of View as. With it, an admin must see the pages as others see them.
+// Nobody may gain a right with such a cookie.
 func TestViewAs(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)
@@ -38,13 +38,13 @@ func TestViewAs(t *testing.T) {
 	as("GET", "/letters/"+string(h.b[0])).want(t, 404)
 	as("GET", "/rules").want(t, 403)
 	as("POST", "/triage").want(t, 403)
-	h.get("/letters/"+string(h.b[0])).want(t, 200)            // another browser
-	as("GET", "/api/v1/letters/"+string(h.b[0])).want(t, 200) // a script
+	h.get("/letters/"+string(h.b[0])).want(t, 200)            // this request comes from another browser
+	as("GET", "/api/v1/letters/"+string(h.b[0])).want(t, 200) // this request comes from a script
 	if stopped := as("POST", "/view-as/stop").want(t, 303); stopped.Cookies()[0].MaxAge >= 0 {
 		t.Error("the cookie stays")
 	}
 
-	// The cookie of an admin is used in the browser of somebody who sees less.
+	// The cookie of an admin is used in the browser of a person who may see less.
 	whole := h.post("/view-as", url.Values{"role": {"admin"}}).want(t, 303)
 	cookie = whole.Cookies()[0]
 	h.who = teamA(deadletter.RoleViewer)

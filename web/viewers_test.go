@@ -12,8 +12,8 @@ import (
 )
 
 // TestViewersReadNothing checks that a viewer gets no byte of a body, a header or a property, and
-// cannot find letters by such values. It also checks a person who may read one queue but may only
-// see the other queues. That person can read only the letters of the one queue.
+// cannot find letters by their values. A person may also be allowed to read one queue and only to
+// see the others. That person must be able to read only the letters of the one queue.
 func TestViewersReadNothing(t *testing.T) {
 	t.Parallel()
 	h := &teams{n: map[string]int{}, said: "kanarie"}
@@ -73,9 +73,9 @@ func TestViewersReadNothing(t *testing.T) {
 	}
 }
 
-// TestPeopleToAssign checks whom a person with a grant for some queues can pick as the owner of a
-// group: first themselves, then owners of groups that they may see, and nobody else. The note of a
-// group names its author.
+// TestPeopleToAssign covers a person with a grant for some queues. It checks which names the person
+// is offered as the owner of a group: first their own, then the owners of groups that they may see,
+// and no others. The note of a group must name its author.
 func TestPeopleToAssign(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)

@@ -16,8 +16,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// watchKeys records in order, for each key press, the row under the cursor and the selected rows.
-// It also records every request that the page sends to the server.
+// watchKeys is a script that records each key press, with the row under the cursor and the selected
+// rows. It also records every request that the page sends to the server. All entries are in the
+// order in which they happen.
 const watchKeys = `
 const walked = JSON.parse(sessionStorage.walk ?? '[]');
 const note = x => { walked.push(x); sessionStorage.walk = JSON.stringify(walked); };
@@ -43,18 +44,19 @@ window.fetch = async (to, options) => {
 addEventListener('submit', ev => { if (!ev.defaultPrevented) send(ev.submitter?.getAttribute('formaction') ?? ev.target.getAttribute('action'), new FormData(ev.target, ev.submitter)); });
 `
 
-// step is an entry that watchKeys recorded: a key press with the state of the page, or a request.
+// step is one entry that watchKeys has recorded: a key press with the state of the page, or a
+// request.
 type step struct {
 	Key, Path, Menu, Here, Ticked string
-	Can                           string // actions that a group's page offers
+	Can                           string // the actions that the page of a group offers
 	Dialog, Field, Undo           bool
 	Ready                         bool // the scripts of the page have run
 
 	To, IDs, Does string
 }
 
-// about returns the rows that a deciding key applies to. These are the selected rows or, if no row
-// is selected, the row under the cursor.
+// about returns the rows to which a key applies that makes a decision. These are the selected rows.
+// If no row is selected, it is the row under the cursor.
 func (s step) about() string {
 	if s.Ticked != "" {
 		return s.Ticked
@@ -62,9 +64,9 @@ func (s step) about() string {
 	return s.Here
 }
 
-// TestKeysActOnWhatIsUnderTheCursor presses random keys in triage while groups arrive and responses
+// TestKeysActOnWhatIsUnderTheCursor presses random keys in Triage while groups arrive and responses
 // are delayed. Each request must be about the selected rows, or about the row that was under the
-// cursor when its key was pressed. With DLO_SOAK=1, it runs 50 walks.
+// cursor when its key was pressed. With DLO_SOAK=1, the test does this 50 times.
 func TestKeysActOnWhatIsUnderTheCursor(t *testing.T) {
 	t.Parallel()
 	seeds := 4
@@ -72,7 +74,7 @@ func TestKeysActOnWhatIsUnderTheCursor(t *testing.T) {
 		seeds = 50
 	}
 	var decided atomic.Int64
-	t.Cleanup(func() { // checked over all walks, because a single walk may spend its keys in dialogs and fields
+	t.Cleanup(func() { // counts all walks together, because a single walk may spend its keys in dialogs and fields
 		if !t.Failed() && !testing.Short() && decided.Load() < int64(5*seeds) {
 			t.Errorf("%d requests in %d walks: they decide nothing", decided.Load(), seeds)
 		}
@@ -114,7 +116,7 @@ func walk(t *testing.T, seed uint64) int {
 		switch {
 		case key != "Back":
 			tab.Do(chromedp.KeyEvent(key))
-		case tab.Is("location.pathname.startsWith('/groups/')"): // and not during navigation
+		case tab.Is("location.pathname.startsWith('/groups/')"): // the expression is false while a page is loading
 			tab.Act("window.left = true; history.back()")
 			eventually(t, tab, "!window.left && document.readyState == 'complete' && window.dlo")
 		}
@@ -129,20 +131,21 @@ func walk(t *testing.T, seed uint64) int {
 	}
 	decided := checkWalk(t, steps)
 	for _, m := range tab.Console() {
-		if !strings.Contains(m, "/triage/undo") || !strings.Contains(m, "409") { // it has changed
+		if !strings.Contains(m, "/triage/undo") || !strings.Contains(m, "409") { // the group has changed in the meantime
 			t.Errorf("console: %s", m)
 		}
 	}
 	return decided
 }
 
-// asked is the request that a key must cause.
+// asked is a request that a page has to send after a key press.
 type asked struct {
 	key, to, ids string
 	step         int
 }
 
-// checkWalk checks each request against the key that caused it, and returns the number of requests.
+// checkWalk checks that the page sent a request for each key that needs one, in the same order, and
+// no other requests. It returns the number of requests.
 func checkWalk(t *testing.T, steps []step) int {
 	t.Helper()
 	var wanted []asked
@@ -174,8 +177,8 @@ func checkWalk(t *testing.T, steps []step) int {
 	return decided
 }
 
-// wants returns the request that a key must cause, if any. The argument aimed names the rows that
-// the open menu applies to.
+// wants returns the request that the page has to send after the key press s. The result is false if
+// it has to send none. The parameter aimed holds the rows to which the open menu applies.
 func (s step) wants(aimed string) (asked, bool) {
 	group, onGroup := strings.CutPrefix(s.Path, "/groups/")
 	about := s.about()
@@ -200,7 +203,7 @@ func (s step) wants(aimed string) (asked, bool) {
 	return asked{}, false
 }
 
-// trail formats steps as JSON, one per line.
+// trail returns steps as JSON, one per line.
 func trail(steps []step) string {
 	var b strings.Builder
 	for _, s := range steps {

@@ -28,8 +28,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// house is a Web with a real store and a real desk. It has no broker. Tests set the broker's status
-// and facts.
+// house is a Web with a real store and a real desk, but without a broker. Tests set the status and
+// the facts of the broker.
 type house struct {
 	*web.Web
 	t       *testing.T
@@ -39,13 +39,13 @@ type house struct {
 	facts   deadletter.QueueFacts
 	log     strings.Builder
 	window  int64
-	ahead   atomic.Int64 // offset of the desk's clock
-	late    atomic.Int64 // offset of the clocks of the store and the pages
+	ahead   atomic.Int64 // how far the clock of the desk is ahead
+	late    atomic.Int64 // how far the clocks of the store and the pages are ahead
 
-	book       *rules.Book // used by the classifier
+	book       *rules.Book // the rules of the classifier
 	classifier *classify.Classifier
-	failure    string           // error that letters die of; "" = the usual error
-	headers    deadletter.Table // extra headers of received letters
+	failure    string           // the error in the headers of letters; "" = the usual error
+	headers    deadletter.Table // further headers of received letters
 }
 
 var start = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
@@ -55,7 +55,7 @@ func open(t *testing.T, change ...func(*web.Options)) *house {
 	return openFile(t, storetest.File(t), change...)
 }
 
-// openFile is like open, but uses the given store file.
+// openFile does the same as open, with the given store file.
 func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 	t.Helper()
 	h := &house{t: t}
@@ -136,10 +136,10 @@ func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 	return r.New
 }
 
-// advance runs the desk's pending steps.
+// advance makes the desk take the steps that it has to take.
 func (h *house) advance() {
 	h.t.Helper()
-	for range 20 { // a hold and any rate delay pass immediately
+	for range 20 { // the delay of a hold, and that of any rate, pass at once
 		if _, _, err := h.desk.Step(context.Background()); err != nil {
 			h.t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ type answer struct {
 	text string
 }
 
-// do sends a request as one of dlo's own pages would.
+// do sends a request as a page of dlo would.
 func (h *house) do(r *http.Request) answer {
 	h.t.Helper()
 	if r.Host == "example.com" {
@@ -198,7 +198,7 @@ func (h *house) patchJSON(path, body string) answer {
 	return h.do(r)
 }
 
-// want fails the test unless the response has the status and contains the texts.
+// want fails the test unless the response has the given status and contains the given texts.
 func (a answer) want(t *testing.T, status int, texts ...string) answer {
 	t.Helper()
 	if a.StatusCode != status {
@@ -212,7 +212,7 @@ func (a answer) want(t *testing.T, status int, texts ...string) answer {
 	return a
 }
 
-// to fails the test unless the response redirects to path.
+// to fails the test unless the response redirects to the given path.
 func (a answer) to(t *testing.T, path string) {
 	t.Helper()
 	if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != path {

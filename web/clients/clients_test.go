@@ -1,6 +1,6 @@
-// Package clients makes clients of the API from its OpenAPI document, with the generators that
-// people use, and calls a running dlo with them. It is a module of its own, because dlo needs
-// nothing of the generators.
+// Package clients makes clients of the API from its OpenAPI document, with generators that people
+// use. With these clients, it calls a running dlo. It is a separate module, because dlo does not
+// need the generators.
 package clients
 
 import (
@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
-// oapi-codegen 2.5.0 reads OpenAPI 3.0 only.
+// TestAGoClient uses oapi-codegen 2.5.0, which reads OpenAPI 3.0 only.
 func TestAGoClient(t *testing.T) {
 	server := serve(t)
 	folder := t.TempDir()
@@ -27,7 +27,7 @@ func TestAGoClient(t *testing.T) {
 	client := filepath.Join(folder, "client.go")
 	run(t, ".", "go", "tool", "oapi-codegen", "-package", "client", "-generate", "types,client", "-o", client, document)
 
-	// Only the compiler sees the generated file in the source tree.
+	// The generated file is not really in the source tree. An overlay makes the compiler see it there.
 	here, err := filepath.Abs("golang")
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestAGoClient(t *testing.T) {
 	run(t, ".", "go", "run", "-overlay", overlay, "-tags", "generated", "./golang", server+"/api/v1")
 }
 
-// openapi-typescript 7.13.0 reads OpenAPI 3.1.
+// TestATypeScriptClient uses openapi-typescript 7.13.0, which reads OpenAPI 3.1.
 func TestATypeScriptClient(t *testing.T) {
 	if _, err := exec.LookPath("npm"); err != nil {
 		testenv.Unavailable(t, testenv.ErrMissing)
@@ -60,7 +60,7 @@ func TestATypeScriptClient(t *testing.T) {
 	run(t, folder, "node", "call.js", server+"/api/v1")
 }
 
-// serve returns the address of a dlo whose broker cannot be reached.
+// serve starts a dlo whose broker cannot be reached, and returns its address.
 func serve(t *testing.T) string {
 	program := filepath.Join(t.TempDir(), "dlo")
 	run(t, filepath.Join("..", ".."), "go", "build", "-o", program, "./cmd/dlo")

@@ -16,9 +16,9 @@ import (
 	"github.com/deadletteroffice/dlo/static"
 )
 
-// TestPagesInABrowser opens every page in Chromium, wide and narrow, light and dark. It checks that
-// axe finds no fault, the console stays empty, the content security policy blocks nothing and no
-// page is wider than the screen.
+// TestPagesInABrowser opens every page in Chromium, wide and narrow, in light and dark colours. axe
+// must find no fault, the console must stay empty, the content security policy must block nothing,
+// and no page may be wider than the screen.
 func TestPagesInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it takes a browser")
@@ -54,11 +54,11 @@ func TestPagesInABrowser(t *testing.T) {
 			t.Errorf("%s, %s: the page is %d px wide on a screen of %d", name, theme, wide, width)
 		}
 	}
-	// axe-core sets inline styles, which the policy blocks and the console reports. The console is
-	// therefore checked in tabs that do not run axe-core.
+	// axe-core sets inline styles. The policy blocks them, and the console reports this. Therefore the
+	// console is checked in tabs that do not run axe-core.
 	inTabs(t, "quiet", all, func(t *testing.T, tab *testenv.Tab, names []string) {
-		// 720 px is a 1440 px screen at 200 % zoom, and 320 px is a 1280 px screen at 400 % (WCAG
-		// 1.4.10).
+		// A width of 720 px is that of a 1440 px screen at 200 % zoom. A width of 320 px is that of a
+		// 1280 px screen at 400 % (WCAG 1.4.10).
 		widths := []int64{720, 320, 390}
 		tab.LessMotion()
 		for _, name := range names {
@@ -78,8 +78,8 @@ func TestPagesInABrowser(t *testing.T) {
 			t.Errorf("content security policy: %s", violation)
 		}
 	})
-	// One navigation covers both widths and both themes. The themes differ only in colours. Running
-	// colour transitions are finished before each check.
+	// Each page is loaded once for both widths and both themes. The themes differ only in colours.
+	// Colour transitions are finished before each check.
 	inTabs(t, "axe", pages(), func(t *testing.T, tab *testenv.Tab, names []string) {
 		for _, name := range names {
 			if strings.HasPrefix(name, "error-") && name != "error-404" {
@@ -100,16 +100,16 @@ func TestPagesInABrowser(t *testing.T) {
 	})
 }
 
-// moving lists the elements of a page that have a transition or an animation.
+// moving is a script that lists the elements of a page that have a transition or an animation.
 const moving = `[...document.querySelectorAll('*')].filter(e => {
 	const s = getComputedStyle(e);
 	return [s.transitionDuration, s.animationDuration].some(d => d.split(',').some(t => parseFloat(t) > 0));
 }).map(e => e.tagName + '.' + e.className).slice(0, 5).join(' ')`
 
-// tabs is the number of pages checked in parallel. One page keeps one processor busy.
+// tabs is the number of pages that are checked at the same time. One page keeps one processor busy.
 const tabs = 4
 
-// inTabs distributes the pages over several tabs and runs the function look in each tab.
+// inTabs divides the pages among several tabs, and calls the function look in each tab.
 func inTabs(t *testing.T, what string, all map[string]templ.Component, look func(t *testing.T, tab *testenv.Tab, names []string)) {
 	parts := make([][]string, tabs)
 	for i, name := range slices.Sorted(maps.Keys(all)) {
@@ -123,7 +123,7 @@ func inTabs(t *testing.T, what string, all map[string]templ.Component, look func
 	}
 }
 
-// serveFile serves style sheets and scripts. In production, package web does this.
+// serveFile serves style sheets and scripts, as package web does in production.
 func serveFile(w http.ResponseWriter, r *http.Request) {
 	body, kind, ok := static.File(r.URL.Path)
 	if !ok {

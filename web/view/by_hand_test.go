@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// run runs a command in a shell. In that shell, the program with the given name only records its
-// arguments.
+// run runs a command in a shell in which the given program only records its arguments. It returns
+// these arguments.
 func run(t *testing.T, program, command string) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func run(t *testing.T, program, command string) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
-// hostileMessage returns a message that tries to break out of shell quotes.
+// hostileMessage returns a message that tries to end the quotes of a shell word.
 func hostileMessage() (deadletter.Origin, deadletter.Properties, []byte) {
 	const out = `'; : > broken; echo '`
 	p := deadletter.Properties{

@@ -24,9 +24,9 @@ func TestTheCurveInWords(t *testing.T) {
 	}
 }
 
-// TestTheCurveDrawsWhatCanBeSeen checks that all points lie inside the frame, and that the first
-// and the last retry are drawn. The number of points and the size of the page stay small for any
-// number of retries.
+// TestTheCurveDrawsWhatCanBeSeen checks that all points of the curve are inside the frame, and that
+// the first and the last retry are drawn. The number of points and the size of the page must stay
+// small for any number of retries.
 func TestTheCurveDrawsWhatCanBeSeen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]Curve{

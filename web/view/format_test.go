@@ -142,7 +142,7 @@ func TestTheMistakeIsMarked(t *testing.T) {
 }
 
 // TestMomentsAreToldByTheClockAfterAnHour checks that When shows times within an hour relative to
-// now. It shows times further away as clock times or dates.
+// now. It must show times further away as clock times or dates.
 func TestMomentsAreToldByTheClockAfterAnHour(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
@@ -174,8 +174,8 @@ func TestTheAxisEndsNowAndNamesItsDays(t *testing.T) {
 }
 
 // TestADeployStandsWhereItsBarBegins checks that the bars, the times and the deploys of a chart
-// share one scale. This must hold even if the first bar starts before the chart and the last bar
-// ends after the chart.
+// have the same scale. This must be so even if the first bar begins before the chart and the last
+// bar ends after it.
 func TestADeployStandsWhereItsBarBegins(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2026, 11, 20, 16, 10, 0, 0, time.UTC)

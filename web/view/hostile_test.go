@@ -19,8 +19,8 @@ func hostileHex(bad string) *Hex {
 	return &Hex{Title: bad, Total: 1 << 40, Note: bad, From: 3, To: 4000, Rows: slicesRepeat(HexRow{Offset: "ffffffff", Hex: strings.Repeat("22 ", 16), ASCII: strings.Repeat(`"`, 16)}, 10_000)}
 }
 
-// hostilePages returns pages in which every field that comes from a letter or from a person
-// contains evil text, or n bytes of it.
+// hostilePages returns pages in which every field from a letter or a person contains hostile text.
+// The parameter n is the length of that text in bytes.
 func hostilePages(n int) map[string]templ.Component {
 	bad := strings.Repeat(evil, n/len(evil)+1)[:n]
 	id := sampleID(0)
@@ -128,7 +128,7 @@ func hostilePages(n int) map[string]templ.Component {
 	ofGroup := letters
 	ofGroup.Retries = &GroupGuard{Group: 1, Queue: held}
 	clause := Clause{Field: bad, Want: bad}
-	many := rules // the file contains nothing hostile, but fills every limit
+	many := rules // the file contains nothing hostile, but reaches every limit
 	many.Overrides, many.File, many.Chosen = nil, bad, 3
 	many.Rules = slicesRepeat(Rule{Name: bad, When: slicesRepeat(clause, 20), Retry: sampleThousand(), Severity: deadletter.Severity(bad), YAML: bad, Further: []string{bad}}, 60)
 	rules.Guards = slicesRepeat(deadletter.Guard{Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad}, Group: 1, Title: bad, State: deadletter.GuardState(bad), Why: bad, By: bad, Since: now}, 60)
@@ -140,7 +140,7 @@ func hostilePages(n int) map[string]templ.Component {
 	}
 	written := many
 	written.Rules = many.Rules[:3]
-	written.Try = TryForm{Text: deadletter.VisibleLines(bad[:min(n, 4096)]), Query: bad[:min(n, 4096)], Tried: true, Notes: []string{bad}} // the reader's own text is shown again in full
+	written.Try = TryForm{Text: deadletter.VisibleLines(bad[:min(n, 4096)]), Query: bad[:min(n, 4096)], Tried: true, Notes: []string{bad}} // the text of the reader is shown again in full
 	written.Mistakes = map[string]string{"try-q": bad}
 	misread := written
 	misread.WhatIf, misread.Try.Tried, misread.Try.Mistakes = nil, false, slicesRepeat(RuleMistake{1, 1 << 40, bad, bad}, 50)
@@ -238,7 +238,7 @@ func TestEveryPageHasItsSamples(t *testing.T) {
 	}
 }
 
-// hostileTerm returns a value in the query language, without invisible characters.
+// hostileTerm returns a value of the query language, in which invisible characters are escaped.
 func hostileTerm(bad string) string { return line(bad, 60) }
 
 func hostileTree(bad string, depth, width int) []TreeNode {

@@ -38,7 +38,7 @@ func TestTheDumpIsTheRowsWithOneRangeMarked(t *testing.T) {
 			got = append(got, p.Text)
 		}
 	}
-	// Bytes 56 to 71 are the second half of row 0030 and the first half of row 0040, in hex and in
+	// The bytes 56 to 71 are the second half of row 0030 and the first half of row 0040, in hex and in
 	// ASCII.
 	if len(got) != 4 || strings.Count(got[0], " ") != 7 || len(got[0]) != 23 || len([]rune(got[1])) != 8 || len(got[2]) != 23 || len([]rune(got[3])) != 8 {
 		t.Errorf("%q", got)
@@ -134,8 +134,8 @@ func TestTheTimelineIsInTheOrderInWhichItHappened(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	// Two of the letter's deaths are in one second, and one is at an unknown time. The letter
-	// arrived at a clock that is behind the broker's clock.
+	// Two deaths of the letter are in the same second, and one is at an unknown time. The clock by
+	// which the letter arrived is behind the clock of the broker.
 	at := now.Truncate(time.Second)
 	l := deadletter.Letter{ReceivedAt: at.Add(-3 * time.Second), Properties: deadletter.Properties{Headers: deadletter.Table{"x-death": []any{
 		deadletter.Table{"queue": "third", "reason": "expired", "time": at}, deadletter.Table{"queue": "second", "reason": "maxlen", "time": at}, deadletter.Table{"queue": "first", "reason": "something new"},
@@ -170,8 +170,8 @@ func TestProgressAddsUp(t *testing.T) {
 	}
 }
 
-// TestALetterOffersWhatItsStateAllows checks that a page offers the actions that the letter's state
-// allows. It offers no action for a letter that waits in the broker.
+// TestALetterOffersWhatItsStateAllows checks that a page offers the actions that the state of the
+// letter allows. It must offer no action for a letter that waits in the broker.
 func TestALetterOffersWhatItsStateAllows(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[deadletter.State]string{
@@ -224,9 +224,9 @@ func TestAttemptsTellTheirWait(t *testing.T) {
 	}
 }
 
-// TestALetterThatWaitsInTheBrokerSaysWhatThatMeans checks the page of such a letter. The page says
-// that the broker has the letter, when the wait ends, and which actions are impossible. It also
-// says that a letter with a longer wait can delay this letter.
+// TestALetterThatWaitsInTheBrokerSaysWhatThatMeans checks the page of a letter that waits in the
+// broker. It must say that the broker has the letter, when the wait ends, and which actions are
+// impossible. It must also say that a letter with a longer wait can delay this letter.
 func TestALetterThatWaitsInTheBrokerSaysWhatThatMeans(t *testing.T) {
 	t.Parallel()
 	const longer = "A letter ahead of it that waits longer delays it."

@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/static"
 )
 
-// TestNodesAndBytesLeadToEachOther checks with JavaScript that nodes and bytes highlight each other
-// on hover, by keyboard and by click.
+// TestNodesAndBytesLeadToEachOther checks that the nodes of the tree and the bytes of the hex view
+// highlight each other. This must work with the mouse, with the keyboard and by click. It needs
+// JavaScript.
 func TestNodesAndBytesLeadToEachOther(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it takes a browser")

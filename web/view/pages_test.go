@@ -53,8 +53,8 @@ func TestGoldenPages(t *testing.T) {
 	}
 }
 
-// The shell is the same on every page. It is compared once with all brokers connected, and once
-// with a broker disconnected.
+// TestGoldenShell compares the parts that are the same on every page: once with all brokers
+// connected, and once with one broker disconnected.
 func TestGoldenShell(t *testing.T) {
 	for _, name := range []string{"letters-first-run", "letters-broker-down"} {
 		page := hashes.ReplaceAllString(render(t, pages()[name]), ".hash.")
@@ -94,9 +94,9 @@ func text(n *html.Node) string {
 	return b.String()
 }
 
-// TestPagesKeepTheContentSecurityPolicy fails if a page contains anything that the policy forbids
-// or that would send requests to other hosts. These are style attributes and elements, scripts that
-// are not dlo's own files, on*= attributes, and external and javascript addresses.
+// TestPagesKeepTheContentSecurityPolicy fails if a page contains anything that the policy forbids,
+// or anything that would send requests to other hosts. This includes style attributes and elements,
+// scripts that are not files of dlo, on*= attributes, and external and javascript addresses.
 func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 	t.Parallel()
 	all := pages()
@@ -121,7 +121,7 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 				t.Errorf("%s: a script that is not our file: %q", name, src)
 			}
 			for _, a := range n.Attr {
-				// Text that a person typed is shown unchanged in the field where it was typed.
+				// A text that a person typed is shown unchanged in the field in which it was typed.
 				if strings.ContainsAny(a.Val, invisible) && (n.Data != "input" || a.Key != "value") {
 					t.Errorf("%s: invisible characters of a letter in <%s %s>", name, n.Data, a.Key)
 				}
@@ -129,7 +129,7 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 					t.Errorf("%s: <%s> has the attribute %s", name, n.Data, a.Key)
 				}
 				rel, _ := attr(n, "rel")
-				outside := n.Data == "a" && (rel == "noreferrer" || rel == "noreferrer noopener") && strings.HasPrefix(a.Val, "https://") && !strings.ContainsAny(a.Val, `"<> `) // of a ticket, a deploy or the configuration
+				outside := n.Data == "a" && (rel == "noreferrer" || rel == "noreferrer noopener") && strings.HasPrefix(a.Val, "https://") && !strings.ContainsAny(a.Val, `"<> `) // the address of a ticket or a deploy, or one from the configuration
 				if slices.Contains([]string{"href", "src", "action", "formaction", "xlink:href"}, a.Key) && !local(a.Val) && !outside {
 					t.Errorf("%s: <%s %s=%q> is not a path of ours", name, n.Data, a.Key, a.Val)
 				}
@@ -138,15 +138,15 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 	}
 }
 
-// invisible holds the characters of evil that must be written as escapes.
+// invisible holds those characters of the constant evil that pages must escape.
 const invisible = "\x1b\x00\u202e\u200b"
 
 func local(link string) bool {
 	return strings.HasPrefix(link, "#") || strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "//") && !strings.HasPrefix(link, `/\`)
 }
 
-// TestPagesAreAccessible makes the checks that need no browser: unique ids, labels, captions,
-// scopes, names of buttons and regions, and one h1 per page.
+// TestPagesAreAccessible checks what needs no browser: unique ids, labels, captions, scopes, names
+// of buttons and regions, and one h1 per page.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	for name, c := range pages() {
@@ -228,10 +228,11 @@ func rendered(n *html.Node) string {
 	return b.String()
 }
 
-// TestPagesStaySmall checks the page size limits: 150 KB in general, 300 KB for the letter, edit
-// and schema pages, and 360 KB for 100 groups. A byte of a hostile letter takes five bytes in HTML,
-// and tooltips repeat the text. Pages of 150 KB and 360 KB with hostile letters may therefore be
-// half as large again. The page of queues with hostile names may have 435 KB.
+// TestPagesStaySmall checks the limits for the size of pages. They are 150 KB in general, 300 KB
+// for the letter, edit and schema pages, and 360 KB for 100 groups. A byte of a hostile letter
+// takes five bytes in HTML, and tooltips repeat the text. Pages of 150 KB and 360 KB with hostile
+// letters may therefore be half as large again. The page of queues with hostile names may have 435
+// KB.
 func TestPagesStaySmall(t *testing.T) {
 	t.Parallel()
 	check := func(kind string, all map[string]templ.Component) {
@@ -240,7 +241,7 @@ func TestPagesStaySmall(t *testing.T) {
 			if strings.HasPrefix(name, "letter-") || strings.HasPrefix(name, "edit") || strings.HasPrefix(name, "schema") {
 				budget = 300_000
 			}
-			if strings.HasPrefix(name, "triage") || name == "digest" { // 100 groups and operations waiting for a person
+			if strings.HasPrefix(name, "triage") || name == "digest" { // 100 groups, and operations that wait for a person
 				budget = 360_000
 			}
 			if name == "queues" && kind != "sample" { // two tables of 30 queues, ten problems with plans, policies
@@ -259,8 +260,8 @@ func TestPagesStaySmall(t *testing.T) {
 	check("huge", hostilePages(1<<20))
 }
 
-// TestActionsArePosts checks that every form either requests a list with GET, or performs an action
-// with POST.
+// TestActionsArePosts checks that every form either gets a list with GET, or takes an action with
+// POST.
 func TestActionsArePosts(t *testing.T) {
 	t.Parallel()
 	for name, c := range pages() {
@@ -279,8 +280,8 @@ func TestActionsArePosts(t *testing.T) {
 	}
 }
 
-// TestLivePartsStandAlone checks that every element that is fetched again can be parsed without the
-// page around it. A table row, for example, cannot be parsed alone.
+// TestLivePartsStandAlone checks that every element that a live page fetches again can be parsed
+// without the page around it. A table row, for example, cannot be parsed alone.
 func TestLivePartsStandAlone(t *testing.T) {
 	t.Parallel()
 	for name, c := range pages() {

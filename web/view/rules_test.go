@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestEveryOutcomeOfARuleHasItsWords checks the text about the next action of a rule. The text of a
-// forgotten outcome would be the same as the text of another outcome, which the test detects.
+// TestEveryOutcomeOfARuleHasItsWords checks that the text about the next action of a rule is
+// different for each outcome. If an outcome were forgotten, its text would be that of another one.
 func TestEveryOutcomeOfARuleHasItsWords(t *testing.T) {
 	t.Parallel()
 	next := map[string]deadletter.RuleOutcome{}
@@ -21,9 +21,9 @@ func TestEveryOutcomeOfARuleHasItsWords(t *testing.T) {
 	}
 }
 
-// TestARuleOfEveryOutcomeHasItsWords checks the list, the details and the severity. The texts of a
-// forgotten outcome would be the same as the texts of another outcome or of an empty rule, which
-// the test detects.
+// TestARuleOfEveryOutcomeHasItsWords checks that the texts in the list, the details and the
+// severity are different for each outcome. If an outcome were forgotten, its texts would be those
+// of another one, or of an empty rule.
 func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	t.Parallel()
 	delay := func(int) (low, planned, high time.Duration) { return time.Second, time.Second, time.Second }

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sampleEdit returns the page of the mock letter, with its text shortened and checked.
+// sampleEdit returns the edit page of a sample letter whose text was shortened and checked.
 func sampleEdit() EditPage {
 	return EditPage{
 		Shell: sampleShell("Edit 79c3aeae", SectionLetters, "/letters/x/edit"), Letter: sampleID(0), Query: "state:dead", Group: 418, GroupTitle: `template "welcome_v3" not found`, Others: 311, Queue: "email-queue",

@@ -127,7 +127,7 @@ func sampleLetter(tab Tab) LetterPage {
 	return p
 }
 
-// sampleReported returns a letter whose consumer reported an error.
+// sampleReported returns the page of a letter whose consumer reported an error.
 func sampleReported() LetterPage {
 	p := sampleLetter(TabDecoded)
 	p.Letter.Annotation = &deadletter.Failure{
@@ -156,7 +156,7 @@ func sampleUndecoded() LetterPage {
 	return p
 }
 
-// sampleAmbiguous returns a letter that 142 types decode equally well.
+// sampleAmbiguous returns the page of a letter that 142 types decode equally well.
 func sampleAmbiguous() LetterPage {
 	p := sampleUndecoded()
 	p.Tied = 142
@@ -167,8 +167,8 @@ func sampleAmbiguous() LetterPage {
 	return p
 }
 
-// sampleMasked returns a letter with a masked address, a masked header and a name that the viewer
-// has revealed.
+// sampleMasked returns the page of a letter with a masked address, a masked header, and a name that
+// the viewer has revealed.
 func sampleMasked(tab Tab) LetterPage {
 	p := sampleLetter(tab)
 	to := p.Decoded.Nodes[2].Children
@@ -188,7 +188,7 @@ func sampleMasked(tab Tab) LetterPage {
 	return p
 }
 
-// sampleCompare returns the comparison of two letters.
+// sampleCompare returns the page that compares two letters.
 func sampleCompare() ComparePage {
 	row := func(i int) deadletter.Row { return deadletter.Row{ID: sampleID(i), Queue: "email-queue"} }
 	return ComparePage{
@@ -205,7 +205,7 @@ func sampleCompare() ComparePage {
 	}
 }
 
-// sampleByHand returns the page for copying a letter.
+// sampleByHand returns the page for copying a letter in the given form.
 func sampleByHand(f Form) ByHandPage {
 	l := sampleLetter(TabDecoded).Letter
 	p := ByHandPage{Shell: sampleShell("Copy letter 79c3aeae", SectionLetters, CopyURL(l.ID, "state:dead", f)), Letter: l.ID, Query: "state:dead", Form: f}
@@ -221,8 +221,8 @@ func sampleByHand(f Form) ByHandPage {
 	return p
 }
 
-// sampleWaiting returns a letter whose second attempt waited in the broker, and whose third attempt
-// waits there now.
+// sampleWaiting returns the page of a letter whose second attempt waited in the broker, and whose
+// third attempt waits there now.
 func sampleWaiting(tab Tab, queue string) LetterPage {
 	p := sampleLetter(tab)
 	p.Letter.State, p.Letter.Why, p.Letter.DueAt, p.Letter.WaitsIn = deadletter.StateScheduled, "retry 3 of 3 in 16m40s", now.Add(4*time.Minute), queue

@@ -25,7 +25,7 @@ func sampleConfirm(v deadletter.Verb) ConfirmPage {
 	return p
 }
 
-// sampleConfirmAll returns a confirmation for letters selected by a query.
+// sampleConfirmAll returns the confirm page for letters that a query selects.
 func sampleConfirmAll(v deadletter.Verb) ConfirmPage {
 	p := sampleConfirm(v)
 	p.IDs, p.Query, p.Until, p.Except = nil, sampleLetters().All.Query, now, []deadletter.ID{sampleID(3)}
@@ -35,7 +35,7 @@ func sampleConfirmAll(v deadletter.Verb) ConfirmPage {
 	return p
 }
 
-// sampleTried returns an operation on one letter that came back.
+// sampleTried returns the page of an operation on one letter, which came back.
 func sampleTried() OperationPage {
 	p := sampleOperation(deadletter.OperationDone, deadletter.VerbRequeue)
 	o := &p.Operation
@@ -81,7 +81,8 @@ func sampleOperation(state deadletter.OperationState, action deadletter.Verb) Op
 	return p
 }
 
-// sampleReturns returns letters that came back, one for every way to describe an error.
+// sampleReturns returns letters that came back. There is one for every way in which an error is
+// described.
 func sampleReturns() []deadletter.OperationLetter {
 	back := deadletter.OperationLetter{Queue: "webhook-queue", Result: deadletter.ResultCameBack, Reason: "rejected"}
 	same, other, unread := back, back, back
@@ -91,7 +92,7 @@ func sampleReturns() []deadletter.OperationLetter {
 	return []deadletter.OperationLetter{same, other, unread}
 }
 
-// samplePhases returns the operation in every phase that has its own look.
+// samplePhases returns the page of an operation in every phase that looks different.
 func samplePhases() map[string]templ.Component {
 	all := map[string]templ.Component{}
 	away := sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue)

@@ -34,7 +34,7 @@ func sampleQueues() QueuesPage {
 	p.Queues[5].Groups = []deadletter.Guard{guard(deadletter.GuardPaused, "Priya Nair", "wants the new template", 3*time.Hour)}
 	p.Queues[5].Groups[0].Group, p.Queues[5].Groups[0].Title = 418, `template "welcome_v3" not found`
 	p.Queues[6].Facts = deadletter.UnknownQueue
-	p.Queues[6].Facts.Known = true // the queue no longer exists
+	p.Queues[6].Facts.Known = true // this queue no longer exists
 	p.Inboxes = []InboxRow{
 		{Broker: "main", VHost: "/", Queue: "dlo.letters", Up: true, Draining: true, Facts: deadletter.QueueFacts{Known: true, Exists: true, Ready: 3, Consumers: 1}},
 		{Broker: "main", VHost: "/", Queue: "orders_error", Up: true, Note: "it has a delivery limit that can delete letters; accept_limited allows that", Facts: deadletter.UnknownQueue},
@@ -71,7 +71,8 @@ func sampleQueues() QueuesPage {
 
 const sampleAway = "main is not connected: letters wait until it is back"
 
-// queuePages returns the queues page in its states, and the retries of a group above its letters.
+// queuePages returns the page of queues in its states, and the retries of a group above its
+// letters.
 func queuePages() map[string]templ.Component {
 	none := QueuesPage{Shell: sampleShell("Queues", SectionQueues, "/queues")}
 	refused := sampleQueues()
@@ -98,8 +99,8 @@ func queuePages() map[string]templ.Component {
 	}
 }
 
-// sampleWatched returns queues for the panel of all queues. Some are healthy, lose letters, are
-// hostile, or are unknown.
+// sampleWatched returns queues for the panel of all queues. Among them are healthy, hostile and
+// unknown queues, and queues that lose letters.
 func sampleWatched() WatchedQueues {
 	origin := func(name string) deadletter.Origin { return deadletter.Origin{Broker: "main", VHost: "/", Queue: name} }
 	hostile := "\x1b[2J<b>" + strings.Repeat("x", 240) + "\u202e"

@@ -20,7 +20,7 @@ message EmailRequested {
 }
 `
 
-// sampleTyped returns a queue with n letters that were decoded in one way.
+// sampleTyped returns a queue with n letters that were all decoded in one way.
 func sampleTyped(queue, typ string, n int, by deadletter.Reading) TypedQueue {
 	q := TypedQueue{Broker: "main", VHost: "/", Queue: queue, Letters: n, Link: LettersURL("queue:"+queue, "", ""), By: []deadletter.ReadCount{{Type: typ, Reading: by, Letters: n}}}
 	if typ != "" {
@@ -130,7 +130,7 @@ func schemaPages() map[string]templ.Component {
 // hostileSchemas returns the schema pages with the text bad in every field.
 func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 	id := sampleID(0)
-	typ := "a." + strings.Repeat("x", min(n, 190)) // type names are checked, except for length
+	typ := "a." + strings.Repeat("x", min(n, 190)) // names of types are checked, but not their length
 	version := SchemaVersion{Name: bad, Version: strings.Repeat("f", 64), Source: deadletter.SchemaUpload, Detail: bad, By: bad, At: now, Types: 1, Files: 1, Current: true}
 	change := ChangedType{Type: bad, Set: line(bad, 200), Differences: slicesRepeat(bad, 20), More: 1}
 	pick := deadletter.Pick{ID: 1, Queue: bad, Key: bad, Type: typ, By: bad, Reason: bad, At: now}

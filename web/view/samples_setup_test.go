@@ -75,7 +75,7 @@ func sampleTarget(kind deadletter.TargetKind, name, title string) deadletter.Tar
 	return deadletter.Target{Kind: kind, Name: name, Title: title}
 }
 
-// samplePlan returns a back-off with explicit delays.
+// samplePlan returns a back-off with the given delays.
 func samplePlan(jitter float64, delays ...time.Duration) RetryPlan {
 	return RetryPlan{Delays: delays, Curve: NewCurve(len(delays), jitter, func(n int) (time.Duration, time.Duration, time.Duration) {
 		by := time.Duration(float64(delays[n]) * jitter)
@@ -118,7 +118,7 @@ func sampleRules() RulesPage {
 	}
 }
 
-// sampleApply returns the changes that rules would make to waiting letters.
+// sampleApply returns the page with the changes that rules would make to waiting letters.
 func sampleApply() ApplyPage {
 	return ApplyPage{
 		Shell: sampleShell("Apply the rules", SectionRules, "/rules/apply/confirm"), Query: "queue:webhook-queue,sms-queue", Loaded: now.Add(-time.Hour), Looked: 2614, Unchanged: 1204, Restore: "for 7 days",
@@ -131,7 +131,8 @@ func sampleApply() ApplyPage {
 	}
 }
 
-// applyPages returns the pages for applying rules to waiting letters, before and after.
+// applyPages returns the pages for applying rules to waiting letters, before and after the changes
+// are made.
 func applyPages() map[string]templ.Component {
 	none := sampleApply()
 	none.Query, none.Unchanged, none.Changes, none.Left = "", 2614, nil, nil
@@ -151,7 +152,7 @@ func sampleFirstRun() *FirstRun {
 	return &FirstRun{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}
 }
 
-// sampleTrial returns a trial that completed all its steps.
+// sampleTrial returns a trial that has completed all its steps.
 func sampleTrial(state deadletter.TrialState) *deadletter.Trial {
 	at := func(seconds float64) time.Time { return now.Add(time.Duration(seconds*1000) * time.Millisecond) }
 	return &deadletter.Trial{

@@ -23,7 +23,7 @@ func sampleID(n int) deadletter.ID {
 	return deadletter.ID(fmt.Sprintf("019a9f3e-5b1e-7ac0-9d3f-44e2%08x", 0x79c3aeae+n*0x1021347))
 }
 
-// sampleScheduled returns the list of waiting letters, sorted by due time.
+// sampleScheduled returns the page with the list of waiting letters, sorted by due time.
 func sampleScheduled() LettersPage {
 	p := sampleLetters()
 	p.Query, p.States, p.Order, p.Tokens = "state:scheduled", []deadletter.State{deadletter.StateScheduled}, deadletter.OrderDue, nil
@@ -83,7 +83,7 @@ func sampleLetters() LettersPage {
 	return p
 }
 
-// sampleBars returns n bars. The last bar ends now.
+// sampleBars returns a histogram with n bars. The last bar ends now.
 func sampleBars(n int, step time.Duration, of func(i int) deadletter.Bar) deadletter.Histogram {
 	h := deadletter.Histogram{From: now.Add(-time.Duration(n) * step), To: now, Step: step}
 	for i := range n {
@@ -114,7 +114,7 @@ func sampleAllStates() LettersPage {
 	return p
 }
 
-// pages returns every page in every state that has its own look.
+// pages returns every page in every state that looks different.
 func pages() map[string]templ.Component {
 	empty := LettersPage{Shell: sampleShell("Letters", SectionLetters, "/letters?q=state%3Adead"), Query: "state:dead", Tokens: []Token{{Text: "state:dead", Remove: "/letters?q="}}, States: []deadletter.State{deadletter.StateDead}, Exact: true, InStore: 2705}
 	noMatch := empty
@@ -215,7 +215,7 @@ func pages() map[string]templ.Component {
 	return all
 }
 
-// evil is text that tries every attack.
+// evil is a text that tries every attack on a page.
 const evil = `<script>alert(1)</script>"><img src=x onerror=alert(1)> javascript:alert(1) ' onmouseover='alert(1) style="x" ` +
 	"\x1b[31m\u202eright to left\u200b\x00\xff {{.}} </textarea></title>"
 

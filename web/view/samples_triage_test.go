@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sampleTriaged returns the groups of the visual specification.
+// sampleTriaged returns the groups that the visual specification shows.
 func sampleTriaged() []deadletter.GroupRow {
 	list := []deadletter.GroupRow{
 		{ID: 418, Title: `template "welcome_v3" not found`, Queue: "email-queue", Reason: "rejected", Type: "acme.notify.v1.EmailRequested", Severity: deadletter.SeverityPage, Status: deadletter.GroupNew, Count: 312, Waiting: 46, Owner: "Priya Nair"},
@@ -89,8 +89,8 @@ func sampleDigest() TriagePage {
 	return p
 }
 
-// triagePages returns the tabs of Triage and the page of a group, in every state that has its own
-// look.
+// triagePages returns the tabs of Triage and the page of a group, in every state that looks
+// different.
 func triagePages() map[string]templ.Component {
 	snoozed, resolved, zero, mistake, quiet, none := sampleTriage(TriageSnoozed), sampleTriage(TriageResolved), sampleTriage(TriageInbox), sampleTriage(TriageInbox), sampleDigest(), sampleTriage(TriageDigest)
 	for i := range snoozed.Rows {
@@ -113,8 +113,8 @@ func triagePages() map[string]templ.Component {
 	}
 }
 
-// hostileTriage returns pages with the text bad in every field that comes from a letter or from a
-// person.
+// hostileTriage returns the pages of Triage with the text bad in every field that comes from a
+// letter or from a person.
 func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation) map[string]templ.Component {
 	row := deadletter.GroupRow{
 		ID: 1, Title: bad, Broker: bad, VHost: bad, Queue: bad, Type: bad, Reason: bad, Error: bad, Status: deadletter.GroupSnoozed, Severity: deadletter.Severity(bad[:min(n, 20)]), Chosen: true, Owner: bad[:min(n, 100)], Ticket: "https://x/" + bad[:min(n, 490)], Note: bad[:min(n, 4000)],

@@ -7,14 +7,14 @@ import (
 )
 
 // TestSectionsCountTheInbox checks that the heading of a severity shows its number of groups on all
-// pages. It shows no number if only the groups of the current page are known.
+// pages of the list. It must show no number if only the groups of the current page are known.
 func TestSectionsCountTheInbox(t *testing.T) {
 	t.Parallel()
 	counts := deadletter.GroupCounts{Inbox: 700, Severities: map[deadletter.Severity]int{deadletter.SeverityPage: 2, deadletter.SeverityNotify: 8, deadletter.SeverityDigest: 650, "": 40}}
 	for _, c := range []struct {
 		name string
 		page TriagePage
-		want []string // wanted counts for page, notify and digest
+		want []string // the expected numbers for page, notify and digest
 	}{
 		{"the first of several pages", TriagePage{Tab: TriageInbox, Next: "x"}, []string{"2", "8", "690"}},
 		{"a later page", TriagePage{Tab: TriageInbox, After: "x"}, []string{"2", "8", "690"}},
