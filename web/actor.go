@@ -15,9 +15,9 @@ import (
 
 type actorKey struct{}
 
-// actor adds four facts to the request's context: the principal, the places where the principal may
-// see letters, the address of the client, and the way in which the request arrived. No other code
-// determines who makes a request and how.
+// actor adds four facts to the context of a request: the principal, the places where the principal
+// may see letters, the address of the client, and the way in which the request came. No other code
+// finds out who makes a request and how.
 func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		r = w.located(r)
@@ -35,7 +35,7 @@ func (w *Web) actor(next http.Handler) http.Handler {
 			return
 		}
 		p = w.viewedAs(r, p)
-		if !p.May(deadletter.VerbView) { // every page shows counts in its shell, so even an error page would disclose them
+		if !p.May(deadletter.VerbView) { // every page shows numbers in its shell, so even an error page would disclose them
 			w.unknown(rw, r, deadletter.Denied(p, deadletter.VerbView))
 			return
 		}
@@ -44,13 +44,13 @@ func (w *Web) actor(next http.Handler) http.Handler {
 	})
 }
 
-// located adds the address of the client and the way of a request to the request's context.
+// located adds the address of the client and the way of the request to the context of a request.
 func (w *Web) located(r *http.Request) *http.Request {
 	return r.WithContext(deadletter.FromAddress(deadletter.Through(r.Context(), way(r)), w.Address(r)))
 }
 
-// gate passes a request to its handler if the principal is allowed to make the request. It is
-// installed on every route. It runs after the routing, so it can read which route was taken.
+// gate passes a request to its handler if the principal may make the request. It is installed on
+// every route. It runs after the routing, so it knows which route was taken.
 func (w *Web) gate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p := principal(r)
@@ -68,7 +68,7 @@ func (w *Web) gate(next http.Handler) http.Handler {
 }
 
 // unknown responds to a request from nobody, or from somebody without any grant. The response
-// contains neither the shell nor any count.
+// contains neither the shell of pages nor any number.
 func (w *Web) unknown(rw http.ResponseWriter, r *http.Request, err error) {
 	code := statusOf(err)
 	if code != http.StatusUnauthorized && code != http.StatusForbidden && code != http.StatusTooManyRequests {
@@ -97,7 +97,8 @@ func peer(r *http.Request) string {
 	return host
 }
 
-// way returns the way a request arrived. dlo's own command line identifies itself in its requests.
+// way returns the way in which a request came. The command line of dlo identifies itself in its
+// requests.
 func way(r *http.Request) deadletter.Way {
 	switch {
 	case !forScripts(r):
@@ -108,7 +109,7 @@ func way(r *http.Request) deadletter.Way {
 	return deadletter.WayAPI
 }
 
-// principal returns the principal that makes the request. If actor has not run, it returns the zero
+// principal returns the principal who makes a request. If actor has not run, it returns the zero
 // Principal, which has no rights.
 func principal(r *http.Request) deadletter.Principal {
 	p, _ := r.Context().Value(actorKey{}).(deadletter.Principal)

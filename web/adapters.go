@@ -13,15 +13,15 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Handlers return values. The adapters page, act and api write the responses. Only the adapters
-// deal with status codes, errors and logging.
+// Handlers return values. The adapters page, act and api write the responses. No other code handles
+// status codes, errors and logging.
 
-// movedError is an error that redirects the reader to another address.
+// movedError redirects the reader to another address.
 type movedError struct{ to string }
 
 func (e movedError) Error() string { return "moved to " + e.to }
 
-// againError is an error that shows a form again, with its mistakes.
+// againError shows a form again, with its mistakes.
 type againError struct {
 	form templ.Component
 	err  error
@@ -30,7 +30,8 @@ type againError struct {
 func (e againError) Error() string { return e.err.Error() }
 func (e againError) Unwrap() error { return e.err }
 
-// page serves a component. If the handler also returns an error, the page has the error's status.
+// page serves a component. If the handler also returns an error, the page has the status of the
+// error.
 func (w *Web) page(f func(r *http.Request) (templ.Component, error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		c, err := f(r)
@@ -48,7 +49,7 @@ func (w *Web) page(f func(r *http.Request) (templ.Component, error)) http.Handle
 	}
 }
 
-// act performs an action and redirects the reader.
+// act takes an action, and then redirects the reader.
 func (w *Web) act(f func(r *http.Request) (to string, err error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		to, err := f(r)
@@ -64,20 +65,20 @@ func (w *Web) act(f func(r *http.Request) (to string, err error)) http.HandlerFu
 	}
 }
 
-// accepted is the response to a request whose work continues afterwards: status 202, with the
-// address of the work.
+// accepted is the response to a request that starts work which continues after the response. It has
+// the status 202, and the address of the work.
 type accepted struct {
 	value any
 	at    string
 }
 
-// created is the response for a new object: status 201, with the object's address.
+// created is the response for a new object. It has the status 201, and the address of the object.
 type created accepted
 
-// gone is the response for a removed object: status 204.
+// gone is the response for a removed object. It has the status 204.
 type gone struct{}
 
-// bare wraps a call that takes no parameters. It rejects requests that have any.
+// bare wraps a handler that takes no parameters. It rejects requests that have parameters.
 func bare(f func(r *http.Request) (any, error)) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		if _, err := parameters(r); err != nil {
@@ -87,8 +88,8 @@ func bare(f func(r *http.Request) (any, error)) func(r *http.Request) (any, erro
 	}
 }
 
-// reading wraps a call whose request body is JSON. It decodes the body and passes it to the
-// function f as the argument in.
+// reading wraps a handler whose request body is JSON. It decodes the body and passes the value to
+// f.
 func reading[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		var in T
@@ -99,8 +100,8 @@ func reading[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Req
 	}
 }
 
-// each calls the function "of" for every element of a list and returns the results. The returned
-// slice is never nil, so that JSON shows an empty list instead of null.
+// each calls the function in the parameter of for every element of a list, and returns the results.
+// The returned slice is never nil, so that its JSON is an empty list instead of null.
 func each[A, B any](list []A, of func(A) B) []B {
 	out := make([]B, 0, len(list))
 	for _, v := range list {
@@ -145,7 +146,8 @@ func (w *Web) api(f func(r *http.Request) (any, error)) http.HandlerFunc {
 	}
 }
 
-// writePage renders a page before it writes anything, so that a rendering error gives a clean 500.
+// writePage renders the whole page before it writes anything. A rendering error therefore gives a
+// clean 500.
 func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, code int, c templ.Component) {
 	var b bytes.Buffer
 	if err := c.Render(view.WithPrincipal(r.Context(), principal(r)), &b); err != nil {
@@ -169,8 +171,8 @@ func redirect(rw http.ResponseWriter, to string) {
 	rw.WriteHeader(http.StatusSeeOther)
 }
 
-// localPath returns its argument if that is a path on this server, and "/" otherwise. A local path
-// contains no scheme, no host, and nothing that a browser would read as a scheme or a host.
+// localPath returns its argument if this is a path on this server. Otherwise, it returns "/". A
+// local path contains no scheme, no host, and nothing that a browser would read as one of these.
 func localPath(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") ||

@@ -15,16 +15,17 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Adoption sets the policies of plans on brokers and takes them back. Its errors wrap ErrConflict,
+// Adoption sets the policies of plans on brokers, and takes them back. Its errors wrap ErrConflict,
 // ErrForbidden, ErrInvalid, ErrNotFound or ErrUnavailable.
 type Adoption interface {
 	Apply(ctx context.Context, by deadletter.Principal, plan topology.Plan) (topology.Applied, error)
 	Undo(ctx context.Context, by deadletter.Principal, id int64) (topology.Adopted, error)
-	Leave(ctx context.Context, by deadletter.Principal, w topology.Wish) ([]string, error) // returns the queues that were taken out of the policy
+	Leave(ctx context.Context, by deadletter.Principal, w topology.Wish) ([]string, error) // returns the queues that have left the policy
 	Adopted(ctx context.Context) ([]topology.Adopted, error)
 }
 
-// adopting returns the Adoption, or an error that says why it cannot change anything now.
+// adopting returns the Adoption. If it cannot change anything now, adopting returns an error with
+// the reason.
 func (w *Web) adopting() (Adoption, error) {
 	switch {
 	case w.Adoption == nil:
@@ -35,7 +36,7 @@ func (w *Web) adopting() (Adoption, error) {
 	return w.Adoption, nil
 }
 
-// planSum identifies a plan in a form.
+// planSum returns a hash that identifies a plan in a form.
 func planSum(p *topology.Plan) string {
 	text := topology.Render([]topology.Plan{*p}, topology.FormDefinitions)
 	sum := sha256.Sum256([]byte(p.Broker + "\x00" + text))
@@ -43,7 +44,7 @@ func planSum(p *topology.Plan) string {
 }
 
 // adoptForm handles POST /queues/adopt. It applies the plan that the page of queues shows for a
-// problem. On the page of one queue, the plan covers only that queue, and the form names the queue.
+// problem. On the page of one queue, the form names the queue, and the plan is only for this queue.
 func (w *Web) adoptForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -67,7 +68,7 @@ func (w *Web) adoptForm(r *http.Request) (string, error) {
 	})
 }
 
-// ofQueue returns the findings about one queue. Each finding is in a list of its own.
+// ofQueue returns the findings about one queue. Each finding becomes a list with one element.
 func ofQueue(problems [][]topology.Finding, o deadletter.Origin) [][]topology.Finding {
 	var list [][]topology.Finding
 	for _, same := range problems {
@@ -80,7 +81,7 @@ func ofQueue(problems [][]topology.Finding, o deadletter.Origin) [][]topology.Fi
 	return list
 }
 
-// undoPolicyForm handles POST /queues/undo: it deletes a policy that dlo has set.
+// undoPolicyForm handles POST /queues/undo. It deletes a policy that dlo has set.
 func (w *Web) undoPolicyForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -95,7 +96,7 @@ func (w *Web) undoPolicyForm(r *http.Request) (string, error) {
 	})
 }
 
-// leaveForm handles POST /queues/leave: it takes a queue out of a policy that dlo has set.
+// leaveForm handles POST /queues/leave. It removes a queue from a policy that dlo has set.
 func (w *Web) leaveForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -112,7 +113,7 @@ func (w *Web) leaveForm(r *http.Request) (string, error) {
 	})
 }
 
-// adoptionForm makes a change to policies. If the change is refused, the page of queues shows the
+// adoptionForm makes a change to policies. If dlo refuses the change, the page of queues shows the
 // reason.
 func (w *Web) adoptionForm(r *http.Request, change func(Adoption) error) (string, error) {
 	adoption, err := w.adopting()
@@ -130,7 +131,7 @@ func (w *Web) adoptionForm(r *http.Request, change func(Adoption) error) (string
 	return "/queues#policies", err
 }
 
-// adoptedPolicies adds to the page of queues the policies that dlo has set.
+// adoptedPolicies adds the policies that dlo has set to the page of queues.
 func (w *Web) adoptedPolicies(ctx context.Context, p *view.QueuesPage) error {
 	if w.Adoption == nil || !deadletter.ScopeOf(ctx).Everywhere() {
 		return nil
@@ -142,7 +143,7 @@ func (w *Web) adoptedPolicies(ctx context.Context, p *view.QueuesPage) error {
 	return err
 }
 
-// planned returns a policy of a plan in the form that the page shows.
+// planned converts a policy of a plan to the form that the page shows.
 func planned(p *topology.Planned) view.PlannedPolicy {
 	one := view.PlannedPolicy{Queues: len(p.Queues), Hides: p.Hides}
 	for _, c := range p.Changes {

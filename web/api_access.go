@@ -14,8 +14,8 @@ import (
 
 // Tokens stores the tokens of the API.
 type Tokens interface {
-	Tokens(ctx context.Context) ([]deadletter.APIToken, error) // by name
-	// AddToken fills in the id and the time. It returns ErrConflict if the name is taken.
+	Tokens(ctx context.Context) ([]deadletter.APIToken, error) // sorted by name
+	// AddToken sets the id and the time of the token. It returns ErrConflict if the name is in use.
 	AddToken(ctx context.Context, t deadletter.APIToken, hash [32]byte) (deadletter.APIToken, error)
 	RevokeToken(ctx context.Context, name, by string) error // ErrNotFound if it does not exist
 }
@@ -72,7 +72,7 @@ func (w *Web) revokeToken(r *http.Request, name string) error {
 	return w.Store.RevokeToken(r.Context(), name, principal(r).Name)
 }
 
-// errNoUsers is the error of calls about users if dlo has no users of its own.
+// errNoUsers is the error of calls about users if dlo has no local users.
 var errNoUsers = deadletter.NoSuch("user: auth.users is not set")
 
 // apiUsers handles GET /users.
@@ -142,7 +142,7 @@ func (w *Web) removeUser(r *http.Request, name string) error {
 	return w.Users.Remove(r.Context(), name, principal(r).Name)
 }
 
-// pathName returns the name in the path.
+// pathName returns the name in the path of a request.
 func pathName(r *http.Request) string {
 	name := chi.URLParam(r, "name")
 	if decoded, err := url.PathUnescape(name); err == nil {
@@ -152,8 +152,8 @@ func pathName(r *http.Request) string {
 }
 
 // mayGive returns an error if a new user or token would have the right to see masked data or to
-// purge, and the caller lacks that right. The configuration may grant more to a name than the
-// request does, so mayGive checks those grants too.
+// purge, and the caller does not have this right. The configuration may grant more to a name than
+// the request does, so mayGive also checks those grants.
 func (w *Web) mayGive(by, to deadletter.Principal) error {
 	if w.Granted != nil {
 		to.Grants = append(to.Grants, w.Granted(to.Name)...)
@@ -166,7 +166,7 @@ func (w *Web) mayGive(by, to deadletter.Principal) error {
 	return nil
 }
 
-// invitation returns the link with which a user chooses a password.
+// invitation returns the response with the link at which a user chooses a password.
 func (w *Web) invitation(r *http.Request, name, code string) api.Invitation {
 	base := w.PublicURL
 	if base == "" {
@@ -178,7 +178,7 @@ func (w *Web) invitation(r *http.Request, name, code string) api.Invitation {
 	return api.Invitation{Name: name, Link: WelcomeLink(base, code)}
 }
 
-// WelcomeLink returns the link with which an invited user chooses a password.
+// WelcomeLink returns the link at which an invited user chooses a password.
 func WelcomeLink(base, code string) string {
 	return strings.TrimSuffix(base, "/") + "/welcome?code=" + url.QueryEscape(code)
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Annotator accepts annotations, in which consumers report why they rejected messages.
+// Annotator accepts annotations. In these, consumers report why they rejected messages.
 type Annotator interface {
 	Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error)
 }
 
 const (
 	annotationsPath = "/api/v1/annotations"
-	maxAnnotations  = 16 << 20 // maximum bytes of one request
+	maxAnnotations  = 16 << 20 // maximum number of bytes of one request
 	annotationsMany = 1000     // maximum number of annotations in one request
 )
 
 // apiAnnotate handles POST /annotations with one object or an array of them. It stores either all
-// annotations or none. For an error in an array, the message contains the element's index. An
-// annotation that is repeated within the window is not stored again.
+// annotations or none. If an element of an array is not valid, the error contains the index of the
+// element. An annotation that repeats a recent one is not stored again.
 func (w *Web) apiAnnotate(r *http.Request) (any, error) {
 	raw, err := rawAnnotations(r)
 	if err != nil {
@@ -62,7 +62,7 @@ func (w *Web) apiAnnotate(r *http.Request) (any, error) {
 	return api.Annotated{New: sum.New, Again: sum.Again, Joined: sum.Joined}, err
 }
 
-// annotationsRead is the request: one annotation or an array.
+// annotationsRead is the body of the request: one annotation or an array.
 type annotationsRead struct {
 	each []json.RawMessage
 	many bool
@@ -91,8 +91,8 @@ func rawAnnotations(r *http.Request) (annotationsRead, error) {
 	return out, nil
 }
 
-// annotationPlace fills in the broker and the vhost if an annotation lacks them. It uses the first
-// configured broker that matches the given values.
+// annotationPlace sets the broker and the vhost of an annotation if they are missing. It uses the
+// first configured broker that matches the given values.
 func (w *Web) annotationPlace(ctx context.Context, a *deadletter.Annotation) error {
 	for _, b := range w.brokers(ctx) {
 		if (a.Broker == "" || a.Broker == b.Name) && (a.VHost == "" || a.VHost == b.VHost) {
@@ -113,7 +113,8 @@ func failureOf(f *deadletter.Failure) *api.Failure {
 	return &api.Failure{By: f.By, Type: f.Type, Message: f.Message, Stack: f.Stack, Service: f.Service, Version: f.Version}
 }
 
-// hideFailure masks the values that a consumer reported in an annotation.
+// hideFailure masks the values in the annotation of a letter. It reports whether anything was
+// masked.
 func (w *Web) hideFailure(l *deadletter.Letter) bool {
 	if l.Annotation == nil {
 		return false

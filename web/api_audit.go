@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// audit handles GET /audit?q=&limit=&after=&format=. Each query field is an additional parameter.
+// audit handles GET /audit?q=&limit=&after=&format=. Each field of queries is a further parameter.
 // The response is one page as JSON, or all entries as CSV.
 func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
 	names := []string{"q", "limit", "after", "format"}
@@ -46,7 +46,7 @@ func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// apiAuditQuery checks the parameters of a call and returns the query.
+// apiAuditQuery checks the parameters of a call, and returns the query that they describe.
 func (w *Web) apiAuditQuery(form url.Values) (query.Query, error) {
 	if text := form.Get("operation"); text != "" {
 		if _, err := deadletter.ParseOperationID(text); err != nil {
@@ -61,7 +61,7 @@ func (w *Web) apiAuditQuery(form url.Values) (query.Query, error) {
 	return w.auditQuery(auditText(form))
 }
 
-// auditCSV writes every entry that a query selects, page by page.
+// auditCSV writes all entries that a query selects as CSV, page by page.
 func (w *Web) auditCSV(rw http.ResponseWriter, r *http.Request, q query.Query) {
 	list, next, err := w.Store.Audit(r.Context(), q, "", exportPage)
 	if err != nil {

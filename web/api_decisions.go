@@ -52,8 +52,8 @@ func (w *Web) apiChangeGroup(r *http.Request) (any, error) {
 	return w.apiDecide(r, &in, []deadletter.GroupID{id})
 }
 
-// apiDecideGroups handles POST /groups/decisions {groups, …}. It makes one decision for several
-// groups, and one undo reverts it for all of them.
+// apiDecideGroups handles POST /groups/decisions {groups, …}. It makes one decision about several
+// groups. One undo reverts the decision for all of them.
 func (w *Web) apiDecideGroups(r *http.Request, in api.GroupsChange) (any, error) {
 	groups, err := groupIDs(in.Groups)
 	if err != nil {
@@ -95,8 +95,8 @@ func (w *Web) apiDecide(r *http.Request, c *api.Change, groups []deadletter.Grou
 	return groupsDecided(done), err
 }
 
-// apiMergeGroups handles POST /groups/{id}/merge {groups}. From then on, the listed groups and the
-// group {id} are shown as one.
+// apiMergeGroups handles POST /groups/{id}/merge {groups}. After that, the given groups are shown
+// together with the group {id}, as one group.
 func (w *Web) apiMergeGroups(r *http.Request) (any, error) {
 	id, err := pathGroup(r)
 	if err != nil {
@@ -125,10 +125,11 @@ func (w *Web) apiSplitGroup(r *http.Request) (any, error) {
 	return groupsDecided(done), err
 }
 
-// decidedSince is the maximum age of listed decisions.
+// decidedSince is how long decisions are listed.
 const decidedSince = 7 * 24 * time.Hour
 
-// apiDecisions handles GET /groups/decisions: the last seven days, newest first, at most 200.
+// apiDecisions handles GET /groups/decisions. It returns the decisions of the last seven days,
+// newest first, at most 200.
 func (w *Web) apiDecisions(r *http.Request) (any, error) {
 	list, err := w.Store.Decisions(r.Context(), w.Now().Add(-decidedSince), 200)
 	return api.Decisions{Decisions: each(list, groupsDecided)}, err

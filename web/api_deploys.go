@@ -13,7 +13,8 @@ func apiDeployOf(d deadletter.Deploy) api.Deploy {
 	return api.Deploy{ID: d.ID, At: api.At(d.At), Service: d.Service, Version: d.Version, Link: d.Link, By: d.By}
 }
 
-// apiDeploys handles GET /deploys: the last 90 days, newest first, at most 200.
+// apiDeploys handles GET /deploys. It returns the deploys of the last 90 days, newest first, at
+// most 200.
 func (w *Web) apiDeploys(r *http.Request) (any, error) {
 	now := w.Now()
 	list, err := w.Store.Deploys(r.Context(), now.Add(-90*24*time.Hour), now.Add(time.Hour), 200)
@@ -21,7 +22,7 @@ func (w *Web) apiDeploys(r *http.Request) (any, error) {
 }
 
 const (
-	maxService = 100 // maximum bytes of a service name or a version
+	maxService = 100 // maximum number of bytes of the name or version of a service
 	maxLink    = 500
 )
 

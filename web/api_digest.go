@@ -18,7 +18,7 @@ func (w *Web) digestNow(r *http.Request) (deadletter.Digest, error) {
 	return d, err
 }
 
-// apiShowDigest handles GET /digest: the digest as it would be sent now.
+// apiShowDigest handles GET /digest. It returns the digest that would be sent now.
 func (w *Web) apiShowDigest(r *http.Request) (any, error) {
 	d, err := w.digestNow(r)
 	if err != nil {
@@ -39,7 +39,7 @@ func (w *Web) apiShowDigest(r *http.Request) (any, error) {
 	}, nil
 }
 
-// apiSendDigest handles POST /digest/send. It sends the digest now, whether or not it is due.
+// apiSendDigest handles POST /digest/send. It sends the digest at once, even if it is not due.
 func (w *Web) apiSendDigest(r *http.Request) (any, error) {
 	channels, err := w.sendDigest(r)
 	return api.DigestSent{Channels: channels}, err

@@ -10,9 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Drainer takes letters out of queues that are not inboxes. Each drain runs once, on request.
+// Drainer takes letters from queues that are not inboxes. Each drain runs once, when somebody
+// requests it.
 type Drainer interface {
-	// Start starts a drain that continues after Start returns. Its error wraps ErrForbidden,
+	// Start starts a drain, which continues after Start returns. The error wraps ErrForbidden,
 	// ErrInvalid, ErrNotFound, ErrConflict or ErrUnavailable.
 	Start(ctx context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error)
 	Stop(ctx context.Context, by deadletter.Principal, id string) error
@@ -23,7 +24,7 @@ func apiDrainOf(d deadletter.Drain) api.Drain {
 	return api.Drain{ID: d.ID, Broker: d.Broker, VHost: d.VHost, Queue: d.Queue, Origin: d.Origin, Count: d.Asked, Taken: d.Taken, State: d.State, Why: d.Why, By: d.By, StartedAt: api.At(d.StartedAt), EndedAt: api.At(d.EndedAt)}
 }
 
-// drains returns the Drainer, or ErrUnavailable if there is none.
+// drains returns the Drainer. If there is none, it returns ErrUnavailable.
 func (w *Web) drains() (Drainer, error) {
 	if w.Drains == nil {
 		return nil, deadletter.ErrUnavailable
@@ -31,7 +32,7 @@ func (w *Web) drains() (Drainer, error) {
 	return w.Drains, nil
 }
 
-// apiDrains handles GET /queues/drains. It lists the running drains, and the most recent drains
+// apiDrains handles GET /queues/drains. It lists the drains that are running, and the last drains
 // that have ended since dlo started.
 func (w *Web) apiDrains(r *http.Request) (any, error) {
 	drains, err := w.drains()
@@ -42,7 +43,7 @@ func (w *Web) apiDrains(r *http.Request) (any, error) {
 }
 
 // apiStartDrain handles POST /queues/drain {queue, broker, vhost, origin, count}. It returns 202
-// with the drain, which goes on after the response.
+// with the drain, which continues after the response.
 func (w *Web) apiStartDrain(r *http.Request, in api.DrainRequest) (any, error) {
 	drains, err := w.drains()
 	if err != nil {
@@ -58,7 +59,7 @@ func (w *Web) apiStartDrain(r *http.Request, in api.DrainRequest) (any, error) {
 	return accepted{apiDrainOf(d), "/api/v1/queues/drains"}, nil
 }
 
-// apiStopDrain handles POST /queues/drains/{id}/stop. The drain finishes the letters that it has
+// apiStopDrain handles POST /queues/drains/{id}/stop. The drain stores the letters that it has
 // already taken. All others stay in their queue.
 func (w *Web) apiStopDrain(r *http.Request) (any, error) {
 	drains, err := w.drains()

@@ -15,12 +15,12 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// exportVersion is the version of the format of an exported line. An import rejects lines of
-// another version, with an error that names the version.
+// exportVersion is the version of the format of exported lines. An import rejects lines of another
+// version, and the error names that version.
 const exportVersion = 1
 
-// exportedOf returns the exported line of a letter. The line includes masked values if reveal is
-// set and the principal has the right to see them.
+// exportedOf converts a letter to an exported line. The line contains masked values if the
+// parameter reveal is true and the principal may see them.
 func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadletter.Letter, reveal bool) (api.ExportedLetter, error) {
 	out := api.ExportedLetter{
 		V: exportVersion, ID: l.ID, State: l.State,
@@ -52,8 +52,8 @@ func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadlet
 	return out, err
 }
 
-// encodingUnlessLossless returns the properties in their AMQP encoding. It returns nil if the JSON
-// form can reproduce every byte.
+// encodingUnlessLossless returns the AMQP encoding of properties. It returns nil if their JSON can
+// reproduce every byte of the encoding.
 func encodingUnlessLossless(p deadletter.Properties, properties api.Properties, headers map[string]deadletter.Typed) ([]byte, error) {
 	want, err := p.Encode()
 	if err != nil {
@@ -77,7 +77,7 @@ func encodingUnlessLossless(p deadletter.Properties, properties api.Properties, 
 	return want, nil
 }
 
-// exportedProperties returns the properties of an exported line.
+// exportedProperties returns the properties that an exported line contains.
 func exportedProperties(e *api.ExportedLetter) (deadletter.Properties, error) {
 	if len(e.Encoded) > 0 {
 		return deadletter.DecodeProperties(e.Encoded)
@@ -97,8 +97,8 @@ func exportedProperties(e *api.ExportedLetter) (deadletter.Properties, error) {
 }
 
 // export handles GET /letters/export?q=&format=&reveal=. It streams every letter that matches a
-// query, most recently received first. A letter is read just before it is written, so it is
-// exported in its state at that moment.
+// query, beginning with the letter that was received last. Each letter is read just before it is
+// written, so the export contains its state at that moment.
 func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 	form, err := parameters(r, "q", "format", "reveal")
 	if err != nil {
@@ -137,7 +137,7 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 	}
 	page := deadletter.Page{Limit: exportPage, Order: deadletter.OrderReceived}
 	rows, _, next, err := w.Store.Letters(r.Context(), q, page)
-	if err != nil { // nothing is written yet, so an error can still be reported
+	if err != nil { // nothing is written yet, so the response can still be an error
 		w.fail(rw, r, err)
 		return
 	}
@@ -160,7 +160,7 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 }
 
 // recordExport records in the audit that letters are exported with masked values. It is called once
-// per export, before the first letter is sent.
+// for each export, before the first letter is sent.
 func (w *Web) recordExport(r *http.Request, q query.Query) error {
 	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, deadletter.Origin{}); err != nil {
 		return err
@@ -176,8 +176,8 @@ func (w *Web) recordExport(r *http.Request, q query.Query) error {
 	})
 }
 
-// exportLetters writes one letter per line. It reads each letter just before it writes that letter,
-// so only one body at a time is in memory.
+// exportLetters writes letters as lines of JSON. It reads each letter just before it writes it, so
+// that only one body at a time is in memory.
 func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Row, _, reveal bool) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
@@ -197,7 +197,7 @@ func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Ro
 	return nil
 }
 
-// exportCSV writes letters as CSV, with the columns that lists show.
+// exportCSV writes letters as CSV, with the columns of lists.
 func (w *Web) exportCSV(_ *http.Request, out io.Writer, rows []deadletter.Row, first, _ bool) error {
 	table := newCSV(out)
 	if first {

@@ -18,24 +18,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Imports stores letters that another dlo exported.
+// Imports stores letters that another dlo has exported.
 type Imports interface {
-	// Import stores letters in one transaction and returns the result for each, in the given order.
-	// It returns ErrUnavailable if the disk is full.
+	// Import stores letters in one transaction. It returns the results in the order of the letters. It
+	// returns ErrUnavailable if the disk is full.
 	Import(ctx context.Context, by string, list []deadletter.Imported) ([]deadletter.ImportResult, error)
-	// Record appends an action to the audit.
+	// Record adds an action to the audit.
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
 const (
-	importPath    = "/api/v1/letters/import" // the only path whose request body may have any length
-	importLetters = 200                      // per transaction
+	importPath    = "/api/v1/letters/import" // the only path whose request body may be of any length
+	importLetters = 200                      // letters per transaction
 	importBytes   = 4 << 20                  // bytes of bodies per transaction; a larger body is stored alone
-	namedLines    = 1000                     // maximum number of skipped lines that a response names; further lines are only counted
+	namedLines    = 1000                     // maximum number of skipped lines that a response names; the others are only counted
 )
 
-// maxLine returns the maximum length of a line in an import. A line contains the headers and the
-// base64 of a body. The body may be as large as the largest one that can be published.
+// maxLine returns the maximum length in bytes of a line in an import. A line contains the headers
+// and the base64 of a body. The body may be as large as the largest body that can be published.
 func (w *Web) maxLine() int {
 	body := w.MaxBody
 	if body <= 0 {
@@ -52,7 +52,7 @@ func (m *importer) skip(line int, letter deadletter.ID, reason string) {
 	}
 }
 
-// importer collects imported lines and stores them in transactions.
+// importer collects lines of an import, and stores them in transactions.
 type importer struct {
 	w     *Web
 	by    deadletter.Principal
@@ -63,8 +63,8 @@ type importer struct {
 }
 
 // apiImportLetters handles POST /letters/import. The request body is NDJSON of any length, in the
-// form that export writes. Valid lines are stored. The response names the invalid lines, with the
-// reasons.
+// form that export writes. The lines that are valid are stored. The response names the others, with
+// the reasons.
 func (w *Web) apiImportLetters(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) { return w.importLetters(rw, r) })(rw, r)
 }
@@ -82,7 +82,7 @@ func (w *Web) importLetters(rw http.ResponseWriter, r *http.Request) (any, error
 	m := &importer{w: w, by: principal(r), out: api.Import{Skipped: []api.SkippedLine{}}}
 	in := bufio.NewReaderSize(patient{r.Body, control}, 64<<10)
 	err := m.run(r.Context(), in)
-	if m.out.Imported > 0 { // even if the import broke off
+	if m.out.Imported > 0 { // also recorded if the import was interrupted
 		if auditErr := w.Store.Record(context.WithoutCancel(r.Context()), m.act()); err == nil {
 			err = auditErr
 		}
@@ -90,7 +90,7 @@ func (w *Web) importLetters(rw http.ResponseWriter, r *http.Request) (any, error
 	return m.out, err
 }
 
-// act returns the import's entry for the audit.
+// act returns the entry of the import for the audit.
 func (m *importer) act() deadletter.Act {
 	a := &m.out
 	return deadletter.Act{
@@ -99,7 +99,8 @@ func (m *importer) act() deadletter.Act {
 	}
 }
 
-// patient is a request body without a total time limit. It fails only if the client stalls.
+// patient is a request body without a time limit for the whole body. Reading fails only if the
+// client sends nothing for too long.
 type patient struct {
 	body    io.Reader
 	control *http.ResponseController
@@ -136,8 +137,8 @@ func (m *importer) run(ctx context.Context, in *bufio.Reader) error {
 	}
 }
 
-// readLine returns the next line without its line break. If a line is longer than limit, the excess
-// is read and dropped. The last line is returned with io.EOF.
+// readLine returns the next line without its line end. If a line is longer than the limit, the rest
+// of it is read and dropped. The last line is returned together with io.EOF.
 func readLine(in *bufio.Reader, limit int) (line []byte, long bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -153,7 +154,7 @@ func readLine(in *bufio.Reader, limit int) (line []byte, long bool, err error) {
 	}
 }
 
-// add adds a line, and stores the collected lines once there are enough for a transaction.
+// add adds a line. If there are enough lines for a transaction, it stores them.
 func (m *importer) add(ctx context.Context, number int, text []byte) error {
 	l, reason := m.read(text)
 	if reason != "" {
@@ -172,7 +173,7 @@ func (m *importer) add(ctx context.Context, number int, text []byte) error {
 	return m.flush(ctx)
 }
 
-// flush stores the collected lines.
+// flush stores the lines that were collected.
 func (m *importer) flush(ctx context.Context) error {
 	if len(m.list) == 0 {
 		return nil
@@ -199,8 +200,8 @@ func (m *importer) flush(ctx context.Context) error {
 }
 
 const (
-	maxName  = 255  // bytes: the limit of an AMQP 0-9-1 short string. Origins come from headers, which may hold anything
-	maxError = 2000 // bytes; classify keeps fewer bytes
+	maxName  = 255  // bytes; the limit of an AMQP 0-9-1 short string. Origins come from headers, which may contain anything
+	maxError = 2000 // bytes; package classify keeps fewer
 )
 
 func tooLong(name string) bool { return len(name) > maxName }
@@ -209,7 +210,7 @@ func tooLong(name string) bool { return len(name) > maxName }
 func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 	var in api.ExportedLetter
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields() // an unknown field of a later version must not be lost silently
+	d.DisallowUnknownFields() // a field of a later version must not be lost silently
 	if err := d.Decode(&in); err != nil {
 		return l, "it cannot be read: " + deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200))
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// The JSON form of letters. Times are RFC 3339 in UTC, and absent if unknown. Bytes are base64.
+// The calls below return letters as JSON. Times are RFC 3339 in UTC, and absent if they are
+// unknown. Bytes are base64.
 
 func groupName(g deadletter.GroupID) string {
 	if g == 0 {
@@ -35,8 +36,8 @@ const (
 	maxLimit     = 500
 )
 
-// parameters reads the parameters of a call and rejects unknown ones. A misspelt filter must not
-// widen the result.
+// parameters reads the parameters of a call, and rejects unknown ones. Otherwise, a filter with a
+// misspelt name would have no effect.
 func parameters(r *http.Request, names ...string) (url.Values, error) {
 	form, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -62,8 +63,8 @@ func limitOf(form url.Values) (int, error) {
 	return n, nil
 }
 
-// apiLetters handles GET /letters?q=&order=&limit=&after=. Conditions without an index are checked
-// letter by letter.
+// apiLetters handles GET /letters?q=&order=&limit=&after=. Conditions for which there is no index
+// are checked letter by letter.
 func (w *Web) apiLetters(r *http.Request) (any, error) {
 	form, err := parameters(r, "q", "order", "limit", "after")
 	if err != nil {
@@ -94,7 +95,8 @@ func (w *Web) apiLetters(r *http.Request) (any, error) {
 	return api.Letters{Letters: each(w.hideRows(rows), apiRowOf), Next: older}, nil
 }
 
-// orderAsked returns the order of a list. The parameter takes precedence over the query.
+// orderAsked returns the order of a list. The parameter order of the URL takes precedence over the
+// query.
 func orderAsked(text string, q query.Query) (deadletter.Order, error) {
 	order := cmp.Or(deadletter.Order(text), q.Order(), deadletter.OrderReceived)
 	if !slices.Contains(deadletter.Orders, order) {
@@ -156,8 +158,8 @@ const (
 	maxBars     = 500
 )
 
-// apiHistogram handles GET /letters/histogram?q=&from=&to=&bars=. It counts received letters by
-// time and by their current outcome.
+// apiHistogram handles GET /letters/histogram?q=&from=&to=&bars=. It counts letters by the time at
+// which they were received, and by what has become of them.
 func (w *Web) apiHistogram(r *http.Request) (any, error) {
 	form, err := parameters(r, "q", "from", "to", "bars")
 	if err != nil {
@@ -213,7 +215,7 @@ func operationName(o deadletter.OperationID) string {
 	return o.String()
 }
 
-// apiLetter handles GET /letters/{id}?reveal=: the complete letter.
+// apiLetter handles GET /letters/{id}?reveal=. It returns the complete letter.
 func (w *Web) apiLetter(r *http.Request) (any, error) {
 	form, err := parameters(r, "reveal")
 	if err != nil {
@@ -230,8 +232,8 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	return w.wholeLetter(r, l, reveal)
 }
 
-// wholeLetter returns the complete letter. If reveal is set, it shows masked values and records the
-// access.
+// wholeLetter returns the complete letter. If the parameter reveal is true, it includes masked
+// values and records the access.
 func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (out api.Letter, err error) {
 	ctx := r.Context()
 	attempts, err := w.Store.Attempts(ctx, l.ID)
@@ -301,7 +303,7 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 	return out, nil
 }
 
-// instant parses a parameter that is a time. It returns the zero time if the parameter is absent.
+// instant parses a parameter that is a time. If the parameter is absent, it returns the zero time.
 func instant(form url.Values, name string) (time.Time, error) {
 	text := form.Get(name)
 	if text == "" {

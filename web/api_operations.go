@@ -26,22 +26,22 @@ func apiPaceOf(p deadletter.Pace) api.Pace {
 	return api.Pace{Rate: p.Rate, Canary: p.Canary, CanaryWait: api.Duration(p.CanaryWait), StopAt: p.StopAt, MaxDepth: p.MaxDepth, Order: order, Hold: api.Duration(p.Hold)}
 }
 
-// Verdicts holds the store's methods that only the operations API needs.
+// Verdicts contains the methods of the store that only the operations API needs.
 type Verdicts interface {
-	// NewFailures counts the letters of the operation's groups that were received since the
-	// operation was requested. Letters that came back do not count.
+	// NewFailures counts letters that were received after an operation was requested, in the groups of
+	// the operation. Letters of the operation that came back do not count.
 	NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error)
-	// TwiceLetters returns the letters of an operation that may have been sent twice, starting with
-	// the one received first. It also returns the cursor of the next page.
+	// TwiceLetters returns the letters of an operation that may have been sent twice, beginning with
+	// the letter that was received first. It also returns the cursor of the next page.
 	TwiceLetters(ctx context.Context, id deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error)
 }
 
-// resultName returns the JSON form of a result, for example came_back.
+// resultName returns the name of a result in JSON, for example came_back.
 func resultName(r deadletter.Result) string { return strings.ReplaceAll(string(r), " ", "_") }
 
 func countsOf(counts map[deadletter.Result]int) map[string]int {
 	out := make(map[string]int, len(deadletter.Results))
-	for _, r := range deadletter.Results { // every result, even if its count is 0
+	for _, r := range deadletter.Results { // includes results with the count 0
 		out[resultName(r)] = counts[r]
 	}
 	return out
@@ -63,7 +63,7 @@ func apiOperationOf(o deadletter.Operation) api.Operation {
 	}
 }
 
-// operationNow returns an operation in its current state, including details that lists leave out.
+// operationNow returns the current state of an operation, with the details that lists omit.
 func (w *Web) operationNow(r *http.Request, id deadletter.OperationID) (api.Operation, error) {
 	o, err := w.Store.Operation(r.Context(), id)
 	if err != nil {
@@ -76,7 +76,7 @@ func (w *Web) operationNow(r *http.Request, id deadletter.OperationID) (api.Oper
 	return v, err
 }
 
-// apiOperations handles GET /operations?limit=&after=, newest first.
+// apiOperations handles GET /operations?limit=&after=. It returns operations, newest first.
 func (w *Web) apiOperations(r *http.Request) (any, error) {
 	form, err := parameters(r, "limit", "after")
 	if err != nil {
@@ -104,13 +104,13 @@ func (w *Web) apiOperations(r *http.Request) (any, error) {
 	return api.Operations{Operations: each(all, apiOperationOf), Next: next}, nil
 }
 
-// twice is a value that a request can give in place of a result. It selects the letters that may
-// have been sent twice, whatever their result.
+// twice can be given in a request instead of a result. It selects the letters that may have been
+// sent twice, whatever their result is.
 const twice = "twice"
 
-// apiOperation handles GET /operations/{id}?result=&limit=&after=. It returns the operation and a
-// page of its letters with the given results. Without result, it returns the letters that a person
-// has to look at.
+// apiOperation handles GET /operations/{id}?result=&limit=&after=. It returns the operation, and a
+// page of its letters that have one of the given results. If no result is given, it returns the
+// letters that a person has to look at.
 func (w *Web) apiOperation(r *http.Request) (any, error) {
 	id, err := pathOperation(r)
 	if err != nil {
@@ -164,8 +164,8 @@ var lookedAt = []deadletter.Result{
 	deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt, deadletter.ResultUnverified, deadletter.ResultSkipped,
 }
 
-// wantedResults parses a comma-separated list of results. An empty list selects the results that a
-// person has to look at.
+// wantedResults parses a list of results that are separated by commas. An empty list means the
+// results that a person has to look at.
 func wantedResults(text string) ([]deadletter.Result, error) {
 	if text == "" {
 		return lookedAt, nil
@@ -192,7 +192,7 @@ func (w *Web) apiRateOperation(r *http.Request, in api.RateChange) (any, error) 
 	})
 }
 
-// apiControl handles POST /operations/{id}/cancel, /pause and /resume.
+// apiControl returns the handler of POST /operations/{id}/cancel, /pause or /resume.
 func (w *Web) apiControl(do steering) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) { return w.apiSteer(r, do) }
 }
@@ -200,7 +200,7 @@ func (w *Web) apiControl(do steering) func(r *http.Request) (any, error) {
 // steering is a call that pauses, resumes or cancels an operation.
 type steering = func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
 
-// apiSteer applies a steering call to the operation in the path, and returns the operation.
+// apiSteer pauses, resumes or cancels the operation in the path, and returns the operation.
 func (w *Web) apiSteer(r *http.Request, do steering) (any, error) {
 	id, err := w.steer(r, do)
 	if err != nil {
@@ -209,7 +209,7 @@ func (w *Web) apiSteer(r *http.Request, do steering) (any, error) {
 	return w.operationNow(r, id)
 }
 
-// steer applies a steering call to the operation in the path.
+// steer pauses, resumes or cancels the operation in the path.
 func (w *Web) steer(r *http.Request, do steering) (deadletter.OperationID, error) {
 	id, err := pathOperation(r)
 	if err != nil {
@@ -221,8 +221,8 @@ func (w *Web) steer(r *http.Request, do steering) (deadletter.OperationID, error
 	return id, do(w.Desk, r.Context(), principal(r), id)
 }
 
-// readJSON decodes one JSON value. Unknown keys are errors, because a key that this version does
-// not support must not be ignored silently.
+// readJSON decodes one JSON value. Unknown keys are errors, because this version must not silently
+// ignore a key that it does not support.
 func readJSON(r *http.Request, into any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return statusError(http.StatusUnsupportedMediaType)

@@ -9,13 +9,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// SavedRedirects lists the redirects that people saved.
+// SavedRedirects lists the redirects that people have saved.
 type SavedRedirects interface {
-	Overrides(ctx context.Context) ([]deadletter.Override, error) // by queue
+	Overrides(ctx context.Context) ([]deadletter.Override, error) // sorted by queue
 }
 
-// Redirector saves and removes redirects. Each method checks permissions with deadletter.Allow and
-// checks the allow list of targets.
+// Redirector saves and removes redirects. Each method checks the permission with deadletter.Allow,
+// and checks the list of allowed targets.
 type Redirector interface {
 	Redirect(ctx context.Context, by deadletter.Principal, o deadletter.Override) (deadletter.Override, error)
 	Unredirect(ctx context.Context, by deadletter.Principal, id int64) error
@@ -32,7 +32,7 @@ func (w *Web) apiOverrides(r *http.Request) (any, error) {
 }
 
 // apiAddOverride handles POST /overrides {queue, to, broker, vhost, reason}. The broker may be
-// omitted if there is only one, and the vhost if the broker has only one.
+// missing if there is only one. The vhost may be missing if the broker has only one.
 func (w *Web) apiAddOverride(r *http.Request, in api.OverrideRequest) (any, error) {
 	if w.draining() {
 		return nil, errStopping
@@ -47,7 +47,8 @@ func (w *Web) apiAddOverride(r *http.Request, in api.OverrideRequest) (any, erro
 	return created{apiOverrideOf(o), "/api/v1/overrides/" + strconv.FormatInt(o.ID, 10)}, nil
 }
 
-// place fills in a broker and vhost that a call left out, if there is only one candidate.
+// place sets the broker and the vhost of a call if they are missing and there is only one
+// candidate.
 func (w *Web) place(ctx context.Context, broker, vhost *string) error {
 	brokers := w.brokers(ctx)
 	if *broker == "" {

@@ -13,12 +13,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// Picked lists the types that people picked.
+// Picked lists the types that people have picked.
 type Picked interface {
-	Picks(ctx context.Context) ([]deadletter.Pick, error) // bindings by queue, then picks for groups and letters
+	Picks(ctx context.Context) ([]deadletter.Pick, error) // bindings first, sorted by queue; then picks for groups and letters
 }
 
-// Picker saves the types that people pick and applies them: it decodes the matching letters again.
+// Picker saves the types that people pick, and applies them. To apply a pick, it decodes the
+// letters that the pick matches again.
 type Picker interface {
 	AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pick, error)
 	RemovePick(ctx context.Context, id int64, by string) error
@@ -46,8 +47,8 @@ func (w *Web) bindings(r *http.Request) (api.Bindings, error) {
 	return api.Bindings{Bindings: each(list, pickOf), Configuration: each(w.Bindings, func(b payload.Binding) api.Binding { return api.Binding(b) })}, err
 }
 
-// bindingsUnchanged returns an error if the If-Match header of a request names an older list of
-// bindings.
+// bindingsUnchanged returns an error if the list of bindings is not the one in the If-Match header
+// of a request.
 func (w *Web) bindingsUnchanged(r *http.Request) error {
 	list, err := w.bindings(r)
 	if err != nil {
@@ -79,8 +80,8 @@ func (w *Web) apiPickType(r *http.Request) (any, error) {
 	return w.createPick(r, &l, p)
 }
 
-// pickFor returns a pick without a type. The argument whom says whether the pick applies to the
-// letter, to the letter's group or to its queue.
+// pickFor returns a pick without a type. The parameter whom says whether the pick is for the
+// letter, for its group or for its queue.
 func pickFor(l *deadletter.Letter, whom string) (deadletter.Pick, error) {
 	switch whom {
 	case "", "letter":
@@ -107,8 +108,9 @@ func (w *Web) createPick(r *http.Request, l *deadletter.Letter, p deadletter.Pic
 	return created{pickOf(p), "/api/v1/bindings/" + strconv.FormatInt(p.ID, 10)}, nil
 }
 
-// pick saves a person's pick. It rejects a type that is not registered, because the letters would
-// become unreadable. The argument l is the letter that the person looked at, or nil.
+// pick saves a type that a person picks. It rejects a type that is not registered, because the
+// letters would become unreadable. The parameter l is the letter that the person looked at; nil =
+// none.
 func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (deadletter.Pick, error) {
 	p.Type, p.Reason = strings.TrimSpace(p.Type), strings.TrimSpace(p.Reason)
 	switch {
@@ -126,7 +128,7 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 		return p, invalid("type %q is not registered; %s", deadletter.Visible(deadletter.Cut(p.Type, 200)), w.typeNameAdvice(p.Type))
 	}
 	by := principal(r)
-	at := deadletter.Origin{} // a binding applies to queues of that name in all vhosts
+	at := deadletter.Origin{} // a binding applies to queues with that name in all vhosts
 	if l != nil && p.Queue == "" {
 		at = l.Place()
 	}
@@ -146,8 +148,8 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 	return w.Picker.AddPick(r.Context(), p)
 }
 
-// typeNameAdvice returns advice about a type name. If up to three registered types have the same
-// short name, it suggests them. Otherwise it asks for the full name.
+// typeNameAdvice returns advice about the name of a type that is not registered. If up to three
+// registered types have the same short name, it names them. Otherwise, it asks for the full name.
 func (w *Web) typeNameAdvice(name string) string {
 	const named = 3
 	var like []string
@@ -162,12 +164,12 @@ func (w *Web) typeNameAdvice(name string) string {
 	return "did you mean " + strings.Join(like, " or ") + "?"
 }
 
-// pickReveals reports whether a pick may show values that are masked now. If it may, and the
-// principal has no right to reveal, pickReveals returns an error.
+// pickReveals reports whether a pick may show values that are masked now. If so, and if the
+// principal has no right to reveal, it returns an error.
 //
-// For a pick of one letter, pickReveals decodes the letter as the picked type. For a pick of a
-// group or a queue, it decodes no letters. Such a pick counts as revealing whenever any part of any
-// body may be masked.
+// For a pick for one letter, it decodes the letter with the picked type. For a pick for a group or
+// a queue, it decodes no letters. Such a pick counts as a reveal if any part of any body may be
+// masked.
 func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, p deadletter.Pick) (reveals bool, err error) {
 	d := w.Decoder()
 	if !d.HidesAny() {
@@ -175,7 +177,7 @@ func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadl
 	}
 	reveals = true
 	origin := deadletter.Origin{}
-	if l != nil && p.Queue == "" { // a binding applies to queues of that name in all vhosts
+	if l != nil && p.Queue == "" { // a binding applies to queues with that name in all vhosts
 		origin = l.Origin
 	}
 	if p.Letter != "" && l != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// retriesRunning is the state of a queue or a group whose retries are not held back.
+// retriesRunning is the state of a queue or a group if nothing holds its retries back.
 const retriesRunning = "running"
 
 func apiRetriesOf(g deadletter.Guard) api.Retries {
@@ -18,7 +18,8 @@ func apiRetriesOf(g deadletter.Guard) api.Retries {
 	return api.Retries{State: string(g.State), Why: g.Why, By: g.By, Since: api.At(g.Since), Until: api.At(g.Until)}
 }
 
-// known returns a number that a broker reported, or nil if the broker did not report it.
+// known returns a number that a broker has reported. If the broker has not reported it, it returns
+// nil.
 func known(n int) *int {
 	if n < 0 {
 		return nil
@@ -26,8 +27,8 @@ func known(n int) *int {
 	return &n
 }
 
-// apiQueues handles GET /queues. It returns the inboxes and the queues that letters died in. If the
-// retries of such a queue are held back, it includes the reason.
+// apiQueues handles GET /queues. It returns the inboxes, and the queues in which letters died. If
+// the retries of a queue are held back, the response contains the reason.
 func (w *Web) apiQueues(r *http.Request) (any, error) {
 	all, err := w.queueStates(r.Context())
 	if err != nil {
@@ -58,8 +59,8 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 type guarding = func(context.Context, deadletter.Principal, deadletter.Guard) error
 
 // apiPauseQueue handles POST /queues/pause {queue, broker, vhost, reason}. apiResumeQueue handles
-// POST /queues/resume with the same fields. The broker may be omitted if there is only one. The
-// vhost may be omitted if the broker has only one.
+// POST /queues/resume with the same fields. The broker may be missing if there is only one. The
+// vhost may be missing if the broker has only one.
 func (w *Web) apiPauseQueue(r *http.Request) (any, error)  { return w.apiGuardQueue(r, w.pause) }
 func (w *Web) apiResumeQueue(r *http.Request) (any, error) { return w.apiGuardQueue(r, w.resume) }
 
@@ -101,8 +102,8 @@ func (w *Web) apiGuardGroup(r *http.Request, do guarding) (any, error) {
 	return api.GroupRetries{Group: id.String(), Retries: apiRetriesOf(now)}, err
 }
 
-// guardOf returns the guard that now holds back the retries of a queue or a group. If nothing holds
-// them back, the returned guard has no state.
+// guardOf returns the guard that holds back the retries of a queue or a group now. If nothing holds
+// them back, the state of the returned guard is empty.
 func (w *Web) guardOf(ctx context.Context, of deadletter.Guard) (deadletter.Guard, error) {
 	guards, err := w.guards(ctx)
 	var now deadletter.Guard

@@ -67,7 +67,7 @@ func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 	return created{out, "/api/v1/letters/" + string(l.ID)}, nil
 }
 
-// apiEdit applies the requested edit and returns the new body.
+// apiEdit applies the edit in a request, and returns the new body.
 func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.RevisionRequest, body []byte) (e *payload.Edited, err error) {
 	given := 0
 	for _, is := range []bool{in.JSON != nil, in.Text != nil, in.Body != nil, in.Patch != nil} {
@@ -83,7 +83,7 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 	}
 	d := w.Decoder()
 	properties, _ := basis.Current()
-	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // the response reports which properties an edit changes
+	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // the response names the properties that an edit changes
 	if waited := w.runHeavy(r.Context(), func() {
 		h := d.HintsOf(basis)
 		masked = masked || w.bytesMasked(d.Letter(basis))
@@ -108,7 +108,7 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 	return e, err
 }
 
-// plainDiff formats a diff line as text.
+// plainDiff returns a line of a diff as text.
 func plainDiff(l payload.DiffLine) string {
 	text := map[payload.DiffOp]string{payload.Removed: "- ", payload.Added: "+ ", payload.LeftOut: "… " + strconv.Itoa(l.Left) + " lines"}[l.Op]
 	if text == "" {
@@ -120,7 +120,8 @@ func plainDiff(l payload.DiffLine) string {
 	return text
 }
 
-// editPlace returns the position of an edit's mistake in the request's text.
+// editPlace returns the position of a mistake in the text of an edit. The result ok is false if err
+// is not such a mistake.
 func editPlace(err error) (line, column int, path string, ok bool) {
 	var m *payload.EditError
 	if !errors.As(err, &m) {

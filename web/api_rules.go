@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// apiRules handles GET /rules: the rules in use.
+// apiRules handles GET /rules. It returns the rules in use.
 func (w *Web) apiRules(r *http.Request) (any, error) {
 	if w.Rules == nil {
 		return nil, deadletter.ErrNotFound
@@ -40,7 +40,7 @@ func apiRuleOf(r *rules.Rule, when []view.Clause) api.Rule {
 	return v
 }
 
-const maxAttempts = 1_000_000 // maximum number of attempts in a request's facts
+const maxAttempts = 1_000_000 // maximum number of attempts in the facts of a request
 
 func readFacts(in *api.Facts) (rules.Facts, error) {
 	f := rules.Facts{
@@ -62,8 +62,9 @@ func readFacts(in *api.Facts) (rules.Facts, error) {
 }
 
 // apiTestRules handles POST /rules/test. The request is {letter}, {facts} or {q, limit}, each
-// optionally with {rules}. For a letter or facts, the response is the matching rule and the reason.
-// For a query, the response is the decision of each rule on the query's newest letters.
+// optionally with {rules}. For a letter or facts, the response is the rule that matches, and the
+// reason. For a query, the response is what each rule would decide about the newest letters of the
+// query.
 func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error) {
 	if w.Rules == nil {
 		return nil, deadletter.ErrNotFound
@@ -84,8 +85,8 @@ func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error)
 	return w.apiTestOne(r, set, &in)
 }
 
-// askedOnce returns an error unless a request gives exactly one of letter, facts and q. If a
-// request gives only rules, askedOnce first fills in the usual query.
+// askedOnce returns an error unless a request has exactly one of letter, facts and q. If a request
+// has only rules, askedOnce first adds the usual query.
 func askedOnce(in *api.RuleTestRequest) error {
 	given := 0
 	for _, there := range []bool{in.Letter != nil, in.Facts != nil, in.Query != nil} {
@@ -134,7 +135,7 @@ func (w *Web) apiTestOne(r *http.Request, set *rules.Set, in *api.RuleTestReques
 		out.Decision.Retry, out.Decision.Earliest, out.Decision.Latest = v.number, v.low.String(), v.high.String()
 		if in.Letter != nil {
 			out.Decision.Delay = v.Delay.String()
-		} else { // for facts alone, omit the delay that Why contains, because the delay is random for each letter
+		} else { // for facts, the delay is omitted from Why, because it is random for each letter
 			out.Decision.Why = "retry " + strconv.Itoa(v.number) + " of " + strconv.Itoa(v.retries)
 		}
 	}
@@ -143,7 +144,7 @@ func (w *Web) apiTestOne(r *http.Request, set *rules.Set, in *api.RuleTestReques
 }
 
 // apiSteps returns the conditions of every rule, and whether the letter meets each of them. It
-// never includes the letter's values.
+// never returns values of the letter.
 func apiSteps(steps []rules.Step) []api.RuleStep {
 	clause := func(c rules.Clause) api.Clause {
 		return api.Clause{Condition: api.Condition{Field: c.Field, Want: c.Want}, Fits: c.Fits}
@@ -153,10 +154,10 @@ func apiSteps(steps []rules.Step) []api.RuleStep {
 	})
 }
 
-// letterSteps tests the rules in use on a letter before its values are masked. It returns nil if
-// the rules are unknown or do not apply to the letter.
+// letterSteps tests the rules in use on a letter whose values are not masked yet. It returns nil if
+// the rules are unknown, or if they do not apply to the letter.
 func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]api.RuleStep, error) {
-	if w.Rules == nil || l.Tried() || !deadletter.ScopeOf(ctx).Everywhere() { // rules name queues that the principal may not see
+	if w.Rules == nil || l.Tried() || !deadletter.ScopeOf(ctx).Everywhere() { // rules name queues that this principal may not see
 		return nil, nil
 	}
 	f, err := w.facts(ctx, l)

@@ -11,18 +11,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Applier applies the rules in use to waiting letters. It checks permissions with deadletter.Allow.
+// Applier applies the rules in use to waiting letters. It checks the permission with
+// deadletter.Allow.
 type Applier interface {
 	Apply(ctx context.Context, by deadletter.Principal, r operation.ApplyRequest) (operation.Applied, error)
 }
 
-// applyRules handles POST /rules/apply. It has no time limit, and ends when the caller disconnects.
+// applyRules handles POST /rules/apply. It has no time limit. It ends when the caller disconnects.
 func (w *Web) applyRules(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) { return w.apiApplyRules(rw, r) })(rw, r)
 }
 
-// apiApplyRules handles POST /rules/apply {q, dry_run, reason}. It applies the rules in use to
-// letters that wait for their retry, and makes their decisions again.
+// apiApplyRules handles POST /rules/apply {q, dry_run, reason}. The rules in use decide again on
+// letters that wait for a retry.
 func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.ApplyRequest
 	if err := readJSON(r, &in); err != nil {
@@ -42,8 +43,8 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 	return api.Applied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: each(a.Changes, change), Stopped: a.Stopped}, nil
 }
 
-// apply applies the rules in use to waiting letters, and makes their decisions again. It ends when
-// the caller disconnects or dlo stops.
+// apply makes the rules in use decide again on waiting letters. It ends when the caller disconnects
+// or dlo stops.
 func (w *Web) apply(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (operation.Applied, error) {
 	if w.draining() {
 		return operation.Applied{}, errStopping

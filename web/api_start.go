@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// request converts the body of a call to a request for the operation desk.
+// request converts the body of a call to a request to the operation desk.
 func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	var in api.OperationRequest
 	var out operation.Request
@@ -76,8 +76,8 @@ func operationIDs(texts []string) (ids []deadletter.OperationID, err error) {
 }
 
 // apiStartOperation handles POST /operations. It returns 202 with the operation. For a dry run, it
-// returns the plan instead. A repeated call with the same Idempotency-Key returns the same
-// operation.
+// returns the plan instead. If a call is repeated with the same Idempotency-Key, it returns the
+// same operation.
 func (w *Web) apiStartOperation(r *http.Request) (any, error) {
 	request, dry, err := w.request(r)
 	if err != nil {

@@ -10,20 +10,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Typed counts letters by type and lists removed descriptor sets.
+// Typed counts letters by their types, and lists removed descriptor sets.
 type Typed interface {
-	TypeCounts(ctx context.Context, types []string) (map[string]int, error) // nil: all
-	RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion, error) // newest removal first
+	TypeCounts(ctx context.Context, types []string) (map[string]int, error) // nil = all types
+	RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion, error) // sorted by time of removal, newest first
 }
 
-// Schemas manages descriptor sets. Upload and Remove check permissions with deadletter.Allow.
+// Schemas manages descriptor sets. Upload and Remove check the permission with deadletter.Allow.
 type Schemas interface {
 	Status() deadletter.SchemaStatus
 	Upload(ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool) (descriptor.Change, deadletter.SchemaEffect, error)
 	Remove(ctx context.Context, by deadletter.Principal, name string, dryRun bool) (deadletter.SchemaEffect, error)
 }
 
-// schemas returns the Schemas, or ErrUnavailable if there is none.
+// schemas returns the Schemas. If there is none, it returns ErrUnavailable.
 func (w *Web) schemas() (Schemas, error) {
 	if w.Schemas == nil {
 		return nil, deadletter.ErrUnavailable
@@ -32,13 +32,13 @@ func (w *Web) schemas() (Schemas, error) {
 }
 
 const (
-	namedTypes = 1000 // types of a set in a response; search finds the others
-	maxSearch  = 200  // maximum bytes of a search word
+	namedTypes = 1000 // maximum number of types of a set in a response; a search finds the others
+	maxSearch  = 200  // maximum number of bytes of a search word
 )
 
-// apiTypes handles GET /types?q=. It returns the sets with their versions, their problems, and the
-// number of letters of each type. If q is given, it also returns the types and fields whose names
-// contain q.
+// apiTypes handles GET /types?q=. It returns the sets with their versions, the problems with sets,
+// and the number of letters of each type. If q is given, it also returns the types and fields whose
+// names contain q.
 func (w *Web) apiTypes(r *http.Request) (any, error) {
 	form, err := parameters(r, "q")
 	if err != nil {
@@ -80,8 +80,8 @@ func (w *Web) apiTypes(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// apiTypeSource handles GET /types/proto?type=. It returns a type as .proto text with its comments,
-// and the sets that define it.
+// apiTypeSource handles GET /types/proto?type=. It returns a type in .proto syntax with its
+// comments, and the sets that define the type.
 func (w *Web) apiTypeSource(r *http.Request) (any, error) {
 	form, err := parameters(r, "type")
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	typesPath  = "/api/v1/types"
 	matchPath  = "/api/v1/types/match"
 	maxUpload  = 64 << 20
-	namedParts = 500 // entries per list in a response; the counts include all of them
+	namedParts = 500 // maximum number of entries in each list of a response; the numbers in it count all of them
 )
 
 func uploadOf(c descriptor.Change, e deadletter.SchemaEffect, dryRun bool) api.Upload {
@@ -36,8 +36,8 @@ func uploadOf(c descriptor.Change, e deadletter.SchemaEffect, dryRun bool) api.U
 }
 
 // apiUploadTypes handles POST /types?name=&filename=&dry_run=1. The body is the file, or a form
-// with the same parameters and the file as part "file". The response is 201 with the changes. It is
-// 200 for a dry run, or if the content is already the newest version.
+// with the same parameters and the file as the part "file". The response is 201 with the changes.
+// It is 200 for a dry run, or if the content is already the newest version.
 func (w *Web) apiUploadTypes(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) {
 		form, err := parameters(r, "name", "filename", "dry_run")
@@ -77,8 +77,7 @@ func (w *Web) apiUploadTypes(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// readUpload reads the file of a request. It merges the form's parameters into the parameters of
-// the URL.
+// readUpload reads the file in a request. It adds the parameters of the form to those of the URL.
 func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -132,7 +131,7 @@ func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
 	return file, form, nil
 }
 
-// readFile reads a file whose size is already limited.
+// readFile reads a file whose size was limited before.
 func readFile(from io.Reader) ([]byte, error) {
 	b, err := io.ReadAll(from)
 	if err != nil {
@@ -141,8 +140,8 @@ func readFile(from io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// invalidUnlessTooLarge returns err unchanged if it says that a body is too large. Otherwise it
-// returns an error for an invalid request, with the given text.
+// invalidUnlessTooLarge returns err unchanged if err says that a body is too large. Otherwise, it
+// returns the given text as the error of an invalid request.
 func invalidUnlessTooLarge(err error, text string) error {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {

@@ -10,7 +10,7 @@ import (
 )
 
 // apiMatchTypes handles POST /types/match. It returns the types that a body matches, and the
-// decoded body. Nothing is stored.
+// decoded body. It stores nothing.
 func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 	done, err := w.turn(r.Context())
 	if err != nil {
@@ -21,7 +21,7 @@ func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 	decoder := w.Decoder()
 	doc := decoder.Decode(in.Body, h, nil)
 	ranking := doc.Ranking
-	if ranking.Types == 0 { // the request named a type, so decoding compared no types
+	if ranking.Types == 0 { // the request names a type, so that no types were compared
 		ranking = decoder.Match(doc.Body, h, nil)
 	}
 	return api.MatchAnswer{
@@ -38,7 +38,7 @@ func matchOf(m payload.Match) api.Match {
 	return api.Match{Type: m.Type, Score: m.Score, Reasons: append([]string{}, m.Why...)}
 }
 
-// decodedOf converts a decoded body to its JSON form.
+// decodedOf converts a decoded body to the JSON form of the API.
 func decodedOf(doc *payload.Document) api.Decoded {
 	v := api.Decoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, ShapeOnly: doc.ShapeOnly, UnknownFields: doc.UnknownFields, Problem: cmp.Or(doc.Problem, doc.JSONProblem)}
 	if json.Valid([]byte(doc.JSON)) {

@@ -17,15 +17,16 @@ import (
 
 // SavedViews stores named queries.
 type SavedViews interface {
-	Views(ctx context.Context, person string) ([]deadletter.View, error) // views of a person and of everybody, sorted by name
-	// AddView fills in the id and the time. It returns ErrConflict if the name is taken.
+	Views(ctx context.Context, person string) ([]deadletter.View, error) // the views of a person and those for everybody, sorted by name
+	// AddView sets the id and the time of the view. It returns ErrConflict if the name is in use.
 	AddView(ctx context.Context, v deadletter.View) (deadletter.View, error)
 	RemoveView(ctx context.Context, id int64, by string) error // ErrNotFound if it does not exist
 }
 
-const maxViewName = 100 // bytes
+const maxViewName = 100 // maximum length in bytes
 
-// pathNumber parses the number in the path. If the path has none, it returns a "not found" error.
+// pathNumber parses the number in the path of a request. If it is not a number, the error says that
+// there is no such object.
 func pathNumber(r *http.Request, kind string) (int64, error) {
 	n, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
 	if err != nil || n <= 0 {
@@ -40,8 +41,8 @@ func (w *Web) apiViews(r *http.Request) (any, error) {
 	return api.Views{Views: each(list, api.NewView)}, err
 }
 
-// apiAddView handles POST /views {name, query}. It checks the query and stores it as written.
-// Adding an identical view again returns the existing view.
+// apiAddView handles POST /views {name, query}. It checks the query, and stores it as it is
+// written. If the same view exists already, it returns that view.
 func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 	if w.draining() {
 		return nil, errStopping
@@ -76,7 +77,7 @@ func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 }
 
 // viewOwner returns the owner of a new view. This is the person who saves the view, or "" for
-// everybody. A person whose scope has bounds is always the owner.
+// everybody. If the person may see only some queues, the person is always the owner.
 func viewOwner(r *http.Request, mine bool) (string, error) {
 	if mine || !deadletter.ScopeOf(r.Context()).Everywhere() {
 		return principal(r).Name, nil
@@ -84,7 +85,7 @@ func viewOwner(r *http.Request, mine bool) (string, error) {
 	return "", deadletter.Allow(principal(r), deadletter.VerbViews, deadletter.Origin{})
 }
 
-// removeView removes a view. Everybody may remove their own.
+// removeView removes a view. People may always remove views of their own.
 func (w *Web) removeView(r *http.Request, id int64) error {
 	list, err := w.Store.Views(r.Context(), principal(r).Name)
 	if err != nil {

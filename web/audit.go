@@ -14,26 +14,27 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Audit records the actions of people and the actions of dlo itself.
+// Audit records the actions of people and of dlo itself.
 type Audit interface {
 	// Audit returns a page of the audit entries that a query selects, newest first. It also returns
-	// the cursor of the next page, or "" at the end.
+	// the cursor of the next page; "" = this is the last page.
 	Audit(ctx context.Context, q query.Query, after string, limit int) ([]deadletter.Act, string, error)
-	// People returns the names of people who acted or to whom groups were assigned, most recent
-	// first. Targets returns the targets of actions whose names contain the text in "part", most
-	// recent first.
+	// People returns the names of people who have acted, or to whom groups were assigned. Targets
+	// returns the targets of actions whose names contain the text in the parameter part. In both
+	// lists, the most recent come first.
 	People(ctx context.Context) ([]string, error)
 	Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error)
 }
 
-// auditParameters lists the URL parameters that narrow the audit. Each parameter adds one term to
-// the query.
+// auditParameters lists the URL parameters that narrow the audit. Each of them adds one term to the
+// query.
 var auditParameters = []struct {
 	name  string
 	field query.Field
 }{{"actor", query.Who}, {"kind", query.Action}, {"through", query.Via}, {"operation", query.Target}, {"since", query.Since}, {"before", query.Until}}
 
-// auditText returns the audit query in a URL. It has one term for each parameter, followed by q.
+// auditText returns the audit query that a URL contains. It consists of one term for each
+// parameter, followed by q.
 func auditText(form url.Values) string {
 	var terms []string
 	for _, p := range auditParameters {
@@ -76,7 +77,7 @@ func (w *Web) auditLog(r *http.Request) (templ.Component, error) {
 	return view.Audit(p), nil
 }
 
-// restores reports whether any letters that the action discarded can still be restored.
+// restores reports whether some of the letters that an action discarded can still be restored.
 func (w *Web) restores(ctx context.Context, a deadletter.Act) (bool, error) {
 	if a.Kind != string(deadletter.VerbDiscard) || a.Operation == 0 || a.Done == 0 {
 		return false, nil
@@ -85,12 +86,12 @@ func (w *Web) restores(ctx context.Context, a deadletter.Act) (bool, error) {
 	return n > 0, err
 }
 
-// auditRow returns an action with links to its targets.
+// auditRow returns an action together with links to its targets.
 func auditRow(a deadletter.Act) view.AuditRow {
 	return view.AuditRow{Act: a, Links: each(a.Targets, targetURL)}
 }
 
-// targetURL returns the URL of the page that shows a target, or "" if there is none.
+// targetURL returns the URL of the page that shows a target; "" = there is no such page.
 func targetURL(t deadletter.Target) string {
 	switch t.Kind {
 	case deadletter.TargetLetter:
@@ -111,7 +112,7 @@ func targetURL(t deadletter.Target) string {
 	return ""
 }
 
-// hideActs masks group titles that were written before a mask was configured.
+// hideActs masks titles of groups that were recorded before a mask was configured.
 func (w *Web) hideActs(list []deadletter.Act) []deadletter.Act {
 	for i := range list {
 		for j := range list[i].Targets {
@@ -122,7 +123,8 @@ func (w *Web) hideActs(list []deadletter.Act) []deadletter.Act {
 	return list
 }
 
-// auditExport handles GET /audit/export. It returns all entries that match the page's query as CSV.
+// auditExport handles GET /audit/export. It returns all entries that the query of the page selects
+// as CSV.
 func (w *Web) auditExport(rw http.ResponseWriter, r *http.Request) {
 	q, err := w.auditQuery(auditText(r.URL.Query()))
 	if err != nil {

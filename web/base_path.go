@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// A proxy that serves other programs too can make dlo reachable below a base path, such as /dlo.
+// A proxy that also serves other programs can make dlo reachable below a base path, such as /dlo.
 // Handlers and pages use paths without the base path. The function rebased removes the base path
 // from the paths of requests. The type rebasing and the function withBase add it to the paths in
-// the headers and pages of responses. A proxy that removes the base path from requests works too.
+// the headers and pages of responses. The proxy may also remove the base path from requests itself.
 
-// rebased serves requests below w.BasePath.
+// rebased serves requests whose paths may begin with w.BasePath.
 func (w *Web) rebased(rw http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	if path == w.BasePath {
@@ -27,7 +27,7 @@ func (w *Web) rebased(rw http.ResponseWriter, r *http.Request) {
 	w.router.ServeHTTP(&rebasing{rw, w.BasePath, false}, r)
 }
 
-// rebasing puts the base path before the Location of a response.
+// rebasing adds the base path to the Location header of a response.
 type rebasing struct {
 	http.ResponseWriter
 	base  string
@@ -49,15 +49,15 @@ func (b *rebasing) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
-// Unwrap gives http.ResponseController the writer of the server.
+// Unwrap gives http.ResponseController access to the server's writer.
 func (b *rebasing) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
 // pathAttribute matches an attribute of a page that contains a path on this server. Quotes in texts
-// and in values are escaped, so nothing that a letter contains matches.
+// and in values are escaped, so nothing that comes from a letter can match.
 var pathAttribute = regexp.MustCompile(` (href|src|action|formaction|data-events|data-query)="/([^/"]|")`)
 
-// withBase returns a page whose paths begin with the base path. The scripts read the base path from
-// the root element.
+// withBase adds the base path to the paths in a page. The scripts read the base path from the root
+// element.
 func withBase(page []byte, base string) []byte {
 	if base == "" {
 		return page

@@ -13,9 +13,9 @@ import (
 
 // Connector connects to brokers.
 type Connector interface {
-	// Connect tries immediately to connect to a broker that is disconnected. It returns after the
-	// attempt, or after a few seconds. Its error wraps ErrForbidden or ErrNotFound. A failed
-	// attempt is not an error.
+	// Connect tries to connect to a broker that is disconnected, without waiting for the next attempt.
+	// It returns after the attempt, or after a few seconds. The error wraps ErrForbidden or
+	// ErrNotFound. A failed attempt is not an error.
 	Connect(ctx context.Context, by deadletter.Principal, broker string) error
 }
 
@@ -29,7 +29,7 @@ func (w *Web) connect(r *http.Request, broker string) error {
 	return w.Connector.Connect(r.Context(), principal(r), broker)
 }
 
-// connectBroker handles POST /brokers/connect, which a button in a banner sends.
+// connectBroker handles POST /brokers/connect, which the button in the banner sends.
 func (w *Web) connectBroker(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -37,7 +37,7 @@ func (w *Web) connectBroker(r *http.Request) (string, error) {
 	return backTo(r, "/"), w.connect(r, r.PostFormValue("broker"))
 }
 
-// label returns the configured label of a broker, or "" if the broker has none.
+// label returns the configured label of a broker; "" = the broker has none.
 func (w *Web) label(broker string) string {
 	for _, b := range w.Brokers() {
 		if b.Name == broker {
@@ -63,8 +63,8 @@ func (w *Web) apiBrokers(r *http.Request) (any, error) {
 	return api.Brokers{Brokers: each(w.brokers(r.Context()), apiBrokerOf)}, nil
 }
 
-// apiConnectBroker handles POST /brokers/{name}/connect. It returns the broker's status after the
-// attempt.
+// apiConnectBroker handles POST /brokers/{name}/connect. It returns the status of the broker after
+// the attempt.
 func (w *Web) apiConnectBroker(r *http.Request) (any, error) {
 	name, err := url.PathUnescape(chi.URLParam(r, "name"))
 	if err != nil {

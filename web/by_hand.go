@@ -11,7 +11,7 @@ import (
 )
 
 // byHand handles GET /letters/{id}/copy?as=&q=&reveal=. It returns a letter as text, for people who
-// need to handle it by hand.
+// have to handle it by hand.
 func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	reveal, err := revealing(form.Get("reveal"))
@@ -62,7 +62,7 @@ func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 	return view.ByHand(p), nil
 }
 
-// sendable returns the properties and the body that a requeue of a letter sends, without the
+// sendable returns the properties and the body that a requeue of a letter would send, without the
 // headers that each attempt adds.
 func sendable(l *deadletter.Letter) (deadletter.Properties, []byte) {
 	properties, body := l.Current()

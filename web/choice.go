@@ -14,18 +14,18 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// choice is the content of a plan's form: the request as far as it could be parsed, the fields as
-// typed, and their mistakes.
+// choice is the content of the form of a plan: the request as far as it could be parsed, the fields
+// as they were typed, and the mistakes in them.
 type choice struct {
 	request  operation.Request
 	options  view.Options
 	mistakes map[string]string
 }
 
-const maxReasonText = 500 // bytes
+const maxReasonText = 500 // maximum length in bytes
 
 // choice parses the form of an action. It returns an error if the action or the selection of
-// letters is not valid. If another field is not valid, it records a mistake for that field.
+// letters is not valid. If another field is not valid, it records a mistake at that field.
 func (w *Web) choice(r *http.Request) (choice, error) {
 	if err := r.ParseForm(); err != nil {
 		return choice{}, formError(err)
@@ -42,7 +42,7 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 	c.request = operation.Request{Action: action, Selection: sel, Reason: strings.TrimSpace(c.options.Reason), Key: r.PostFormValue("key")}
 	c.options.Restored = r.PostFormValue("restored")
 	c.request.Restored = c.options.Restored != ""
-	c.request.Expect, _ = strconv.Atoi(r.PostFormValue("expect")) // optional; 0 = not checked
+	c.request.Expect, _ = strconv.Atoi(r.PostFormValue("expect")) // optional; 0 = the number is not checked
 	if c.request.TakesOver, err = operationIDs(r.PostForm["take"]); err != nil {
 		return choice{}, err
 	}
@@ -76,8 +76,7 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 	return c, nil
 }
 
-// order parses two fields: the order in which letters are processed, and the maximum number of
-// letters.
+// order parses the order in which letters are processed, and the maximum number of letters.
 func (c *choice) order(r *http.Request) {
 	c.options.Order = "oldest"
 	for name, into := range map[string]*string{"order": &c.options.Order, "first": &c.options.First} {
@@ -97,8 +96,8 @@ func (c *choice) order(r *http.Request) {
 	}
 }
 
-// pace parses the fields for the pace at which a requeue sends letters. A form without these
-// fields, such as the button on a letter's page, gets the defaults.
+// pace parses the fields that say how fast and how carefully a requeue sends letters. A form
+// without these fields, such as the button on the page of a letter, gets the defaults.
 func (c *choice) pace(r *http.Request) {
 	c.options.Canary, c.options.Wait = strconv.Itoa(operation.DefaultCanary), view.TypedDuration(operation.DefaultCanaryWait)
 	c.options.Rate, c.options.StopAt = plain(operation.DefaultRate), plain(operation.DefaultStopAt)
@@ -144,8 +143,8 @@ func (c *choice) pace(r *http.Request) {
 	}
 }
 
-// due parses the time of the retry, given as a duration from now or as a point in time. A form
-// without the field, such as the button on a letter's page, gets one hour.
+// due parses the time of the retry, which is a duration from now or a point in time. A form without
+// this field, such as the button on the page of a letter, gets one hour.
 func (c *choice) due(r *http.Request, now time.Time) {
 	c.options.Due = "1h"
 	if r.PostForm.Has("due") {
@@ -165,7 +164,7 @@ func (c *choice) due(r *http.Request, now time.Time) {
 	}
 }
 
-// count parses a whole number in the usual written forms. "" means 0.
+// count parses a whole number in the forms in which people write it. An empty text means 0.
 func (c *choice) count(name, text, of string) (int, bool) {
 	if text == "" {
 		return 0, true

@@ -18,14 +18,14 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// compared is a field as it appears in each of two letters.
+// compared is one field of the two letters that are compared.
 type compared struct {
 	part string // fact, property, header or body
 	payload.Comparison
 }
 
 // compare handles GET /letters/compare?a=&b=&q=. It shows two letters, field by field. A list sends
-// the two ticked letters as two parameters named id, rather than as a and b.
+// the two ticked letters as two parameters with the name id, and not as a and b.
 func (w *Web) compare(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p := view.ComparePage{Shell: w.shell(r, "Compare letters", view.SectionLetters), Query: form.Get("q"), Typed: [2]string{form.Get("a"), form.Get("b")}}
@@ -82,8 +82,8 @@ func (w *Web) apiCompare(r *http.Request) (any, error) {
 }
 
 // compareLetters compares two letters that the reader may see. If both ids name the same edited
-// letter, it compares the received version with the version to be sent. Only readers who may reveal
-// both letters learn whether masked values are equal.
+// letter, it compares the version that was received with the version that would be sent. Only
+// readers who may reveal both letters learn whether masked values are equal.
 func (w *Web) compareLetters(r *http.Request, first, second string) (a, b deadletter.Row, list []compared, err error) {
 	ctx, by := r.Context(), principal(r)
 	var letters [2]deadletter.Letter
@@ -119,7 +119,7 @@ func (w *Web) compareLetters(r *http.Request, first, second string) (a, b deadle
 	return rows[0], rows[1], list, nil
 }
 
-// text returns a field of a letter with masks applied.
+// text returns a field of a letter, masked.
 func (w *Web) text(name, mask, value string) payload.Field {
 	f := payload.Field{Path: name, Shown: value}
 	if f.Shown, f.Masked = w.maskedText(mask, value); f.Masked {
@@ -128,7 +128,8 @@ func (w *Web) text(name, mask, value string) payload.Field {
 	return f
 }
 
-// texts returns fields from alternating names and values. It leaves out fields with an empty value.
+// texts returns fields. The parameter pairs holds names and values in turn. It omits fields whose
+// value is empty.
 func (w *Web) texts(pairs ...string) (list []payload.Field) {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -138,7 +139,7 @@ func (w *Web) texts(pairs ...string) (list []payload.Field) {
 	return list
 }
 
-// comparedFacts returns the cause of a letter's death and other facts about the letter.
+// comparedFacts returns why a letter died, and other facts about it.
 func (w *Web) comparedFacts(l *deadletter.Letter, doc *payload.Document) []payload.Field {
 	list := w.texts("error", l.Error)
 	if f := l.Annotation; f != nil {
@@ -148,7 +149,7 @@ func (w *Web) comparedFacts(l *deadletter.Letter, doc *payload.Document) []paylo
 	for _, fact := range [][2]string{
 		{"reason", l.Reason}, {"queue", o.Queue}, {"broker", o.Broker}, {"vhost", o.VHost}, {"exchange", o.Exchange}, {"routing key", o.RoutingKey}, {"rule", l.Rule}, {"type", doc.Type}, {"body", string(doc.Kind)},
 	} {
-		if fact[1] != "" { // these values need no mask, because lists can select letters by them
+		if fact[1] != "" { // lists can select letters by these values, so they need no mask
 			list = append(list, payload.Field{Path: fact[0], Shown: fact[1]})
 		}
 	}
@@ -175,7 +176,8 @@ func (w *Web) comparedProperties(l *deadletter.Letter) (list []payload.Field) {
 	return list
 }
 
-// comparedHeaders returns a letter's headers, except the headers that the broker and dlo added.
+// comparedHeaders returns the headers of a letter, without those that the broker and dlo have
+// added.
 func (w *Web) comparedHeaders(l *deadletter.Letter) (list []payload.Field) {
 	p, _ := l.Current()
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
@@ -184,7 +186,7 @@ func (w *Web) comparedHeaders(l *deadletter.Letter) (list []payload.Field) {
 		}
 		whole := headerText(p.Headers[name])
 		shown, masked := w.hideTable(deadletter.Table{name: p.Headers[name]}, "")
-		for path, value := range shown { // one
+		for path, value := range shown { // the map has one element
 			f := payload.Field{Path: path, Shown: headerText(value), Masked: masked}
 			if masked {
 				f.Whole = whole
@@ -195,7 +197,8 @@ func (w *Web) comparedHeaders(l *deadletter.Letter) (list []payload.Field) {
 	return list
 }
 
-// headerText formats a header value with its type, so that values of different types differ.
+// headerText returns the value of a header as text. The text shows the type, so that values of
+// different types differ.
 func headerText(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-const completions = 20 // per response
+const completions = 20 // maximum number of completions in a response
 
-// fieldWords completes a field name.
+// fieldWords returns the completions of the name of a field.
 func fieldWords(help []query.FieldHelp, before, name string) []view.Word {
 	out := []view.Word{}
 	for _, h := range help {
@@ -25,7 +25,7 @@ func fieldWords(help []query.FieldHelp, before, name string) []view.Word {
 	return out
 }
 
-// begun returns a field name with the colon or dot that follows it in a query.
+// begun returns the name of a field, with the colon or the dot that follows it in a query.
 func begun(f query.Field) string {
 	if f == query.Header || f == query.Body {
 		return string(f) + "."
@@ -34,11 +34,11 @@ func begun(f query.Field) string {
 }
 
 // complete handles GET /letters/complete?q=&at=. It returns completions of the word that ends at
-// the byte offset "at". Each completion includes the text before the word.
+// the byte offset in the parameter at. Each completion includes the text before the word.
 //
-// Completions of field values come from the facets. The facets are not masked, because lists select
+// Completions of values come from the facets. The facets are not masked, because lists select
 // letters by their values. Completions for headers and body fields come from the newest letters,
-// with masks applied.
+// and masks are applied to them.
 func (w *Web) complete(r *http.Request) (any, error) {
 	before, word := wordAt(r)
 	counted, err := w.Store.Facets(r.Context(), query.Query{}, w.Fields...)
@@ -56,7 +56,7 @@ func (w *Web) complete(r *http.Request) (any, error) {
 	return w.completeValue(before+name+":", name, value, counted, names), nil
 }
 
-// completeAct handles GET /audit/complete?q=&at=: completions for an audit query.
+// completeAct handles GET /audit/complete?q=&at=. It returns completions of a query for the audit.
 func (w *Web) completeAct(r *http.Request) (any, error) {
 	before, word := wordAt(r)
 	name, value, has := strings.Cut(word, ":")
@@ -87,8 +87,8 @@ func (w *Web) completeAct(r *http.Request) (any, error) {
 	return v.out, nil
 }
 
-// wordAt returns the word of the query q that ends at the byte offset "at", without a leading
-// minus. It also returns the text before the word.
+// wordAt returns the word of the query q that ends at the byte offset in the parameter at, without
+// a leading minus. It also returns the text before the word.
 func wordAt(r *http.Request) (before, word string) {
 	text := r.URL.Query().Get("q")
 	if at, err := strconv.Atoi(r.URL.Query().Get("at")); err == nil && at >= 0 && at < len(text) {
@@ -101,7 +101,7 @@ func wordAt(r *http.Request) (before, word string) {
 	return before, word
 }
 
-// completeField completes a field name.
+// completeField returns the completions of the name of a field, including headers and body fields.
 func (w *Web) completeField(before, begun string, names map[string][]string) []view.Word {
 	out := fieldWords(query.Help(), before, begun)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -112,14 +112,14 @@ func (w *Web) completeField(before, begun string, names map[string][]string) []v
 	return out
 }
 
-// fieldText returns the part of a query term that names a header or body field, up to the value.
+// fieldText returns the part of a query term before the value, for a header or a body field.
 func fieldText(name string) string {
 	text, _, _ := strings.Cut((query.Query{}).With(query.Field(name), "x").String(), ":x")
 	return text + ":"
 }
 
-// completeValue returns completions of a field's value. The argument "before" is the query up to
-// and including the field's colon.
+// completeValue returns completions of the value of a field. The parameter before is the query up
+// to the colon of the field, including the colon.
 func (w *Web) completeValue(before, name, value string, counted deadletter.Facets, names map[string][]string) []view.Word {
 	words := newValues(before, value)
 	field := strings.ToLower(name)
@@ -147,8 +147,8 @@ type valueWords struct {
 	seen         map[string]bool
 }
 
-// newValues starts collecting completions of a value. The argument "before" is the query up to and
-// including the field's colon. If the value is a list, its last element is completed.
+// newValues returns a valueWords for a value. The parameter before is the query up to the colon of
+// the field, including the colon. If the value is a list, only its last element is completed.
 func newValues(before, value string) *valueWords {
 	if comma := strings.LastIndexByte(value, ','); comma >= 0 {
 		before, value = before+value[:comma+1], value[comma+1:]
@@ -156,14 +156,14 @@ func newValues(before, value string) *valueWords {
 	return &valueWords{before: before, part: strings.ToLower(strings.Trim(value, `"`)), out: []view.Word{}, seen: map[string]bool{}}
 }
 
-// offer adds v as a completion if it contains the typed text.
+// offer adds v as a completion if v contains the text that was typed.
 func (w *valueWords) offer(v, label string) {
 	if strings.Contains(strings.ToLower(v), w.part) {
 		w.add(v, label)
 	}
 }
 
-// help adds the values in the field's help that begin with what the person has typed.
+// help adds the values that the help of a field names, if they begin with the text that was typed.
 func (w *valueWords) help(help []query.FieldHelp, field string) {
 	for _, h := range help {
 		for _, v := range h.Values {
@@ -177,12 +177,12 @@ func (w *valueWords) help(help []query.FieldHelp, field string) {
 func (w *valueWords) add(v, label string) {
 	if len(w.out) < completions && !w.seen[v] {
 		w.seen[v] = true
-		_, written, _ := strings.Cut((query.Query{}).With(query.Queue, v).String(), ":") // quoted if necessary
+		_, written, _ := strings.Cut((query.Query{}).With(query.Queue, v).String(), ":") // in quotes, if necessary
 		w.out = append(w.out, view.Word{Text: w.before + written, Label: label})
 	}
 }
 
-// lastWord splits a query into its last word and the text before it. Spaces within quotes do not
+// lastWord splits a query into its last word and the text before it. A space inside quotes does not
 // end a word.
 func lastWord(text string) (before, word string) {
 	start, quoted := 0, false

@@ -16,15 +16,14 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Desk plans and starts operations. Each method checks permissions with deadletter.Allow.
+// Desk plans and starts operations. Each method checks the permission with deadletter.Allow.
 type Desk interface {
 	Plan(ctx context.Context, by deadletter.Principal, r operation.Request) (operation.Plan, error)
-	// Start starts an operation. If the principal has used the request's key before, it returns the
-	// existing operation.
+	// Start starts an operation. If the principal has used the key of the request before, it returns
+	// the operation that was started then.
 	Start(ctx context.Context, by deadletter.Principal, r operation.Request) (deadletter.OperationID, error)
 	Control
-	// AcceptStore records that the store is current. HoldCopy records that the store is an older
-	// copy.
+	// AcceptStore records that the store is current. HoldCopy records that the store is an older copy.
 	AcceptStore(ctx context.Context, by deadletter.Principal) error
 	HoldCopy(ctx context.Context, by deadletter.Principal) error
 }
@@ -37,7 +36,7 @@ type Control interface {
 	Rate(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, rate float64) error
 }
 
-// confirm handles POST /letters/confirm. It shows the effect of an action on the chosen letters and
+// confirm handles POST /letters/confirm. It shows what an action would do to the chosen letters. It
 // changes nothing.
 func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 	c, err := w.choice(r)
@@ -52,12 +51,12 @@ func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 	return view.Confirm(p), nil
 }
 
-// confirmPage returns the page with the plan for a choice. If a redirect is impossible, the page
-// shows a mistake beside the field of the redirect, and the plan uses the letters' own queues.
+// confirmPage returns the page with the plan of an action. If a redirect is impossible, the page
+// shows a mistake at the field of the redirect, and the plan uses the queues of the letters.
 func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	if c.request.Action == deadletter.VerbEdit && len(c.request.Patch) == 0 {
 		c.mistakes["patch"] = "Write what to change."
-		c.request.Patch = []byte("[]") // placeholder: planning does not use the patch
+		c.request.Patch = []byte("[]") // any patch will do, because planning does not use it
 	}
 	plan, err := w.Desk.Plan(r.Context(), principal(r), c.request)
 	if err != nil && c.request.To != "" && errors.Is(err, deadletter.ErrInvalid) {
@@ -103,8 +102,8 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	return p, nil
 }
 
-// revision returns the number of the revision that would be sent, if ids has a single letter. It
-// returns 0 if the original body would be sent, or if there are several letters.
+// revision returns the number of the revision that a requeue would send, if the parameter ids has
+// exactly one letter. It returns 0 if the letter has no revision, or if there are several letters.
 func (w *Web) revision(ctx context.Context, ids []deadletter.ID) (int, error) {
 	if len(ids) != 1 {
 		return 0, nil
@@ -116,8 +115,8 @@ func (w *Web) revision(ctx context.Context, ids []deadletter.ID) (int, error) {
 	return l.Revision, err
 }
 
-// limits describes a queue's length limits. If the queue has no dead-letter exchange, limits adds a
-// remark. It returns "" if neither is known.
+// limits describes the length limits of a queue. It also says whether the queue has no dead-letter
+// exchange. It returns "" if neither is known.
 func limits(f deadletter.QueueFacts) string {
 	var parts []string
 	if f.MaxLength > 0 {
@@ -142,8 +141,8 @@ func restorable(d time.Duration) string {
 	return "for " + view.Duration(d)
 }
 
-// startOperation handles POST /operations, which the button on the confirm page sends. If there are
-// mistakes, it shows them in the form again.
+// startOperation handles POST /operations, which the button of the confirm page sends. If there are
+// mistakes, the form is shown again with them.
 func (w *Web) startOperation(r *http.Request) (string, error) {
 	c, err := w.choice(r)
 	if err != nil {
@@ -172,7 +171,7 @@ func (w *Web) startOperation(r *http.Request) (string, error) {
 	return view.OperationFrom(id, backTo(r, "")), err
 }
 
-// showFormAgain returns an error that shows the submitted form again, with its mistakes.
+// showFormAgain returns an error that shows a form again with its mistakes.
 func (w *Web) showFormAgain(r *http.Request, c choice, refused error) error {
 	p, err := w.confirmPage(r, c)
 	if err != nil {
@@ -196,10 +195,10 @@ func (w *Web) showFormAgain(r *http.Request, c choice, refused error) error {
 
 var errStopping = fmt.Errorf("%w: dlo is stopping: nothing new is started", deadletter.ErrUnavailable)
 
-// formError is the error for a form that is too large or malformed.
+// formError returns the error for a form that is too large or malformed.
 func formError(err error) error { return invalidUnlessTooLarge(err, "the form cannot be read") }
 
-// parseIDs parses letter ids. It keeps their order and removes duplicates.
+// parseIDs parses the ids of letters. It keeps their order and removes duplicates.
 func parseIDs(texts []string) ([]deadletter.ID, error) {
 	seen := make(map[deadletter.ID]bool, len(texts))
 	ids := make([]deadletter.ID, 0, len(texts))
@@ -219,9 +218,9 @@ func parseIDs(texts []string) ([]deadletter.ID, error) {
 	return ids, nil
 }
 
-// selection parses which letters a form selects. Usually these are the ticked letters. With
-// scope=all, the form selects all letters that matched q at the time "until", except the letters
-// listed in "except".
+// selection parses which letters a form selects. Usually, these are the ticked letters. With
+// scope=all, these are all letters that match q and were there at the time in the field until,
+// without the letters in the field except.
 func (w *Web) selection(r *http.Request) (query.Selection, error) {
 	if r.PostFormValue("scope") != "all" {
 		ids, err := parseIDs(append(r.PostForm["id"], strings.Fields(r.PostFormValue("ids"))...))

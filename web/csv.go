@@ -8,13 +8,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// csvWriter writes RFC 4180 rows that are safe to open. A spreadsheet treats no cell as a formula,
-// and no cell controls a terminal.
+// csvWriter writes rows of RFC 4180 that are safe to open. A spreadsheet treats no cell as a
+// formula, and no cell can control a terminal.
 type csvWriter struct{ out *bufio.Writer }
 
 func newCSV(out io.Writer) *csvWriter { return &csvWriter{bufio.NewWriter(out)} }
 
-// row adds a row to the buffer. Its errors are returned by flush.
+// row adds a row to the buffer. The method flush returns its errors.
 func (c *csvWriter) row(cells ...string) {
 	for i, cell := range cells {
 		if i > 0 {
@@ -28,8 +28,8 @@ func (c *csvWriter) row(cells ...string) {
 func (c *csvWriter) flush() error { return c.out.Flush() }
 
 // csvCell quotes a cell if necessary. A spreadsheet treats a cell as a formula if it begins with =,
-// +, -, @, a tab or a line break, even if it is quoted. csvCell puts an apostrophe before such a
-// cell, which makes it text (OWASP, CSV injection).
+// +, -, @, a tab or a line break, even if the cell is quoted. csvCell puts an apostrophe before
+// such a cell, so that it is a text (OWASP, CSV injection).
 func csvCell(text string) string {
 	shown := deadletter.Visible(text)
 	formula := text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(text)[0])

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// The functions below convert a payload.Document to view models. Pages access the document only
-// through these functions.
+// The functions below convert a payload.Document to what pages show. Pages have no other access to
+// the document.
 
 func decoded(d *payload.Document, l *deadletter.Letter, at window) view.Decoded {
 	v := view.Decoded{Kind: string(d.Kind), Type: d.Type, Text: d.Text, Notes: d.Notes}
@@ -53,7 +53,7 @@ func decoded(d *payload.Document, l *deadletter.Letter, at window) view.Decoded 
 	return v
 }
 
-// manyFit returns the short reason why the body's type is undecided.
+// manyFit returns a short reason why it is not decided which type the body has.
 func manyFit(r payload.Ranking) string {
 	switch {
 	case r.Tied > 1:
@@ -64,7 +64,7 @@ func manyFit(r payload.Ranking) string {
 	return "A message, or a text."
 }
 
-// window is a range of bytes that the reader asked for.
+// window is a range of bytes that the reader has requested.
 type window payload.Range
 
 func (a window) empty() bool { return a.From >= a.To }
@@ -80,9 +80,8 @@ func windowOf(text string) window {
 	return window{first, last}
 }
 
-// hexAt returns a hex dump of a body with the window marked. Usually the dump starts at the
-// beginning of the body. If the window is too far from the beginning, the dump starts shortly
-// before the window.
+// hexAt returns a hex dump of a body, in which the window is marked. Usually, the dump begins with
+// the body. If the window is too far from the beginning, the dump begins shortly before the window.
 func hexAt(d *payload.Document, at window) *view.Hex {
 	from := 0
 	if !at.empty() && at.To > view.HexBytes {
@@ -93,8 +92,8 @@ func hexAt(d *payload.Document, at window) *view.Hex {
 	return h
 }
 
-// candidates returns the types that match the body. It marks the type that the body was decoded as.
-// Near matches are listed in the steps of the Raw tab.
+// candidates returns the types that match the body. It marks the type with which the body was
+// decoded. Types that almost match are in the steps of the Raw tab.
 func candidates(d *payload.Document) []view.Candidate {
 	if d.Ranking.Verdict == payload.Unknown {
 		return nil
@@ -105,8 +104,8 @@ func candidates(d *payload.Document) []view.Candidate {
 }
 
 // nodes converts a tree of fields for the page. It also finds the field that the error text quotes.
-// It returns as "marked" the first element of fields that is quoted, or that contains the quoted
-// field.
+// The result marked is the first element of the parameter fields that is quoted, or that contains
+// the quoted field.
 func nodes(fields []payload.Node, errorText string, above payload.Position) (out []view.TreeNode, marked *payload.Node) {
 	for i := range fields {
 		n := &fields[i]
@@ -155,9 +154,9 @@ func jsonOf(d *payload.Document) view.JSON {
 	return v
 }
 
-// raw returns the body as bytes. The argument "layer" selects either the innermost content or one
-// of the encodings around it. The outermost encoding is the body as received. If any part of the
-// content is masked, only the content is available.
+// raw returns the body as bytes. The parameter layer selects the innermost content, or one of the
+// encodings around it. The outermost encoding is the body as received. If a part of the content is
+// masked, only the content is available.
 func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) view.Raw {
 	v := view.Raw{Steps: each(d.Steps, func(s payload.Step) view.ReadStep { return view.ReadStep(s) })}
 	type around struct {
@@ -211,7 +210,7 @@ func kindName(d *payload.Document) string {
 	return "Inside"
 }
 
-// layerSpans describes the body and its encodings: " protobuf", or " base64, 157 B protobuf
+// layerSpans describes the body and its encodings, such as " protobuf" or " base64, 157 B protobuf
 // inside".
 func layerSpans(d *payload.Document) []view.Span {
 	word := " " + strings.ToLower(kindName(d))
@@ -230,8 +229,8 @@ func layerSpans(d *payload.Document) []view.Span {
 	return []view.Span{{Text: " " + strings.Join(names, " of ") + ", " + view.Size(len(d.Body)) + word + " inside"}}
 }
 
-// errorFrom returns the name of the header from which the error text was taken. It returns nil if
-// no header matches.
+// errorFrom returns the name of the header that contains the error text. It returns nil if no
+// header does.
 func errorFrom(l *deadletter.Letter) []view.Span {
 	if l.Error == "" {
 		return nil
@@ -239,8 +238,8 @@ func errorFrom(l *deadletter.Letter) []view.Span {
 	best := ""
 	for name, value := range l.Arrived.Headers {
 		text, ok := value.(string)
-		// The source is the longest header value that appears in the error text. If several have
-		// the same length, the first by name wins, so that the page does not vary.
+		// The longest header value that the error text contains is the source. If several have the same
+		// length, the one whose name comes first is used, so that the page does not vary.
 		if ok && len(text) >= 4 && strings.Contains(l.Error, deadletter.Visible(text)) {
 			if was, _ := l.Arrived.Headers[best].(string); len(text) > len(was) || len(text) == len(was) && name < best {
 				best = name

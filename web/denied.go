@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	deniedEvery = time.Minute // minimum time between two audit entries of one principal at one route
-	maxDenied   = 1000        // maximum number of remembered pairs of principal and route
+	deniedEvery = time.Minute // minimum time between two audit entries about the same principal and route
+	maxDenied   = 1000        // maximum number of pairs of principal and route that are remembered
 )
 
-// denials remembers which denied requests are already in the audit, so that a script that keeps
-// trying does not fill the audit.
+// denials remembers which denied requests the audit already has. A script that tries again and
+// again therefore does not fill the audit.
 type denials struct {
 	mu   sync.Mutex
-	last map[string]time.Time // principal and route -> newest entry
+	last map[string]time.Time // time of the newest entry by principal and route
 }
 
-// due reports whether a denied request should get an audit entry of its own.
+// due reports whether the audit should get an entry about a denied request now.
 func (d *denials) due(key string, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -39,7 +39,7 @@ func (d *denials) due(key string, now time.Time) bool {
 	return true
 }
 
-// denied records a request that dlo denied to a known principal.
+// denied records a request that dlo has denied to a known principal.
 func (w *Web) denied(r *http.Request, err error) {
 	p, route := principal(r), r.Method+" "+cmp.Or(chi.RouteContext(r.Context()).RoutePattern(), r.URL.Path)
 	if p.Name == "" || !w.denials.due(p.Name+" "+route, w.Now()) {
@@ -48,10 +48,10 @@ func (w *Web) denied(r *http.Request, err error) {
 	w.recordDenied(r.Context(), p.Name, err, deadletter.Target{Kind: deadletter.TargetRoute, Name: route})
 }
 
-// deniedUnknown records a request without a known principal. Either dlo does not accept the token
-// or name in the request, or the person has no grant. The record has the address, but no part of
-// the request, because anybody can send such requests. A request without a token or a name is not
-// recorded.
+// deniedUnknown records a denied request without a known principal. Either dlo does not accept the
+// token or name in the request, or the person has no grant. The entry has the address but no part
+// of the request, because anybody can send such requests. A request without a token and a name is
+// not recorded.
 func (w *Web) deniedUnknown(r *http.Request, name string, err error) {
 	if name == "" && !errors.Is(err, deadletter.ErrCredentials) || name != "" && !errors.Is(err, deadletter.ErrForbidden) {
 		return

@@ -21,12 +21,12 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Reviser stores edited versions of letters and requeues them. It checks permissions with
+// Reviser stores edited versions of letters, and requeues them. It checks the permission with
 // deadletter.Allow.
 type Reviser interface {
-	// Edit saves r as the newest revision of l. If send is set, it also requeues the letter
-	// immediately. A call with a key that was used before returns the earlier revision and requeue.
-	// If Edit returns an error and operation 0, the revision was stored but not sent.
+	// Edit saves r as the newest revision of l. If send is true, it also requeues the letter at once.
+	// If the key was used before, it returns the revision and the requeue of that call. If it returns
+	// an error and operation 0, the revision was stored but not sent.
 	Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool) (deadletter.Revision, deadletter.OperationID, error)
 }
 
@@ -35,18 +35,18 @@ type Revisions interface {
 	Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.Revision, error) // oldest first
 }
 
-// maxEdit is the size limit of an edit request in bytes. The request contains the edited body as
-// text or as base64.
+// maxEdit is the maximum size of a request that edits a letter, in bytes. Such a request contains
+// the edited body as text or as base64.
 const maxEdit = 24 << 20
 
-// editURL reports whether path is the URL of a letter's edit.
+// editURL reports whether a path is the URL at which a letter is edited.
 func editURL(path string) bool {
 	return strings.HasPrefix(path, "/letters/") && strings.HasSuffix(path, "/edit") || strings.HasPrefix(path, "/api/v1/letters/") && strings.HasSuffix(path, "/revisions")
 }
 
-// basis returns the letter in a request and the version that the edit starts from. This version is
-// the newest revision, or the received version if "from" is "0". basis returns an error if the
-// principal is not allowed to edit the letter.
+// basis returns the letter in a request, and the version on which the edit is based. This is the
+// newest revision. If the parameter from is "0", it is the letter as received. basis returns an
+// error if the principal may not edit the letter.
 //
 // If a request with the same key has already made a revision, basis returns the letter and the
 // version as they were before that revision. A repeated request therefore has the same result.
@@ -71,8 +71,8 @@ func (w *Web) basis(r *http.Request, from, key string) (l, basis deadletter.Lett
 	return l, basis, nil
 }
 
-// rewind restores l to its state before the revision that was made with the given key. The letter
-// could be edited in that state. rewind also ignores all later revisions.
+// rewind returns l to the state before the revision that was made with the given key. In that
+// state, the letter could be edited. rewind also ignores all later revisions.
 func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 	if key == "" || l.Revision == 0 {
 		return nil
@@ -94,8 +94,8 @@ func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 
 var errEdited = fmt.Errorf("%w: someone else has edited the letter meanwhile; look at the newest revision first", deadletter.ErrConflict)
 
-// mayReveal returns an error if masked is set and the principal has no right to reveal. A person
-// who edits values without seeing them could find out what they are.
+// mayReveal returns an error if the parameter masked is true and the principal has no right to
+// reveal. Otherwise, a person could edit values without seeing them, and so find out what they are.
 func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	if !masked {
 		return nil
@@ -103,7 +103,7 @@ func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	return deadletter.Allow(principal(r), deadletter.VerbReveal, l.Place())
 }
 
-// runHeavy runs work that handles bodies. At most maxHeavy such calls run at a time. The others
+// runHeavy runs work that handles bodies. At most maxHeavy such calls run at the same time. Others
 // wait for their turn, or until ctx ends.
 func (w *Web) runHeavy(ctx context.Context, work func()) error {
 	done, err := w.turn(ctx)
@@ -129,7 +129,7 @@ func (w *Web) edit(r *http.Request) (templ.Component, error) {
 	return view.Edit(p), nil
 }
 
-// editPage returns the page of a new edit.
+// editPage returns the page on which a person begins an edit.
 func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditPage, error) {
 	ctx := r.Context()
 	p := view.EditPage{
@@ -175,7 +175,8 @@ func syntax(k payload.Kind) string {
 	return "JSON"
 }
 
-// groupOf fills in a letter's group and the number of its other letters that can be requeued.
+// groupOf adds the group of a letter to the page, and the number of other letters in it that can be
+// requeued.
 func (w *Web) groupOf(ctx context.Context, l *deadletter.Letter, p *view.EditPage) error {
 	title, err := w.Store.GroupTitle(ctx, l.Group)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
@@ -191,14 +192,14 @@ func (w *Web) groupOf(ctx context.Context, l *deadletter.Letter, p *view.EditPag
 	return err
 }
 
-// othersOf returns the query for the other letters of the group. The edit can also be applied to
-// these letters.
+// othersOf returns the query for the other letters of a letter's group. The same edit can be
+// applied to them.
 func othersOf(l *deadletter.Letter) string {
 	return "group:" + l.Group.String() + " state:dead,held,scheduled"
 }
 
-// sendEdit handles POST /letters/{id}/edit. The form field "do" is check, format, send or group. If
-// it is group, sendEdit shows the effect of the change on the other letters of the group.
+// sendEdit handles POST /letters/{id}/edit. The field "do" of the form is check, format, send or
+// group. For group, sendEdit shows what the same change would do to the other letters of the group.
 func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -267,8 +268,8 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	return view.Edit(p), nil
 }
 
-// sent handles an edit without mistakes. It stores the edit, requeues the letter, and redirects the
-// reader to the operation.
+// sent handles an edit that has no mistakes. It stores the edit, requeues the letter, and redirects
+// the reader to the operation.
 func (w *Web) sent(r *http.Request, l *deadletter.Letter, p view.EditPage, e *payload.Edited, properties deadletter.Properties, changed []string, wrong bool) (templ.Component, error) {
 	if p.Reason == "" {
 		p.Mistakes["reason"] = "Say why, so that the next person understands the change."
@@ -296,7 +297,7 @@ func (w *Web) sent(r *http.Request, l *deadletter.Letter, p view.EditPage, e *pa
 	return nil, movedError{view.OperationURL(op)}
 }
 
-// sameChange shows the effect of the same change on the other letters of the group.
+// sameChange shows what the same change would do to the other letters of the group.
 func (w *Web) sameChange(r *http.Request, l *deadletter.Letter, p *view.EditPage, patch []byte) (templ.Component, error) {
 	r.PostForm = url.Values{
 		"action": {string(deadletter.VerbEdit)}, "scope": {"all"}, "q": {othersOf(l)}, "until": {w.Now().UTC().Format(time.RFC3339Nano)}, "patch": {string(patch)}, "reason": {p.Reason},
@@ -323,8 +324,8 @@ func checks(list []payload.Check) []view.EditCheck {
 	})
 }
 
-// These constants limit the bytes of a diff on a page. diffOfOne applies to the diff of a single
-// letter, and diffOfMany to the diff of each of several letters.
+// These constants limit the bytes of a diff on a page. The constant diffOfOne is for the diff of
+// one letter. The constant diffOfMany is for each of the diffs of several letters.
 const (
 	diffOfOne  = 100_000
 	diffOfMany = 10_000

@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// editedProperties lists the properties that the page offers.
+// editedProperties lists the properties that people can edit on the page.
 var editedProperties = []struct{ name, label string }{
 	{"content_type", "content-type"},
 	{"type", "type"},
@@ -23,9 +23,9 @@ var editedProperties = []struct{ name, label string }{
 	{"expiration", "expiration, milliseconds"},
 }
 
-const newHeaders = 2 // empty rows in the form
+const newHeaders = 2 // number of empty rows for new headers in the form
 
-// editFields fills in the properties that can be edited, with masks applied. It reports whether
+// editFields adds the properties that can be edited to the page, masked. It reports whether
 // anything is masked.
 func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) bool {
 	clean := deadletter.Sanitise
@@ -68,8 +68,8 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 	return masked
 }
 
-// typedFields copies the form's properties and headers to p, and returns them as a property change.
-// The result kept is false if a value cannot be parsed.
+// typedFields copies the properties and headers of a form to the page, and returns them as a change
+// of properties. The result kept is false if a value cannot be parsed.
 func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadletter.Properties) (e deadletter.PropertyEdit, kept bool) {
 	e, kept = deadletter.PropertyEdit{Properties: map[string]string{}, Headers: map[string]any{}, Revised: p.Revision > 0}, true
 	typed := map[string]string{}
@@ -81,11 +81,11 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 	for i := range p.Properties {
 		f := &p.Properties[i]
 		value, ok := typed[f.Name]
-		if ok && value != f.Was { // a masked value that the person did not change is kept
+		if ok && value != f.Was { // if the person did not change a masked value, it stays
 			f.Value, e.Properties[f.Name] = value, value
 		}
 	}
-	delete(p.Mistakes, "headers") // this mistake was about the received headers; the edit reports any mistakes that remain
+	delete(p.Mistakes, "headers") // this mistake was about the headers as received; the edit reports mistakes that remain
 	typedWhole(r, p, properties, &e)
 	names, kinds, values := r.PostForm["header"], r.PostForm["header_kind"], r.PostForm["header_value"]
 	known := map[string]*view.EditField{}
@@ -134,7 +134,7 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 	return e, kept
 }
 
-// fieldMistakes shows each field error beside its field.
+// fieldMistakes puts each mistake at its field.
 func fieldMistakes(p *view.EditPage, refused deadletter.FieldErrors) {
 	for _, m := range refused {
 		text := strings.ToUpper(m.Why[:1]) + m.Why[1:] + "."

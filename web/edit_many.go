@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// checkPatch rejects a patch that is not valid RFC 6902, because it would fail for every letter.
+// checkPatch rejects a patch that is not valid as RFC 6902, because it would fail for every letter.
 func checkPatch(patch []byte) error {
 	var ops []struct {
 		Op    string          `json:"op"`
@@ -34,10 +34,10 @@ func checkPatch(patch []byte) error {
 	return nil
 }
 
-const sampled = 5 // letters for which a patch is previewed
+const sampled = 5 // number of letters for which the effect of a patch is shown
 
-// samples shows the effect of a patch on the newest letters of a selection. A mistake in the patch
-// is shown beside the field of the patch.
+// samples adds to the page what a patch does to the newest letters of a selection. If the patch has
+// a mistake, it is shown at the field of the patch.
 func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection, patch []byte) error {
 	ctx, ids := r.Context(), sel.IDs
 	if sel.Query != nil {

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	headerLine    = 500 // bytes; longer header values have no form field
-	headersEdited = 50  // maximum number of headers with a form field
-	headersWhole  = 30  // headers without a field, largest first; the page shows the number of further headers
+	headerLine    = 500 // bytes; a header with a longer value has no field in the form
+	headersEdited = 50  // maximum number of headers that have a field in the form
+	headersWhole  = 30  // maximum number of headers without a field that are shown, the largest first; the page gives the number of the others
 )
 
-// oneLine returns a header's value as shown in a form field. It returns false if the value has
-// several lines, is long or is not plain text. It also returns false if a form would change the
-// name.
+// oneLine returns the value of a header as a field of a form shows it. It returns false if the
+// value has several lines, is long or is not a plain text. It also returns false if a form would
+// change the name of the header.
 func oneLine(name string, v any) (string, bool) {
 	text, ok := deadletter.HeaderText(v)
 	return text, ok && len(text) <= headerLine && !strings.ContainsAny(text+name, "\r\n") && utf8.ValidString(name) && !strings.Contains(name, "\x00")
 }
 
-// wholeHeader describes a header without a form field. Such a header can be kept or removed. If it
-// is text, it can also be cut.
+// wholeHeader returns a header that has no field in the form. A person can keep or remove such a
+// header. If it is a text, it can also be cut.
 func wholeHeader(name string, v any) view.WholeHeader {
 	text, isText := v.(string)
 	size := len(text)
@@ -36,8 +36,8 @@ func wholeHeader(name string, v any) view.WholeHeader {
 	return view.WholeHeader{Name: name, Kind: deadletter.HeaderKind(v), Size: size, Cuts: isText && utf8.ValidString(text) && size > view.HeaderCut}
 }
 
-// fewer shortens the lists of headers to the numbers that a page shows, and counts the omitted
-// headers.
+// fewer shortens the lists of headers to the numbers that a page shows. It counts the headers that
+// it omits.
 func fewer(p *view.EditPage) {
 	if over := len(p.Headers) - headersEdited; over > 0 {
 		p.Headers, p.More = p.Headers[:headersEdited], p.More+over
@@ -48,7 +48,7 @@ func fewer(p *view.EditPage) {
 	}
 }
 
-// typedWhole reads the form's changes to headers without a form field.
+// typedWhole reads the changes of a form to headers that have no field.
 func typedWhole(r *http.Request, p *view.EditPage, properties deadletter.Properties, e *deadletter.PropertyEdit) {
 	for i := range p.Whole {
 		h := &p.Whole[i]

@@ -17,12 +17,12 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// statusError is an error that consists only of an HTTP status.
+// statusError is an error that has nothing but an HTTP status.
 type statusError int
 
 func (e statusError) Error() string { return strings.ToLower(http.StatusText(int(e))) }
 
-// statuses maps errors to status codes. The first match applies.
+// statuses maps errors to status codes. The first error that matches decides.
 var statuses = []struct {
 	err  error
 	code int
@@ -38,7 +38,7 @@ var statuses = []struct {
 	{context.DeadlineExceeded, http.StatusServiceUnavailable},
 }
 
-// statusOf returns the status code of an error, or 500 if the error is unexpected.
+// statusOf returns the status code of an error. For an unexpected error, it returns 500.
 func statusOf(err error) int {
 	var status statusError
 	if errors.As(err, &status) {
@@ -59,8 +59,8 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// sentence returns the text of an error that people can do something about. It returns "" for
-// internal errors, whose details go only to the log.
+// sentence returns the text of an error that people can do something about. For internal errors, it
+// returns "", because their details are only for the log.
 func sentence(err error, code int) string {
 	var status statusError
 	if code >= 500 && code != http.StatusServiceUnavailable || errors.As(err, &status) {
@@ -68,7 +68,7 @@ func sentence(err error, code int) string {
 	}
 	text := err.Error()
 	for _, s := range statuses {
-		if _, said, ok := strings.Cut(": "+text, ": "+s.err.Error()+": "); ok { // the text before it is for the log
+		if _, said, ok := strings.Cut(": "+text, ": "+s.err.Error()+": "); ok { // the text before it is only for the log
 			text = said
 		}
 		text = strings.TrimSuffix(text, ": "+s.err.Error())
@@ -88,13 +88,13 @@ func isBare(text string) bool {
 	return false
 }
 
-// fail responds to a request with an error. People get a page, and scripts get problem+json. Errors
-// are logged only here.
+// fail responds to a request with an error. People get a page, and scripts get problem+json. No
+// other code logs the errors of requests.
 func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	code := statusOf(err)
 	name := newKey()[:8]
 	if errors.Is(r.Context().Err(), context.Canceled) {
-		return // nobody will read the response
+		return // nobody reads the response
 	}
 	if code >= 500 && code != http.StatusServiceUnavailable {
 		w.Log.Error("request failed", "request", name, "method", r.Method, "path", deadletter.Visible(r.URL.Path), "err", err)
@@ -144,7 +144,8 @@ func cameFrom(r *http.Request) string {
 
 // turnAway responds to a request that is rejected early, because it comes from a foreign host or
 // another site. Anybody may have sent the request and may read the response. The response therefore
-// contains only the status in words, without shell, counts or problems. The store is not read.
+// contains only the status in words, without the shell of pages, numbers or problems. turnAway does
+// not read the store.
 func (w *Web) turnAway(rw http.ResponseWriter, r *http.Request, code int) {
 	w.Log.Debug("request refused", "method", r.Method, "path", deadletter.Visible(r.URL.Path), "status", code)
 	if forScripts(r) {
@@ -176,7 +177,7 @@ func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	}
 	rw.Header().Set("Content-Type", "application/problem+json")
 	rw.WriteHeader(code)
-	json.NewEncoder(rw).Encode(p) // the status has been sent; a disconnected client needs no report
+	json.NewEncoder(rw).Encode(p) // the status was already sent, and a client that has disconnected needs no report
 }
 
 // noSuch returns the error for an id in the URL that does not exist.
@@ -192,7 +193,7 @@ func noSuchAddress(r *http.Request) error {
 	return noSuch("page", r.URL.Path)
 }
 
-// invalid returns the error for an invalid request. Its text explains the mistake.
+// invalid returns the error for a request that is not valid. Its text explains the mistake.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", deadletter.ErrInvalid, fmt.Sprintf(format, args...))
 }

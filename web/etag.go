@@ -13,24 +13,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// tagged is a response with an entity tag. A later change can name the tag in If-Match.
+// tagged is a response with an entity tag. A later change can contain the tag in If-Match.
 type tagged struct {
 	value any
 	tag   string
 }
 
-// groupTag returns the tag of a group. The tag is the time of the last decision about the group.
-// The decision may be from a person or from dlo.
+// groupTag returns the tag of a group. It is made from the time of the last decision about the
+// group, by a person or by dlo.
 func groupTag(changed time.Time) string {
-	ms := int64(0) // nobody has decided yet
+	ms := int64(0) // there is no decision yet
 	if !changed.IsZero() {
 		ms = changed.UnixMilli()
 	}
 	return strconv.Quote(strconv.FormatInt(ms, 36))
 }
 
-// ifMatchTime returns the time that If-Match names. It returns the zero time if the request has
-// no If-Match, or if If-Match is a star.
+// ifMatchTime returns the time in the If-Match header of a request. If there is no such header, or
+// if it is a star, it returns the zero time.
 func ifMatchTime(r *http.Request) (time.Time, error) {
 	tags, err := ifMatch(r)
 	if err != nil || len(tags) == 0 {
@@ -43,8 +43,8 @@ func ifMatchTime(r *http.Request) (time.Time, error) {
 	return time.UnixMilli(ms), nil
 }
 
-// ifMatch returns the tags that If-Match names. It returns none if the request has no If-Match, or
-// if If-Match is a star.
+// ifMatch returns the tags in the If-Match header of a request. If there is no such header, or if
+// it is a star, it returns no tags.
 func ifMatch(r *http.Request) (tags []string, err error) {
 	for _, part := range strings.Split(strings.Join(r.Header.Values("If-Match"), ","), ",") {
 		switch part = strings.TrimSpace(part); {
@@ -62,12 +62,13 @@ func ifMatch(r *http.Request) (tags []string, err error) {
 
 // tagOf returns the tag of a value. Equal values have the same tag.
 func tagOf(v any) string {
-	text, _ := json.Marshal(v) // a value of the API always encodes
+	text, _ := json.Marshal(v) // encoding cannot fail for a value of the API
 	sum := sha256.Sum256(text)
 	return fmt.Sprintf("\"%x\"", sum[:12])
 }
 
-// stillMatches returns an error if a change names tags and the present tag is not among them.
+// stillMatches returns an error if a change contains tags, and the tag in the parameter present is
+// not one of them.
 func stillMatches(r *http.Request, present string) error {
 	tags, err := ifMatch(r)
 	if err != nil || len(tags) == 0 || slices.Contains(tags, present) {

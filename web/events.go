@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	eventTick = 500 * time.Millisecond // interval at which a stream looks for changes
-	scopeTick = 2 * time.Second        // interval if the scope has bounds, because its changes have to be computed
-	askAgain  = 10 * time.Second       // how often a stream checks its reader's rights and the latest findings
-	keepAlive = 15 * time.Second       // a comment is sent after half of this time, to keep the stream open
+	eventTick = 500 * time.Millisecond // how often a stream looks for changes
+	scopeTick = 2 * time.Second        // how often it does so if the reader may see only some queues, because those changes have to be computed
+	askAgain  = 10 * time.Second       // how often a stream checks the rights of its reader and the latest findings
+	keepAlive = 15 * time.Second       // to keep the stream open, a comment is sent after half of this time
 )
 
-// eventsPath is the path of the event stream, both for pages and under the API. Only dlo's own
-// pages and programs may read the stream.
+// eventsPath is the path of the event stream for pages. It is also its path under the API. Only the
+// pages and programs of dlo itself may read the stream.
 const eventsPath = "/events"
 
 // events handles GET /events?since=. It sends server-sent events. An event names the kind of thing
-// that changed, but never its content. The events "letters" and "operation" are sent after any
+// that has changed, but never its content. The events "letters" and "operation" are sent after any
 // transaction. The event "status" is sent after a connection, a trial or a finding has changed. A
-// page that receives an event fetches itself again and replaces the affected parts.
+// page that receives an event fetches itself again and replaces the parts that are affected.
 //
-// An event's id is the store's position. "since" is the position that the page has already seen.
-// After a reconnect, the header Last-Event-ID contains that position.
+// The id of an event is the position of the store. The parameter since is the position that the
+// page has already seen. After a reconnect, the header Last-Event-ID contains that position.
 func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	name := principal(r).Name
-	if w.open { // everybody has the same name
+	if w.open { // all readers have the same name
 		name = ""
 	}
 	if !w.streams.enter(name) {
@@ -52,20 +52,20 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")
 	stream := http.NewResponseController(rw)
-	stream.SetReadDeadline(time.Time{}) // the request has been read; a read deadline would end the stream
+	stream.SetReadDeadline(time.Time{}) // the request was read, and a read deadline would end the stream
 	send := func(format string, args ...any) bool {
 		stream.SetWriteDeadline(time.Now().Add(keepAlive)) // if the writer does not support deadlines, the server's own deadline applies
 		_, err := fmt.Fprintf(rw, format, args...)
 		return err == nil && stream.Flush() == nil
 	}
-	// The stream reports changes after this moment. It keeps the scope of the request, and compares
-	// later reports with the reports of this moment.
+	// The stream reports changes after this moment. It keeps the scope of the request. Later reports
+	// are compared with the reports of this moment.
 	scope, asked, looks := deadletter.ScopeOf(r.Context()), w.Now(), w.reports(r.Context())
 	if r.Method == http.MethodHead || !send("retry: 3000\n\n") {
 		return
 	}
 	every, trialNow := eventTick, w.newestTrial
-	if !scope.Everywhere() { // a trial uses its own queue, which is outside the scope
+	if !scope.Everywhere() { // a trial uses a queue of its own, which the reader may not see
 		every, trialNow = scopeTick, func() deadletter.Trial { return deadletter.Trial{} }
 	}
 	status, trial := w.brokers(r.Context()), trialNow()
@@ -73,11 +73,11 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	defer tick.Stop()
 	quiet := time.Now()
 	for {
-		found := false // whether the latest look at the dead-letter paths differs from the one before
+		found := false // the latest look at the dead-letter paths differs from the one before
 		if now := w.Now(); now.Sub(asked) >= askAgain {
 			asked = now
 			if p, err := w.Actor(r); err != nil || w.viewedAs(r, p).Sees().Key() != scope.Key() || !p.May(deadletter.VerbView) {
-				return // the reader connects again, and is then refused or sees its new scope
+				return // the reader connects again, and is then refused or gets the new scope
 			}
 			latest := w.reports(r.Context())
 			found, looks = !slices.EqualFunc(latest, looks, sameLook), latest
@@ -110,14 +110,15 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sameStatus compares the facts that a page shows about a connection. It ignores the time of the
-// next attempt, which would otherwise change the banner all the time.
+// sameStatus reports whether a page shows the same about two statuses of a connection. It ignores
+// the time of the next attempt, which would otherwise change the banner all the time.
 func sameStatus(a, b deadletter.BrokerStatus) bool {
 	return a.Name == b.Name && a.VHost == b.VHost && a.Connected == b.Connected && a.Blocked == b.Blocked && a.Reason == b.Reason && a.Note == b.Note && slices.Equal(a.Inboxes, b.Inboxes) &&
 		slices.EqualFunc(a.Problems(), b.Problems(), func(p, q deadletter.Problem) bool { return p.Key() == q.Key() && p.Text == q.Text })
 }
 
-// sameLook compares the results of two looks at a vhost. It ignores the times of the looks.
+// sameLook reports whether two looks at a vhost have the same result. It ignores the times of the
+// looks.
 func sameLook(a, b topology.Report) bool {
 	return a.Broker == b.Broker && a.VHost == b.VHost && a.Failed == b.Failed && (a.ReadAt.Equal(b.ReadAt) || slices.EqualFunc(a.Findings, b.Findings, topology.Finding.Same) && slices.Equal(a.Gaps, b.Gaps))
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// facets lists the fields in display order. Closed facets are shown on demand.
+// facets lists the facets in the order in which pages show them. A closed facet is shown only when
+// a person opens it.
 var facets = []facetField{
 	{query.State, "State", false},
 	{query.Queue, "Queue", false},
@@ -27,8 +28,8 @@ type facetField struct {
 	closed bool
 }
 
-// facetsOf converts counts to buttons, each of which switches one value on or off. Vhost and broker
-// become facets only if they have more than one value.
+// facetsOf converts numbers of letters to buttons. Each button adds one value to the query, or
+// removes it. The vhost and the broker become facets only if they have more than one value.
 func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 	counts, sampled := map[query.Field][]deadletter.FacetValue{}, map[query.Field]int{}
 	for _, f := range counted.Fields {
@@ -64,7 +65,7 @@ func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 			}
 			add(v)
 		}
-		for _, c := range append(slices.Clone(chosen), excluded...) { // chosen and excluded values that no counted letter has
+		for _, c := range append(slices.Clone(chosen), excluded...) { // values that the query contains or excludes, but that no counted letter has
 			if !slices.ContainsFunc(values, func(v deadletter.FacetValue) bool { return v.Value == c }) {
 				add(deadletter.FacetValue{Value: c})
 			}
@@ -74,7 +75,7 @@ func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 	return out
 }
 
-// excludedValues returns the values of a field that q excludes.
+// excludedValues returns the values of a field that the query q excludes.
 func excludedValues(q query.Query, f query.Field) []string {
 	var out []string
 	for _, t := range q.Terms {
@@ -105,7 +106,7 @@ func facetLabel(f query.Field, value string) string {
 	return value
 }
 
-// inOrder sorts states in the order in which a letter passes through them.
+// inOrder sorts states in the order in which a letter goes through them.
 func inOrder(values []deadletter.FacetValue) []deadletter.FacetValue {
 	values = slices.Clone(values)
 	slices.SortStableFunc(values, func(a, b deadletter.FacetValue) int {

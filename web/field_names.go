@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	namedLetters = 20               // maximum number of newest letters that are read for field names, and of types
-	namedBytes   = 1 << 20          // maximum total size of the letters' bodies
-	namesHold    = 30 * time.Second // how long a result is reused, because requests repeat while a person types
-	namedValues  = 20               // per field
+	namedLetters = 20               // maximum number of newest letters, and of types, that are read for the names of fields
+	namedBytes   = 1 << 20          // maximum size of the bodies of these letters together, in bytes
+	namesHold    = 30 * time.Second // how long a result is used again; requests repeat while a person types
+	namedValues  = 20               // maximum number of values for each field
 )
 
-// fieldNames caches the names of the headers and body fields that letters have. It also caches some
-// of their values, with masks applied.
+// fieldNames caches the names of headers and body fields that letters have. It also caches some of
+// their values, masked.
 type fieldNames struct {
 	mu    sync.Mutex
 	at    time.Time
-	known map[string][]string // header.NAME, body.PATH -> distinct values
+	known map[string][]string // distinct values by header.NAME or body.PATH
 }
 
-// fieldNamesNow returns the names of the headers and body fields of the newest letters, and some of
-// their values. It also reads the newest letter of each of the most frequent types.
+// fieldNamesNow returns the names of the headers and body fields of the newest letters, with some
+// of their values. It also reads the newest letter of each of the most frequent types.
 func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map[string][]string, error) {
 	w.names.mu.Lock()
 	defer w.names.mu.Unlock()
@@ -68,7 +68,7 @@ func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map
 	return known, nil
 }
 
-// sampledLetters returns the letters whose fields completions offer.
+// sampledLetters returns the letters whose fields are offered as completions.
 func (w *Web) sampledLetters(ctx context.Context, counted deadletter.Facets) ([]deadletter.ID, error) {
 	queries := []query.Query{{}}
 	for _, f := range counted.Fields {

@@ -32,8 +32,8 @@ func (w *Web) groupPage(r *http.Request) (templ.Component, error) {
 	return view.Group(p), err
 }
 
-// people returns the names offered as assignees of groups: the current principal and names used
-// before.
+// people returns the names that are offered when a group is assigned: the current principal, and
+// names that were used before.
 func (w *Web) people(r *http.Request) ([]string, error) {
 	names, err := w.Store.People(r.Context())
 	if err != nil {
@@ -54,8 +54,9 @@ func (w *Web) people(r *http.Request) ([]string, error) {
 	return append([]string{me}, slices.DeleteFunc(names, func(name string) bool { return name == me })...), err
 }
 
-// groupView fills in the facts shown about a group. If whole is set, it also adds the newest
-// letter, and the differences between the group's letters and letters that did not die again.
+// groupView returns what a page shows about a group. If the parameter whole is true, it includes
+// the newest letter. It then also includes the differences between the letters of the group and
+// letters that did not die again.
 func (w *Web) groupView(r *http.Request, g deadletter.Group, whole bool) (view.GroupView, error) {
 	w.hideGroup(&g.GroupRow)
 	v := view.GroupView{Group: g, Whole: whole, Now: w.Now(), QueueLink: view.LettersURL((query.Query{}).With(query.Queue, g.Queue).String(), "", "")}
@@ -76,8 +77,8 @@ func (w *Web) groupView(r *http.Request, g deadletter.Group, whole bool) (view.G
 	return v, err
 }
 
-// newestLetter returns the decoded letter with the given id for a group's page. It returns nil if
-// the letter no longer exists or the caller is not allowed to see it.
+// newestLetter returns the decoded letter with the given id for the page of a group. It returns nil
+// if the letter does not exist any more, or if the reader may not see it.
 func (w *Web) newestLetter(r *http.Request, id deadletter.ID) (*view.LetterPage, error) {
 	l, err := w.letterFor(r.Context(), principal(r), id)
 	if errors.Is(err, deadletter.ErrNotFound) || errors.Is(err, deadletter.ErrForbidden) {
@@ -92,6 +93,6 @@ func (w *Web) newestLetter(r *http.Request, id deadletter.ID) (*view.LetterPage,
 	}
 	w.hide(&l)
 	p := &view.LetterPage{Letter: l, Query: inGroup(l.Group).String(), Decoded: decoded(doc, &l, window{})}
-	p.Decoded.Bytes = nil // only the letter's own page shows the bytes
+	p.Decoded.Bytes = nil // only the page of the letter itself shows the bytes
 	return p, nil
 }

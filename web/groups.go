@@ -11,52 +11,52 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Groups holds the store's methods for groups.
+// Groups contains the methods of the store for groups.
 type Groups interface {
-	// Groups returns a page of groups. It also returns the cursor of the next page, or "" at the
-	// end.
+	// Groups returns a page of groups. It also returns the cursor of the next page; "" = this is the
+	// last page.
 	Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error)
 	GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error)
 	Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error)
-	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // queues in which letters of the groups died, including queues outside the scope
+	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // queues in which letters of the groups died, including queues that the caller may not see
 	Standing(ctx context.Context) (deadletter.Standing, error)
-	ScheduleLag(ctx context.Context) (time.Duration, error)                   // delay of the oldest overdue retry; 0 = none
-	LastNotice(ctx context.Context) (at time.Time, channel string, err error) // last notice sent; zero = none
-	// SettledByPeople counts the letters received between from and to that a person requeued and
-	// that have stayed quiet since.
+	ScheduleLag(ctx context.Context) (time.Duration, error)                   // how late the oldest overdue retry is; 0 = none is late
+	LastNotice(ctx context.Context) (at time.Time, channel string, err error) // when and where the last notice was sent; zero = none was sent
+	// SettledByPeople counts letters that a person requeued and that have not come back since. They
+	// were received between the times from and to.
 	SettledByPeople(ctx context.Context, from, to time.Time) (int, error)
 	Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) // newest first
-	Decision(ctx context.Context, id int64) (deadletter.Decided, error)                  // ErrNotFound
-	// Decide records a decision about groups. Undo reverts a decision for the groups that have not
+	Decision(ctx context.Context, id int64) (deadletter.Decided, error)                  // ErrNotFound if there is no such decision
+	// Decide records a decision about groups. Undo reverts a decision for those groups that have not
 	// changed since.
 	Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error)
 	Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error)
 }
 
-// Deploys holds the store's methods for deploy marks.
+// Deploys contains the methods of the store for deploys.
 type Deploys interface {
 	Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Deploy, error)
 	Deploys(ctx context.Context, from, to time.Time, n int) ([]deadletter.Deploy, error) // newest first
 	DeployEnding(ctx context.Context, group deadletter.GroupID, last time.Time) (*deadletter.Deploy, error)
-	DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error) // first deploy after that time; nil = none
+	DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error) // the first deploy after that time; nil = none
 }
 
-// Digester creates digests and sends them on request.
+// Digester makes digests, and sends them when a person requests it.
 type Digester interface {
-	Now(ctx context.Context) (deadletter.Digest, error)                               // digest for the time since the last one was due
-	Size(ctx context.Context) (groups int, err error)                                 // groups in that digest; may be slightly outdated
-	Send(ctx context.Context, by deadletter.Principal) (channels []string, err error) // sends the digest, whether or not it is due
-	Next() (at time.Time, channels []string)                                          // time and channels of the next digest; zero = none
-	Last(ctx context.Context) (day string, d deadletter.Digest, err error)            // last digest sent; ErrNotFound before the first
+	Now(ctx context.Context) (deadletter.Digest, error)                               // the digest for the time since the last one was due
+	Size(ctx context.Context) (groups int, err error)                                 // number of groups in that digest; may be slightly out of date
+	Send(ctx context.Context, by deadletter.Principal) (channels []string, err error) // sends the digest, even if it is not due
+	Next() (at time.Time, channels []string)                                          // time and channels of the next digest; zero = there is none
+	Last(ctx context.Context) (day string, d deadletter.Digest, err error)            // the last digest that was sent; ErrNotFound before the first one
 }
 
-// hideGroup masks the texts that are shown about a group.
+// hideGroup masks the texts about a group.
 func (w *Web) hideGroup(g *deadletter.GroupRow) {
 	g.Title, _ = w.Header("", g.Title)
 	g.Error, _ = w.Header("", g.Error)
 }
 
-// hideDecision masks the title that is shown for a decision.
+// hideDecision masks the title of a decision.
 func (w *Web) hideDecision(d *deadletter.Decided) { d.Title, _ = w.Header("", d.Title) }
 
 // decisions returns recent decisions, masked.
@@ -77,7 +77,7 @@ func (w *Web) groups(ctx context.Context, q query.Query, p deadletter.GroupPage)
 	return list, next, err
 }
 
-// groupNames returns the masked titles of groups. It leaves out groups that do not exist.
+// groupNames returns the titles of groups, masked. It omits groups that do not exist.
 func (w *Web) groupNames(ctx context.Context, ids []string) ([]view.GroupName, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -86,7 +86,7 @@ func (w *Web) groupNames(ctx context.Context, ids []string) ([]view.GroupName, e
 	return each(list, func(g deadletter.GroupRow) view.GroupName { return view.GroupName{ID: g.ID, Title: g.Title} }), err
 }
 
-// group returns the group in the path, masked.
+// group returns the group in the path of a request, masked.
 func (w *Web) group(r *http.Request) (deadletter.Group, error) {
 	id, err := pathGroup(r)
 	if err != nil {
@@ -100,7 +100,7 @@ func (w *Web) group(r *http.Request) (deadletter.Group, error) {
 	return g, err
 }
 
-// decide records a person's decision.
+// decide records a decision of a person about groups.
 func (w *Web) decide(r *http.Request, d deadletter.Decision) (deadletter.Decided, error) {
 	by := principal(r)
 	groups := d.Groups
@@ -117,8 +117,8 @@ func (w *Web) decide(r *http.Request, d deadletter.Decision) (deadletter.Decided
 	return w.Store.Decide(r.Context(), d)
 }
 
-// mayDecide checks whether a principal may decide on the given groups and on all groups that are
-// merged with them.
+// mayDecide returns an error if a principal may not decide on the given groups, or on a group that
+// is merged with one of them.
 func (w *Web) mayDecide(ctx context.Context, by deadletter.Principal, groups []deadletter.GroupID) error {
 	if by.MayToAll(deadletter.VerbTriage) {
 		return nil
@@ -135,7 +135,7 @@ func (w *Web) mayDecide(ctx context.Context, by deadletter.Principal, groups []d
 	return nil
 }
 
-// undo reverts a decision.
+// undo reverts a decision about groups.
 func (w *Web) undo(r *http.Request, id int64) (deadletter.Decided, error) {
 	by := principal(r)
 	if !by.MayToAll(deadletter.VerbTriage) {

@@ -14,15 +14,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Health holds the store's methods for probes and live pages.
+// Health contains the methods of the store for probes and live pages.
 type Health interface {
-	Ping(ctx context.Context) error // checks that the store responds
-	// Position returns a number. The number changes whenever something changes that the caller may
-	// see.
+	Ping(ctx context.Context) error // returns an error if the store does not respond
+	// Position returns a number that changes whenever something changes that the caller may see.
 	Position(ctx context.Context) (int64, error)
 }
 
-// pinger pings the store for health probes, but at most once a second. Each ping costs a
+// pinger pings the store for probes. It does so at most once a second, because each ping costs a
 // transaction.
 type pinger struct {
 	mu  sync.Mutex
@@ -40,7 +39,7 @@ func (p *pinger) ping(ctx context.Context, store Health) error {
 	return p.err
 }
 
-// healthz reports that the process is alive. It checks nothing else.
+// healthz responds that the process is alive. It checks nothing else.
 func (w *Web) healthz(rw http.ResponseWriter, _ *http.Request) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.Write([]byte(`{"status":"alive"}` + "\n"))
@@ -97,7 +96,7 @@ func readyProblemOf(p deadletter.Problem) readyProblem {
 	return v
 }
 
-// readyz responds with 200 while the store responds and at least one broker is connected. Otherwise
+// readyz responds with 200 if the store responds and at least one broker is connected. Otherwise,
 // it responds with 503. For principals who may see all letters, the response lists the state of the
 // store and of each broker, with reasons.
 func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
@@ -105,7 +104,8 @@ func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
 	w.answerReady(rw, r, err == nil && p.MayEverywhere(deadletter.VerbView))
 }
 
-// answerReady answers a readiness probe. Without details, the response does not name any broker.
+// answerReady responds to a readiness probe. If the parameter details is false, the response does
+// not name any broker.
 func (w *Web) answerReady(rw http.ResponseWriter, r *http.Request, details bool) {
 	out := w.readiness(r.Context())
 	rw.Header().Set("Content-Type", "application/json")
@@ -120,9 +120,9 @@ func (w *Web) answerReady(rw http.ResponseWriter, r *http.Request, details bool)
 }
 
 // Operations returns the handler for an address that serves only probes and metrics. The handler
-// does not identify who makes a request. Unless open is set for access from other machines, it
-// answers only requests whose Host is an IP address or localhost. Any other name could come from an
-// attacker's DNS.
+// does not ask who makes a request. If the parameter open is false, it accepts only requests whose
+// Host is an IP address or localhost, because the DNS of an attacker could resolve any other name.
+// If open is true, other machines may use the address.
 func (w *Web) Operations(open bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", w.healthz)
@@ -143,7 +143,7 @@ func (w *Web) Operations(open bool) http.Handler {
 	}))
 }
 
-// Ready reports whether /readyz returns 200.
+// Ready reports whether /readyz responds with 200.
 func (w *Web) Ready(ctx context.Context) bool { return w.readiness(ctx).Ready }
 
 func (w *Web) readiness(ctx context.Context) readiness {

@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// jump handles GET /jump?to=. It redirects to the page of the object that the text names. If there
-// is no such object, jump treats the text as a query and redirects to the matching letters. G-9
-// always means a group, even if that group does not exist.
+// jump handles GET /jump?to=. It redirects to the page of the object that the text names. If the
+// text names no object, jump treats it as a query and redirects to the letters that match. A text
+// such as G-9 always means a group, even if that group does not exist.
 func (w *Web) jump(r *http.Request) (string, error) {
 	to := strings.TrimSpace(r.URL.Query().Get("to"))
 	if id, ok := groupWritten(to); ok {
@@ -29,21 +29,21 @@ func (w *Web) jump(r *http.Request) (string, error) {
 	return view.LettersURL(to, "", ""), nil
 }
 
-// groupWritten parses a group name written as G-418.
+// groupWritten parses the name of a group, such as G-418.
 func groupWritten(text string) (deadletter.GroupID, bool) {
 	id, err := deadletter.ParseGroupID(text)
 	return id, err == nil && strings.EqualFold(text, id.String())
 }
 
-// operationWritten parses an operation name written as O-77.
+// operationWritten parses the name of an operation, such as O-77.
 func operationWritten(text string) (deadletter.OperationID, bool) {
 	id, err := deadletter.ParseOperationID(text)
 	return id, err == nil && strings.EqualFold(text, id.String())
 }
 
-// named returns the page of the object that a text names. The text may be a letter's full or short
-// id, a group or an operation. If several letters share a short id, the page is a list of them. The
-// result found is false if the object does not exist.
+// named returns the page of the object that a text names. The text may be the full or short id of a
+// letter, a group or an operation. If several letters have the same short id, the page is a list of
+// them. The result found is false if there is no such object.
 func (w *Web) named(ctx context.Context, text string) (page string, found bool, err error) {
 	text = strings.TrimSpace(text)
 	if id, ok := groupWritten(text); ok {
@@ -55,7 +55,7 @@ func (w *Web) named(ctx context.Context, text string) (page string, found bool, 
 		return pageIfFound(view.OperationURL(id), err)
 	}
 	q, err := query.Parse("id:"+text, query.Options{})
-	if err != nil || len(q.Terms) != 1 || len(q.Terms[0].Values) != 1 { // not an id
+	if err != nil || len(q.Terms) != 1 || len(q.Terms[0].Values) != 1 { // the text is not an id
 		return "", false, nil
 	}
 	rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: 2})
@@ -68,8 +68,8 @@ func (w *Web) named(ctx context.Context, text string) (page string, found bool, 
 	return view.LettersURL(q.String(), "", ""), true, nil
 }
 
-// pageIfFound returns the page and true, or false if err says that the page's object does not
-// exist.
+// pageIfFound returns the page and true. If err says that the object of the page does not exist, it
+// returns false.
 func pageIfFound(page string, err error) (string, bool, error) {
 	if errors.Is(err, deadletter.ErrNotFound) {
 		return "", false, nil

@@ -17,15 +17,15 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Details holds the store's methods for a letter's page.
+// Details contains the methods of the store for the page of a letter.
 type Details interface {
 	Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error)     // with body and properties
 	Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Letter, error) // with bodies, in any order
-	// Neighbours returns the letters immediately before and after id in the list that q selects, in
-	// the given order. A missing neighbour is "".
+	// Neighbours returns the letters before and after the letter id in the list that q selects, in the
+	// given order. If there is no such letter, the result is "".
 	Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error)
-	// Ahead counts, up to limit, the letters before id in the list that q selects. It also reports
-	// whether the list contains id.
+	// Ahead returns the number of letters before the letter id in the list that q selects. It counts
+	// at most up to limit. It also reports whether the list contains the letter.
 	Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error)
 	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
 	History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error)    // oldest first
@@ -34,8 +34,8 @@ type Details interface {
 	GroupTitle(ctx context.Context, id deadletter.GroupID) (string, error)
 }
 
-// pathAs parses the id in the path. An invalid id is reported as not found, so that the error does
-// not disclose which ids are valid.
+// pathAs parses the id in the path of a request. If the id is not valid, the error says that there
+// is no such object. It thus does not disclose which ids are valid.
 func pathAs[ID any](r *http.Request, kind string, parse func(string) (ID, error)) (ID, error) {
 	id, err := parse(chi.URLParam(r, "id"))
 	if err != nil {
@@ -44,8 +44,8 @@ func pathAs[ID any](r *http.Request, kind string, parse func(string) (ID, error)
 	return id, err
 }
 
-// readLetter reads the letter in the path. It returns an error if the request's principal is not
-// allowed to see the letter.
+// readLetter reads the letter in the path of a request. It returns an error if the principal may
+// not see the letter.
 func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
 	id, err := pathAs(r, "letter", deadletter.ParseID)
 	if err != nil {
@@ -54,8 +54,8 @@ func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
 	return w.letterFor(r.Context(), principal(r), id)
 }
 
-// letterFor reads a letter. It returns an error if the principal "by" is not allowed to see the
-// letter.
+// letterFor reads a letter. It returns an error if the principal in the parameter by may not see
+// the letter.
 func (w *Web) letterFor(ctx context.Context, by deadletter.Principal, id deadletter.ID) (deadletter.Letter, error) {
 	l, err := w.Store.Letter(ctx, id)
 	if err != nil {
@@ -64,7 +64,8 @@ func (w *Web) letterFor(ctx context.Context, by deadletter.Principal, id deadlet
 	return l, deadletter.Allow(by, deadletter.VerbView, l.Place())
 }
 
-// readableLetter reads the letter in the path for a request that shows its content.
+// readableLetter reads the letter in the path of a request that shows the content of the letter. It
+// returns an error if the principal may not read the content.
 func (w *Web) readableLetter(r *http.Request) (deadletter.Letter, error) {
 	l, err := w.readLetter(r)
 	if err == nil && l.Withheld {
@@ -83,8 +84,8 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	return w.letterPage(r, l, r.URL.Query(), revealed{})
 }
 
-// letterPage returns a letter's page. If the argument shown contains a revealed value, the page
-// shows that value without its mask.
+// letterPage returns the page of a letter. If the parameter shown contains a value that was
+// revealed, the page shows this value without its mask.
 func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, shown revealed) (templ.Component, error) {
 	p, err := w.letterView(r, l, form, shown)
 	if err != nil {
@@ -101,7 +102,7 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 		q, p.Query = query.Query{}, ""
 	}
 	p.MayReveal = revealable(principal(r), l.Origin) && l.State != deadletter.StatePurged
-	if _, looked := q.Split(w.indexedPath); len(looked) == 0 { // otherwise the neighbours are unknown
+	if _, looked := q.Split(w.indexedPath); len(looked) == 0 { // otherwise, the neighbours are not known
 		if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID, orderOf(q)); err != nil {
 			return p, err
 		}
@@ -154,10 +155,10 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 	return p, nil
 }
 
-const aheadTo = 1000 // maximum number of preceding letters that are counted
+const aheadTo = 1000 // maximum number of letters before this one that are counted
 
-// position fills in a letter's position in the list from which the letter was opened. It leaves the
-// position out if there was no list, or if very many letters precede the letter.
+// position adds the position of a letter in the list from which it was opened. It adds nothing if
+// there was no list, or if very many letters come before the letter.
 func (w *Web) position(ctx context.Context, q query.Query, p *view.LetterPage, id deadletter.ID) error {
 	if p.Query == "" {
 		return nil
@@ -174,8 +175,8 @@ func (w *Web) position(ctx context.Context, q query.Query, p *view.LetterPage, i
 	return err
 }
 
-// errMaskedBody is the error for a request for a letter's bytes that does not set reveal. It
-// applies if values of the letter are masked, or if that is unknown.
+// errMaskedBody is the error if a request for the bytes of a letter does not set reveal, and values
+// of the letter are masked or may be masked.
 var errMaskedBody = fmt.Errorf("%w: the body has masked values, or it is unknown whether it does; reveal=1 gives its bytes to people who may reveal, and is audited", deadletter.ErrForbidden)
 
 // body handles GET /letters/{id}/body?reveal=. It returns the stored bytes as a download that
@@ -195,11 +196,11 @@ func (w *Web) body(rw http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Disposition", `attachment; filename="letter-`+l.ID.Short()+`.bin"`)
 	h.Set("Content-Security-Policy", bodyCSP)
 	h.Set("Content-Length", strconv.Itoa(len(l.Body)))
-	rw.Write(l.Body) // a disconnected client needs no report
+	rw.Write(l.Body) // a client that has disconnected needs no report
 }
 
-// mayHaveBody returns an error unless the request may get the bytes of a letter. If values in the
-// bytes are masked, the request must set reveal, and the reveal is recorded.
+// mayHaveBody returns an error if the request may not get the bytes of a letter. If values in the
+// bytes are masked, the request must set reveal, and mayHaveBody records the reveal.
 func (w *Web) mayHaveBody(r *http.Request, l *deadletter.Letter) error {
 	form, err := parameters(r, "reveal")
 	if err != nil {

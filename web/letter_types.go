@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// typeChoice returns the types that people picked for a letter, and whether another type can be
-// picked.
+// typeChoice returns the types that people have picked for a letter, and whether another type can
+// be picked.
 func (w *Web) typeChoice(ctx context.Context, l *deadletter.Letter, doc *payload.Document) (view.TypeChoice, error) {
 	c := view.TypeChoice{Readable: doc.Reading().Readable()}
 	all, err := w.Store.Picks(ctx)
@@ -31,8 +31,8 @@ func (w *Web) typeChoice(ctx context.Context, l *deadletter.Letter, doc *payload
 	return c, nil
 }
 
-// picksFor returns the picks that apply to a letter, strongest first. These are the letter's own
-// pick, the pick of its group, and the first matching binding.
+// picksFor returns the picks that apply to a letter, the strongest first: the pick for the letter
+// itself, the pick for its group, and the first binding that matches.
 func picksFor(l *deadletter.Letter, all []deadletter.Pick) []deadletter.Pick {
 	var letter, group, binding []deadletter.Pick
 	for _, p := range all {
@@ -52,8 +52,8 @@ func picksFor(l *deadletter.Letter, all []deadletter.Pick) []deadletter.Pick {
 	return append(append(letter, group...), binding...)
 }
 
-// pickType handles POST /letters/{id}/type {type, for, reason}. Mistakes are shown on the letter's
-// page.
+// pickType handles POST /letters/{id}/type {type, for, reason}. Mistakes are shown on the page of
+// the letter.
 func (w *Web) pickType(r *http.Request) (string, error) {
 	l, err := w.readLetter(r)
 	if err != nil {

@@ -14,31 +14,31 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Lists holds the store's methods for the list of letters.
+// Lists contains the methods of the store for the list of letters.
 type Lists interface {
-	// Letters returns a page of letters without bodies. It also returns the cursors of the adjacent
-	// pages, which are "" at the ends of the list.
+	// Letters returns a page of letters without bodies. It also returns the cursors of the previous
+	// and the next page; "" = there is no such page.
 	Letters(ctx context.Context, q query.Query, p deadletter.Page) (rows []deadletter.Row, newer, older string, err error)
-	// Count returns the number of letters that q selects, but counts only up to limit. With limit
-	// 0, the count is exact.
+	// Count returns the number of letters that q selects, but does not count beyond limit. If limit is
+	// 0, it counts all of them.
 	Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error)
-	// Facets returns the values of each field, the value with the most letters first. A field's own
-	// values are counted without the terms of q that concern the field.
+	// Facets returns the values of each field, the most frequent first. For each field, it counts the
+	// letters that q would select without its terms about that field.
 	Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error)
-	Unindexed(ctx context.Context) (int, error) // letters that text search cannot find yet
-	AsOf(now time.Time) time.Time               // the time as of which a selection made at "now" is read
+	Unindexed(ctx context.Context) (int, error) // number of letters that text search cannot find yet
+	AsOf(now time.Time) time.Time               // the time of the newest change that a selection can contain if it is made at the time now
 }
 
 const (
 	countedTo  = 10_000
 	pageRows   = 50
-	histogram  = 48  // bars
-	linkedTo   = 200 // bytes; the histogram's bars are links unless the query is longer
-	facetTaken = 40  // values per facet; chosen values are always included
+	histogram  = 48  // number of bars
+	linkedTo   = 200 // bytes; if the query is longer, the bars of the histogram are not links
+	facetTaken = 40  // number of values of a facet; values in the query are always included
 )
 
 // letters handles GET /letters?q=&after=&before=. Without q, it shows the letters that need a
-// person. The function narrow describes the further parameters, which change q.
+// person. The function narrow documents the other parameters, which change q.
 func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	if to, found, err := w.named(r.Context(), form.Get("add")); err != nil {
@@ -90,7 +90,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if p.Widen = widened(q); len(p.Rows) == 0 && p.Total > 0 {
 		p.Widen = ""
 	}
-	if len(liveKinds(r)) > 0 { // the rest of the page is not needed, because it is not live
+	if len(liveKinds(r)) > 0 { // the rest of the page is not live, and is therefore not needed
 		return view.Letters(p), nil
 	}
 	facets, err := w.Store.Facets(ctx, q, w.Fields...)
@@ -121,7 +121,7 @@ func (w *Web) firstRun() *view.FirstRun {
 	return &f
 }
 
-// tokens returns one link for each term. The link leads to the query without that term.
+// tokens returns a link for each term of a query. The link leads to the query without that term.
 func tokens(q query.Query) []view.Token {
 	var out []view.Token
 	for i, t := range q.Terms {
@@ -134,8 +134,8 @@ func states(q query.Query) []deadletter.State {
 	return each(q.Values(query.State), func(s string) deadletter.State { return deadletter.State(s) })
 }
 
-// orderOf returns the order of a list. If q sets no order, scheduled letters are ordered by due
-// time, earliest first, and other lists by time of receipt, newest first.
+// orderOf returns the order of a list. If q sets no order, scheduled letters are sorted by due
+// time, earliest first. Other lists are sorted by the time of receipt, newest first.
 func orderOf(q query.Query) deadletter.Order {
 	if order := q.Order(); order != "" {
 		return order
@@ -146,7 +146,7 @@ func orderOf(q query.Query) deadletter.Order {
 	return deadletter.OrderReceived
 }
 
-// sorts returns the possible orders of a list, each with its link.
+// sorts returns the possible orders of a list, each with a link.
 func sorts(q query.Query) []view.Sort {
 	plain, now := q.With(query.Sort), orderOf(q)
 	var out []view.Sort
@@ -160,7 +160,7 @@ func sorts(q query.Query) []view.Sort {
 	return out
 }
 
-// allOf returns the query and the time that define "all that match". The argument now is the time
+// allOf returns the query and the time that "all that match" means. The parameter now is the time
 // at which the page is shown.
 func allOf(q query.Query, now time.Time) view.All {
 	fixed := q.Fixed()
@@ -172,10 +172,10 @@ func allOf(q query.Query, now time.Time) view.All {
 	return all
 }
 
-// queryTime formats a time in the form that queries use.
+// queryTime returns a time as queries contain it.
 func queryTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// rangeOf returns the range of receipt times in a query, if the menu can show that range.
+// rangeOf returns the range of receipt times in a query, if the menu can show it.
 func rangeOf(q query.Query) view.Range {
 	var r view.Range
 	for _, t := range q.Terms {
@@ -198,7 +198,7 @@ func rangeOf(q query.Query) view.Range {
 	return r
 }
 
-// widened returns the link to the query without its time terms, or "" if the query has no time
+// widened returns the link to the query without its terms about time; "" = the query has no such
 // terms.
 func widened(q query.Query) string {
 	wide := q.With(query.Since).With(query.Before).With(query.Age)
@@ -231,7 +231,7 @@ func (w *Web) histogram(ctx context.Context, q query.Query, r view.Range) (*view
 	return h, nil
 }
 
-// between returns q limited to a range of receipt times.
+// between adds a range of receipt times to the query q.
 func between(q query.Query, from, to time.Time) query.Query {
 	q = q.With(query.Since).With(query.Before)
 	if !from.IsZero() {

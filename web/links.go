@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	aroundDeath  = 5 * time.Minute // {from} is this long before the death, and {to} this long after the death
+	aroundDeath  = 5 * time.Minute // {from} is this long before the death, and {to} is this long after it
 	maxLinkValue = 500             // bytes; a longer value counts as missing
 )
 
-// linksOf returns the configured links for which a letter has every value. The argument hidden is
+// linksOf returns the configured links for which a letter has all values. The parameter hidden is
 // the letter after masking.
 func (w *Web) linksOf(hidden *deadletter.Letter) (list []view.Link) {
 	for _, l := range w.Links {
@@ -33,8 +33,8 @@ func (w *Web) linksOf(hidden *deadletter.Letter) (list []view.Link) {
 	return list
 }
 
-// filled inserts values into a link's URL. It escapes each value, so that a value cannot change any
-// other part of the URL. It returns false if a value is missing, or if the URL would lead to a
+// filled puts values into the URL of a link. It escapes each value, so that the value cannot change
+// any other part of the URL. It returns false if a value is missing, or if the URL would lead to a
 // parent path.
 func filled(parts []config.LinkPart, value func(name string) string) (string, bool) {
 	var b strings.Builder
@@ -54,7 +54,7 @@ func filled(parts []config.LinkPart, value func(name string) string) (string, bo
 		return "", false
 	}
 	for _, step := range strings.Split(u.EscapedPath(), "/") {
-		if name, err := url.PathUnescape(step); err != nil || name == "." || name == ".." { // browsers resolve . and .., even if escaped
+		if name, err := url.PathUnescape(step); err != nil || name == "." || name == ".." { // browsers resolve "." and "..", even if they are escaped
 			return "", false
 		}
 	}
@@ -67,7 +67,7 @@ var (
 	b3TraceID   = regexp.MustCompile(`^([0-9a-f]{32}|[0-9a-f]{16})$`)
 )
 
-// linkValue returns the value of a placeholder, or "" if the letter has no such value.
+// linkValue returns the value of a placeholder in a link; "" = the letter has no such value.
 func linkValue(l *deadletter.Letter, name string) string {
 	if header, ok := strings.CutPrefix(name, config.LinkHeader); ok {
 		return headerValue(l.Properties.Headers, header)
@@ -108,7 +108,7 @@ func linkValue(l *deadletter.Letter, name string) string {
 	return ""
 }
 
-// traced returns the trace id in a header. An id of zeros counts as missing.
+// traced returns the trace id in a header. An id that consists of zeros counts as missing.
 func traced(pattern *regexp.Regexp, header string) string {
 	m := pattern.FindStringSubmatch(strings.ToLower(strings.TrimSpace(header)))
 	if m == nil || strings.Trim(m[1], "0") == "" {
@@ -117,9 +117,9 @@ func traced(pattern *regexp.Regexp, header string) string {
 	return m[1]
 }
 
-// headerValue returns a header's value as text if it is text, a number or a boolean. It prefers a
-// header with exactly the given name. Otherwise it takes the first header whose name differs only
-// in case.
+// headerValue returns the value of a header as text if it is a text, a number or a boolean. It
+// prefers a header with exactly the given name. If there is none, it uses the first header whose
+// name differs only in case.
 func headerValue(headers deadletter.Table, name string) string {
 	value, ok := headers[name]
 	if !ok {

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	maxLists    = 2                // half of the store's readers; the other half serves lookups by id
-	maxOwnLists = maxLists - 1     // maximum for one principal, so that nobody takes all places
-	listTime    = 20 * time.Second // how long a request may read lists of letters, after it got its place
+	maxLists    = 2                // half of the store's readers; the other half is for requests by id
+	maxOwnLists = maxLists - 1     // the maximum for one principal, so that nobody can use all places
+	listTime    = 20 * time.Second // how long a request may read lists of letters, after it has got its place
 )
 
-// lists limits how many requests that read many letters run at a time. One text query may scan all
-// letters. Other requests to the store must not have to wait for such queries.
+// lists limits how many requests that read many letters run at the same time. One text query may
+// scan all letters. Other requests to the store must not have to wait for such queries.
 type lists struct {
 	places
 	mu  sync.Mutex
-	own map[string]*ownLists // by principal; an entry is removed when its principal neither has a place nor waits for one
+	own map[string]*ownLists // by principal; an entry is removed when its principal has no place and does not wait for one
 }
 
 type ownLists struct {
@@ -30,8 +30,9 @@ type ownLists struct {
 	users int
 }
 
-// turn waits until the principal with the given name gets a place, or until ctx ends. The returned
-// function done releases the place. If name is "", the limit for one principal does not apply.
+// turn waits until the principal with the given name gets a place, or until ctx ends. The caller
+// must call the returned function done to release the place. If name is "", there is no limit for
+// the principal.
 func (l *lists) turn(ctx context.Context, name string) (done func(), err error) {
 	if name == "" {
 		return l.places.turn(ctx)
@@ -71,11 +72,11 @@ func (l *lists) leave(name string) {
 	}
 }
 
-// errSlow is the error of a list that took too long.
+// errSlow is the error of a list that has taken too long.
 var errSlow = fmt.Errorf("%w: the search was stopped after %d s; narrow it, for example with queue: or since:, or use fewer words with * or -", deadletter.ErrInvalid, listTime/time.Second)
 
-// list waits for a place for the principal and then runs the function do, which reads lists of
-// letters. It fails with errSlow if do takes too long.
+// list waits for a place for the principal, and then calls the function do, which reads lists of
+// letters. If do takes too long, list returns errSlow.
 func (w *Web) list(ctx context.Context, by deadletter.Principal, do func(ctx context.Context) error) error {
 	name := by.Name
 	if w.open {
@@ -94,7 +95,8 @@ func (w *Web) list(ctx context.Context, by deadletter.Principal, do func(ctx con
 	return err
 }
 
-// listed makes a handler wait for its turn before it asks the store for many letters.
+// listed wraps a handler that reads many letters from the store. The handler must wait for its
+// turn.
 func listed[T any](w *Web, f func(r *http.Request) (T, error)) func(r *http.Request) (T, error) {
 	return func(r *http.Request) (v T, err error) {
 		err = w.list(r.Context(), principal(r), func(ctx context.Context) error {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	lookBatch   = 25 // letters read at a time
+	lookBatch   = 25 // number of letters that are read at once
 	lookLetters = 20_000
 	lookTime    = 2 * time.Second
 )
@@ -25,13 +25,13 @@ func errLookOrder(t query.Term) error {
 	return invalid("body.%s is not indexed, so dlo searches from the newest letter on: leave out the order", deadletter.Visible(deadletter.Cut(t.Name, 100)))
 }
 
-// look searches the letters that a query selects, newest first, from the cursor "after" on. It
-// returns the letters whose decoded body matches the terms, with masks applied. look stops when it
-// has at least limit matches, at the end of the list, or when it reaches its bounds. It returns the
-// cursor from which the next search continues, or "" at the end.
+// look searches the letters that a query selects, newest first, from the cursor after on. It
+// returns the letters whose decoded body matches the terms, masked. It stops when it has at least
+// limit letters, at the end of the list, or when it reaches its bounds. It also returns the cursor
+// from which the next search continues; "" = the end of the list.
 //
-// Only one look runs at a time. Between batches, look pauses for the duration of the last batch, at
-// most 50 ms.
+// Only one look runs at a time. Between two batches, look pauses for as long as the last batch has
+// taken, but at most 50 ms.
 func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, after string, limit int) (rows []deadletter.Row, how view.Looked, next string, err error) {
 	if order := q.Order(); order != "" && order != deadletter.OrderReceived {
 		return nil, how, "", errLookOrder(terms[0])
@@ -91,9 +91,9 @@ func (w *Web) having(ctx context.Context, rows []deadletter.Row, terms []query.T
 	return slices.DeleteFunc(rows, func(r deadletter.Row) bool { return !has[r.ID] }), nil
 }
 
-// lookedFor returns the list page for a query that no index covers. The page offers no action that
-// could affect more letters than it shows. It also has no facets and no histogram, because these
-// count letters.
+// lookedFor returns the page of a list for a query that no index covers. The page offers no action
+// that could affect more letters than it shows. It also has no facets and no histogram, because
+// these count letters.
 func (w *Web) lookedFor(ctx context.Context, p view.LettersPage, q query.Query, terms []query.Term, after string) (templ.Component, error) {
 	rows, how, next, err := w.look(ctx, q, terms, after, pageRows)
 	if err != nil {
@@ -104,6 +104,6 @@ func (w *Web) lookedFor(ctx context.Context, p view.LettersPage, q query.Query, 
 	}
 	p.Rows, p.Older, p.Looked, p.Total, p.Exact, p.States = w.hideRows(rows), next, &how, len(rows), how.All && after == "", states(q)
 	p.Order = deadletter.OrderReceived
-	p.Live = false // a live page would repeat this search, which takes seconds, for each new letter
+	p.Live = false // a live page would repeat this search for each new letter, and the search takes seconds
 	return view.Letters(p), nil
 }

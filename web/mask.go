@@ -12,24 +12,24 @@ import (
 )
 
 // hide masks the properties and headers of a letter at any depth, so that later code cannot show
-// the masked values. It does not change the stored letter. It reports whether anything was masked.
+// the masked values. It does not change the letter in the store. It reports whether anything was
+// masked.
 func (w *Web) hide(l *deadletter.Letter) bool {
 	first, last := w.hideProperties(&l.Properties), w.hideProperties(&l.Arrived)
-	// The summary may have been written before a mask was configured, so it is masked when it is
-	// read.
+	// The summary may have been written before a mask was configured, so it is masked when it is read.
 	summary, summarised := w.Header("", l.Summary)
 	text, told := w.Header("", l.Error)
 	l.Summary, l.Error = summary, text
 	return w.hideFailure(l) || first || last || summarised || told
 }
 
-// queryOptions returns the settings that affect the meaning of a query, besides the query's text.
+// queryOptions returns the settings that decide, together with its text, what a query means.
 func (w *Web) queryOptions() query.Options {
 	return query.Options{Now: w.Now(), Masked: w.maskedField, Body: w.indexedPath}
 }
 
-// lookOptions returns the queryOptions for lists. They also allow terms that no index covers. A
-// list finds the matches of such terms by reading the letters.
+// lookOptions returns the queryOptions for lists. With these options, a query may contain terms
+// that no index covers. A list finds the letters for such terms by reading them.
 func (w *Web) lookOptions() query.Options {
 	o := w.queryOptions()
 	o.Look = true
@@ -38,8 +38,7 @@ func (w *Web) lookOptions() query.Options {
 
 func (w *Web) indexedPath(path string) bool { return slices.Contains(w.Fields, path) }
 
-// maskedField reports whether queries are not allowed to use a field, because the field's values
-// are always masked.
+// maskedField reports whether queries must not use a field, because its values are always masked.
 func (w *Web) maskedField(field string) bool {
 	if path, ok := strings.CutPrefix(field, "body."); ok {
 		return w.Masked != nil && w.Masked(path)

@@ -1,6 +1,6 @@
 //go:build generated
 
-// Command golang calls a running dlo with the generated client: golang URL.
+// Command golang calls a running dlo with the generated client. Usage: golang URL.
 package main
 
 import (
@@ -20,7 +20,8 @@ func main() {
 	}
 }
 
-// call reads, saves, and asks for a letter that is not there.
+// call makes three kinds of calls: it reads, it saves a view, and it requests a letter that does
+// not exist.
 func call(ctx context.Context, url string) error {
 	c, err := client.NewClientWithResponses(url)
 	if err != nil {

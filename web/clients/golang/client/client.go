@@ -1,5 +1,6 @@
-// Package client is empty in the source tree. TestAGoClient generates it from the OpenAPI document
-// and puts it in place of this file, which keeps what generated code imports in go.mod.
+// Package client is empty in the source tree. TestAGoClient generates the package from the OpenAPI
+// document, in place of this file. This file imports what generated code needs, so that go.mod
+// keeps it.
 package client
 
 import (
