@@ -55,7 +55,8 @@ func (w *Web) maskedField(field string) bool {
 	return hidden
 }
 
-// hideRows masks the values that lists show.
+// hideRows masks the values that a list of letters shows. It changes the given rows and returns
+// them.
 func (w *Web) hideRows(rows []deadletter.Row) []deadletter.Row {
 	for i := range rows {
 		rows[i].Summary, _ = w.Header("", rows[i].Summary)
@@ -64,10 +65,11 @@ func (w *Web) hideRows(rows []deadletter.Row) []deadletter.Row {
 	return rows
 }
 
-// bytesMasked reports whether a body's bytes must not be returned because of masks.
+// bytesMasked reports whether the bytes of a body must be kept from the reader, because masks are
+// configured.
 func (w *Web) bytesMasked(doc *payload.Document) bool { return w.Decoder().BytesMasked(doc) }
 
-// property is one of the AMQP properties that contain text.
+// property is one AMQP property that contains text.
 type property struct {
 	name  string
 	value *string
@@ -99,8 +101,9 @@ func (w *Web) hideProperties(p *deadletter.Properties) bool {
 	return masked || hidden
 }
 
-// hideTable masks the names and values in a table. The argument inside is the name of the header
-// whose value is the table.
+// hideTable returns a copy of a table of headers with its masked values replaced. It reports
+// whether it replaced any. If the table is the value of a header, the parameter inside is the name
+// of that header.
 func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bool) {
 	masked := false
 	table := make(deadletter.Table, len(t))
@@ -110,7 +113,7 @@ func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bo
 		if inside != "" {
 			shown, hidden = w.hideField(inside, value)
 		}
-		if !hidden && !(deadletter.BrokerOwned(inside) && (key == "queue" || key == "exchange" || key == "time")) { // lists select letters by these fields
+		if !hidden && !(deadletter.BrokerOwned(inside) && (key == "queue" || key == "exchange" || key == "time")) { // the fields queue, exchange and time stay, because lists select letters by them
 			shown, hidden = w.hideField(key, value)
 		}
 		if !hidden {
@@ -123,7 +126,7 @@ func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bo
 }
 
 // namesMasked reports whether the bytes of an unreadable header may contain the name of a masked
-// header. It looks for a length, the name, and a type letter.
+// header. It looks for any name that stands between its length and the letter of an AMQP type.
 func (w *Web) namesMasked(field []byte) bool {
 	for i, n := range field {
 		end := i + 1 + int(n)
@@ -162,9 +165,9 @@ func (w *Web) hideField(name string, value any) (any, bool) {
 	case deadletter.Table:
 		return w.hideTable(v, name)
 	case time.Time, nil:
-		_, hidden := w.Header(name, "") // masked by name only
+		_, hidden := w.Header(name, "") // the header is masked whatever its value is
 		return payload.Masked, hidden
-	default: // numbers are masked in their text form
+	default: // the mask is compared with the number written as text
 		return w.Header(name, fmt.Sprint(v))
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// narrow returns the query that a button of the list leads to. It also reports whether that query
-// differs from q. Each button sends one parameter besides q:
+// narrow returns the query to which a button of a list leads. It also reports whether that query
+// differs from the query "q" of the form. Besides q, each button sends one parameter:
 //
 //   - "add" appends text.
 //   - "toggle" and "exclude" switch a term with one value.
@@ -36,7 +36,7 @@ func (w *Web) narrow(form url.Values) (string, bool) {
 	}
 	q, err := query.Parse(text, w.lookOptions())
 	if err != nil {
-		return text, true // the query's page reports the mistake
+		return text, true // the text has a mistake, which the page with the results reports
 	}
 	for _, name := range []string{"toggle", "exclude"} {
 		if form.Has(name) {
@@ -61,8 +61,8 @@ func (w *Web) narrow(form url.Values) (string, bool) {
 	return between(q, moment(from), moment(to)).String(), true
 }
 
-// moment parses a time from a form. A time without a zone is in UTC. If text is not a time, moment
-// returns the zero time.
+// moment parses a time from a form. A time without a time zone is in UTC. If the text is not a
+// time, moment returns the zero time.
 func moment(text string) time.Time {
 	for _, layout := range []string{view.MinuteLayout, time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02"} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -72,12 +72,12 @@ func moment(text string) time.Time {
 	return time.Time{}
 }
 
-// switched returns q with the value of t switched on, or switched off if it was on. t has one
-// value. If not is set, switched changes whether the value is excluded. A value is never both
-// chosen and excluded.
+// switched returns the query q with the value of the term t switched on, or switched off if q
+// already has it. The term t has one value. If the parameter not is true, the value is switched
+// among the excluded values. A value is never both chosen and excluded.
 func switched(q query.Query, t query.Term, not bool) query.Query {
 	v := t.Values[0]
-	had := false // the value was already on
+	had := false // reports whether q already had the value
 	out := query.Query{}
 	for _, old := range q.Terms {
 		if old.Field != t.Field || old.Name != t.Name {

@@ -7,10 +7,10 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// needs maps a route to the verb that a principal needs to reach the route's handler. It lists all
-// routes that change something. It also lists all routes that show more of a letter than its
-// metadata. After that, handlers check the affected object with deadletter.Allow. A GET route that
-// is not listed needs VerbView. Any other route that is not listed is denied to everybody.
+// needs contains the verb that a caller must be allowed for each route. It lists every route that
+// changes something. It also lists every route that shows more of a letter than its metadata.
+// Later, the handler checks the affected letter or other object with deadletter.Allow. A GET route
+// that is not listed needs VerbView. Any other route that is not listed is denied to everybody.
 var needs = map[string]deadletter.Verb{
 	"POST /theme":                       deadletter.VerbView,
 	"POST /view-as":                     deadletter.VerbAccess,
@@ -121,10 +121,9 @@ var needs = map[string]deadletter.Verb{
 	"DELETE /api/v1/tokens/{name}":            deadletter.VerbAccess,
 }
 
-// scoped lists the routes that keep to the scope of a request. Everything that such a route shows
-// or changes is within the scope. All other routes accept only principals whose grant has no
-// bounds. A new route therefore discloses nothing until somebody has examined it and listed it
-// here.
+// scoped lists the routes that show and change only what is within the scope of the caller. All
+// other routes are open only to callers whose permissions cover all queues. So a new route
+// discloses nothing until somebody has examined it and listed it here.
 //
 // TestTwoTeams searches the responses of the listed routes for bytes from outside the scope. The
 // import is not listed, because its response could disclose that a letter outside the scope has the
@@ -151,8 +150,8 @@ var scoped = map[string]bool{
 	"POST /api/v1/annotations": true,
 }
 
-// neededBy returns the verb that a request's route needs. It also returns whether the route keeps
-// to a scope.
+// neededBy returns the verb that the route of a request needs. The second result reports whether
+// the route keeps to the scope of the caller.
 func neededBy(r *http.Request) (v deadletter.Verb, scope bool) {
 	method := r.Method
 	if method == http.MethodHead {

@@ -19,7 +19,7 @@ var olderOpenAPI = sync.OnceValues(func() ([]byte, error) {
 	return yaml.Marshal(&root)
 })
 
-// older rewrites everything that OpenAPI 3.0 expresses in another way: types that include null,
+// older rewrites what OpenAPI 3.0 expresses differently than 3.1: types that include null,
 // exclusive limits, constants, and the encoding of a text.
 func older(n *yaml.Node) {
 	for _, child := range n.Content {
@@ -37,7 +37,7 @@ func older(n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		switch {
-		case key.Value == "type" && value.Kind == yaml.SequenceNode: // [X, "null"]
+		case key.Value == "type" && value.Kind == yaml.SequenceNode: // a list of types such as [X, "null"]
 			add("type", value.Content[0])
 			add("nullable", yes)
 		case key.Value == "anyOf" && len(value.Content) == 2 && isNullType(value.Content[1]):

@@ -13,27 +13,27 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Operations holds the store's methods for the pages of operations.
+// Operations contains the methods of the store that the pages about operations need.
 type Operations interface {
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
 	Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) // newest first; before = 0 starts with the newest
-	// OperationLetters returns the letters of an operation that have one of the given results. It
-	// also returns the cursor of the next page, or "" at the end.
+	// OperationLetters returns the letters of an operation that have one of the given results. It also
+	// returns the cursor of the next page, or "" after the last page.
 	OperationLetters(ctx context.Context, id deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error)
-	// BackGroups returns the groups that an operation's letters came back to, most letters first.
-	// OperationGroups returns the groups of all letters of an operation. Both replace a merged
-	// group with its head.
+	// BackGroups returns the groups of the letters that came back after an operation. The group with
+	// the most letters comes first. OperationGroups returns the groups of all letters of an operation.
+	// If groups were merged, both methods return the group into which they were merged.
 	BackGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.BackGroup, error)
 	OperationGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.GroupID, error)
-	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) // group -> the group's newest unfinished operation
-	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)           // operations that still process letters; finished operations and operations that only watch are left out
-	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)              // operations waiting for a person, oldest first
+	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) // the newest unfinished operation of each group
+	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)           // operations that still process letters, without those that are finished or only watch
+	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)              // operations that wait for a person, oldest first
 }
 
 const (
 	recentOperations = 5
-	backGroups       = 10      // maximum number of shown groups that letters came back to
-	undoableCounted  = 100_000 // maximum number of letters that are counted
+	backGroups       = 10      // the maximum number of groups shown to which letters came back
+	undoableCounted  = 100_000 // the maximum number of letters that are counted
 )
 
 // pathOperation parses the operation id in the path.
@@ -41,9 +41,10 @@ func pathOperation(r *http.Request) (deadletter.OperationID, error) {
 	return pathAs(r, "operation", deadletter.ParseOperationID)
 }
 
-// operation handles GET /operations/{id}?result=&after=&from=&look=. Without result, it lists the
-// letters with the result that a person should look at first. "from" is the URL of the list from
-// which the operation was started. With "look", the page reloads itself without scripts.
+// operation handles GET /operations/{id}?result=&after=&from=&look=. Without the parameter
+// "result", it lists the letters with the result that a person should look at first. The parameter
+// "from" is the URL of the list from which the operation was started. With the parameter "look",
+// the page reloads itself without scripts.
 func (w *Web) operation(r *http.Request) (templ.Component, error) {
 	p, err := w.operationPage(r, r.URL.Query().Get("result"), r.URL.Query().Get("after"))
 	if err != nil {
@@ -100,8 +101,9 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	return p, err
 }
 
-// undoable counts, up to limit, the letters that are still in the state in which the operation left
-// them. It returns 0 if the action cannot be undone.
+// undoable returns the number of letters that are still in the state that an operation gave them.
+// It counts up to the parameter limit, and the result exact reports whether it counted all. It
+// returns 0 if the action of the operation cannot be undone.
 func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action deadletter.Verb, limit int) (n int, exact bool, err error) {
 	left := map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbHold: deadletter.StateHeld}
 	state, ok := left[action]
@@ -112,8 +114,9 @@ func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action de
 	return w.Store.Count(ctx, q, limit)
 }
 
-// awayOf returns the reason why letters of an operation cannot be sent now, or "" if they can. Of
-// the queues whose broker is disconnected, it uses the largest one.
+// awayOf returns the reason why letters of an operation cannot be sent now, or "" if they can. If
+// the brokers of several queues are disconnected, the reason names the broker of the queue with the
+// most letters.
 func (w *Web) awayOf(ctx context.Context, op deadletter.Operation) string {
 	if !op.Action.Sends() {
 		return ""
@@ -128,8 +131,8 @@ func (w *Web) awayOf(ctx context.Context, op deadletter.Operation) string {
 	return ""
 }
 
-// outcome fills in the groups that letters came back to, and the groups for which the page suggests
-// next steps.
+// outcome adds two lists of groups to the page of an operation: the groups to which letters came
+// back, and the groups for which the page suggests next steps.
 func (w *Web) outcome(ctx context.Context, p *view.OperationPage) error {
 	id := p.Operation.ID
 	var err error
@@ -147,8 +150,8 @@ func (w *Web) outcome(ctx context.Context, p *view.OperationPage) error {
 	return err
 }
 
-// shownResult returns the result whose letters the page lists. If the request names no result, this
-// is the first result that has letters.
+// shownResult returns the result whose letters the page lists. If the request names no result, it
+// returns the first result that has letters.
 func shownResult(op deadletter.Operation, asked string) deadletter.Result {
 	for _, r := range view.ResultTabs {
 		if view.ResultWord(r) == asked {
@@ -163,7 +166,7 @@ func shownResult(op deadletter.Operation, asked string) deadletter.Result {
 	return ""
 }
 
-// resultLetters reads a page of the operation's letters that have the result r.
+// resultLetters returns one page of the letters of an operation that have the result r.
 func (w *Web) resultLetters(ctx context.Context, id deadletter.OperationID, r deadletter.Result, after string) ([]deadletter.OperationLetter, string, error) {
 	switch r {
 	case "":
@@ -174,7 +177,7 @@ func (w *Web) resultLetters(ctx context.Context, id deadletter.OperationID, r de
 	return w.operationLetters(w.Store.OperationLetters(ctx, id, []deadletter.Result{r}, after, pageRows))
 }
 
-// operationLetters masks an operation's letters.
+// operationLetters masks the values in a list of letters and returns the list.
 func (w *Web) operationLetters(list []deadletter.OperationLetter, next string, err error) ([]deadletter.OperationLetter, string, error) {
 	for i := range list {
 		list[i].Error, _ = w.Header("", list[i].Error)
@@ -203,8 +206,8 @@ func (w *Web) operations(r *http.Request) (templ.Component, error) {
 	return view.Operations(p), nil
 }
 
-// control handles POST /operations/{id}/cancel, /pause and /resume. It then redirects back to the
-// page with the button.
+// control handles POST /operations/{id}/cancel, /pause and /resume. It then redirects to the page
+// that has the button.
 func (w *Web) control(do steering) func(r *http.Request) (string, error) {
 	return func(r *http.Request) (string, error) {
 		if err := r.ParseForm(); err != nil {

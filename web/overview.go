@@ -16,11 +16,11 @@ import (
 
 const (
 	topGroups       = 10
-	overviewDeploys = 50 // maximum number of deploy marks in the chart
+	overviewDeploys = 50 // the maximum number of deploy marks in the chart
 )
 
-// spans maps the preset ranges to their durations and the number of bars in their chart. For
-// example, 24 h has bars of 15 min.
+// spans contains, for each preset range, its duration and the number of bars in its chart. For
+// example, the chart of 24 h has bars of 15 min.
 var spans = map[string]struct {
 	span time.Duration
 	bars int
@@ -28,8 +28,8 @@ var spans = map[string]struct {
 	"1h": {time.Hour, 60}, "6h": {6 * time.Hour, 72}, "24h": {24 * time.Hour, 96}, "7d": {7 * 24 * time.Hour, 84}, "30d": {30 * 24 * time.Hour, 90},
 }
 
-// The default range is a day. If all letters arrived within the last hour, the default is an hour,
-// because a day's chart would show the letters only as a thin line at its end.
+// The default range is a day. If all letters arrived within the last hour, the default is an hour.
+// The chart of a day would show those letters only as a thin line at its end.
 const (
 	usualSpan = "24h"
 	firstSpan = "1h"
@@ -62,7 +62,7 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	if stored <= tried { // dlo's own trials created all stored letters
+	if stored <= tried { // all stored letters come from trials of dlo itself
 		if p.FirstRun = w.firstRun(); p.FirstRun.Running() {
 			p.Refresh = view.LookEvery
 		}
@@ -78,7 +78,8 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	chosen := spans[p.Range]
-	// Ask for one bar more, because the first and the last bar usually cover only part of a step.
+	// This asks for one bar more, because the first and the last bar usually cover only part of a
+	// step.
 	if p.Arrivals, err = w.Store.Histogram(ctx, query.Query{}, p.Now.Add(-chosen.span), p.Now, chosen.bars+1); err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	return view.Overview(p), err
 }
 
-// standing reads the facts for the overview's summary sentence.
+// standing adds to the page the facts for its summary sentence.
 func (w *Web) standing(r *http.Request, p *view.OverviewPage) (err error) {
 	ctx := r.Context()
 	if p.Standing, err = w.Store.Standing(ctx); err != nil {
@@ -142,8 +143,8 @@ func (w *Web) standing(r *http.Request, p *view.OverviewPage) (err error) {
 	return err
 }
 
-// heldBack lists the queues and groups whose retries are held back because almost all retries came
-// back. The letters of these queues and groups wait and do not count as dead.
+// heldBack returns the problems of queues and groups whose retries are held back because almost all
+// retries came back. Their letters wait and do not count as dead.
 func heldBack(guards []deadletter.Guard) []view.Problem {
 	var queues []string
 	for _, g := range guards {

@@ -10,13 +10,13 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// paletteOf is the number of entries of each kind that the palette offers.
+// paletteOf is the maximum number of entries of each kind in the command palette.
 const paletteOf = 5
 
-// palette handles GET /palette?q=. It returns the possible meanings of a text, most certain first.
-// The first is a letter, group or operation with that id. Next are the pages, saved views, groups,
-// queues and types whose name contains the text. The last is a search for the text. Without a text,
-// palette returns the pages and views.
+// palette handles GET /palette?q=. It returns the entries of the command palette for a text, the
+// most certain one first. A letter, group or operation with that id comes first. The pages, saved
+// views, groups, queues and types whose name contains the text follow. A search for the text comes
+// last. Without a text, palette returns the pages and views.
 func (w *Web) palette(r *http.Request) (any, error) {
 	ctx, text := r.Context(), strings.TrimSpace(r.URL.Query().Get("q"))
 	out := []view.PaletteEntry{}
@@ -61,7 +61,7 @@ func holds(name, text string) bool {
 	return strings.Contains(strings.ToLower(name), strings.ToLower(text))
 }
 
-// paletteGroups returns the groups whose title, error, note or ticket contains a text.
+// paletteGroups returns entries for the groups whose title, error, note or ticket contains a text.
 func (w *Web) paletteGroups(ctx context.Context, text string) ([]view.PaletteEntry, error) {
 	list, _, err := w.groups(ctx, (query.Query{}).With(query.Words, text), deadletter.GroupPage{Tab: deadletter.TabAll, Limit: paletteOf})
 	return each(list, func(g deadletter.GroupRow) view.PaletteEntry {
@@ -69,7 +69,7 @@ func (w *Web) paletteGroups(ctx context.Context, text string) ([]view.PaletteEnt
 	}), err
 }
 
-// paletteNames returns the queues and types of letters whose name contains a text.
+// paletteNames returns entries for the queues and message types whose name contains a text.
 func (w *Web) paletteNames(ctx context.Context, text string) ([]view.PaletteEntry, error) {
 	counted, err := w.Store.Facets(ctx, query.Query{})
 	if err != nil {

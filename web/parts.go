@@ -10,20 +10,21 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// liveHeader is the header in which an open page names the kinds of changes, for example "letters
-// operation". The response then contains only the affected parts of the page.
+// liveHeader is the request header in which an open page names what has changed, for example
+// "letters operation". The response then contains only the affected parts of the page.
 const liveHeader = "Dlo-Live"
 
-// liveKinds returns the kinds in a request's header, or nil if the whole page is requested.
+// liveKinds returns the kinds of changes that a request names in its header. It returns nil if the
+// whole page is requested.
 func liveKinds(r *http.Request) []string { return strings.Fields(r.Header.Get(liveHeader)) }
 
-// liveParts returns the elements of a page whose data-live attribute has one of the kinds. The
-// elements are exactly as in the page. liveParts also returns the check boxes of the rows, which a
-// page uses to count new rows.
+// liveParts returns the elements of a page whose data-live attribute contains one of the kinds. It
+// copies the elements unchanged. It also returns the check boxes of the rows, because the browser
+// counts new rows with them.
 func liveParts(page []byte, kinds []string) []byte {
 	var out bytes.Buffer
 	z := html.NewTokenizer(bytes.NewReader(page))
-	for inside := 0; ; { // inside is the number of open elements in the part being copied
+	for inside := 0; ; { // inside is the number of open elements in the part that is copied
 		kind := z.Next()
 		if kind == html.ErrorToken {
 			return out.Bytes()
@@ -42,8 +43,8 @@ func liveParts(page []byte, kinds []string) []byte {
 	}
 }
 
-// marked reports whether the tag t begins a part of the page that has one of the kinds in its
-// data-live attribute.
+// marked reports whether the tag t begins a part of the page that must be returned. Its data-live
+// attribute contains one of the kinds, or it has the attribute data-pick.
 func marked(t html.Token, kinds []string) bool {
 	for _, a := range t.Attr {
 		switch {
@@ -56,5 +57,5 @@ func marked(t html.Token, kinds []string) bool {
 	return false
 }
 
-// empty lists the elements in dlo's pages that have no end tag.
+// empty lists the HTML elements in the pages of dlo that have no end tag.
 var empty = map[atom.Atom]bool{atom.Input: true, atom.Wbr: true, atom.Br: true, atom.Hr: true, atom.Meta: true, atom.Link: true, atom.Img: true}

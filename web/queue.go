@@ -15,11 +15,11 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// These are the limits of the page of a queue.
+// These are the limits of the page about one queue.
 const (
 	queueGroups = 10
 	queueActs   = 10
-	queueBars   = 7 * 8 // three hours each
+	queueBars   = 7 * 8 // each bar stands for three hours
 )
 
 // queue handles GET /queues/one?broker=&vhost=&queue=.
@@ -52,8 +52,8 @@ func (w *Web) queue(r *http.Request) (templ.Component, error) {
 	return view.Queue(p), nil
 }
 
-// putQueue finds the queue and adds its state to the page. The error wraps ErrNotFound if neither a
-// broker nor the store knows the queue.
+// putQueue finds the queue o and adds its state to the page. The error wraps ErrNotFound if neither
+// a broker nor the store knows the queue.
 func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) error {
 	states, err := w.queueStates(r.Context())
 	if err != nil {
@@ -77,7 +77,8 @@ func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) 
 	return nil
 }
 
-// putPath adds the findings of the queue, the time of the latest look, and the policy of the queue.
+// putPath adds facts about the dead-letter path of a queue to the page: the problems found, the
+// time of the latest look, and the policy.
 func (w *Web) putPath(ctx context.Context, p *view.QueuePage, o deadletter.Origin) {
 	for _, r := range w.reports(ctx) {
 		if r.Broker != o.Broker || r.VHost != o.VHost {

@@ -20,11 +20,12 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Guarded holds the store's methods for the pages of queues.
+// Guarded contains the methods of the store that the pages about queues need.
 type Guarded interface {
-	Guards(ctx context.Context) ([]deadletter.Guard, error)       // guards that hold automatic retries back, by queue
-	Queues(ctx context.Context) ([]deadletter.QueueCounts, error) // queues in which letters died, by broker, vhost and name
-	// ReceivedSince returns the number of letters that were received from each queue since a time.
+	Guards(ctx context.Context) ([]deadletter.Guard, error)       // the queues and groups whose automatic retries are held back, by queue
+	Queues(ctx context.Context) ([]deadletter.QueueCounts, error) // the queues in which letters died, by broker, vhost and name
+	// ReceivedSince returns the number of letters that were received from each queue since the given
+	// time.
 	ReceivedSince(ctx context.Context, since time.Time) (map[deadletter.Origin]int, error)
 }
 
@@ -36,15 +37,15 @@ type Guardian interface {
 }
 
 const (
-	askedQueues = 100             // maximum number of queues per page or call for which the management API is asked
-	askedAtOnce = 4               // concurrent requests
-	askedFor    = 2 * time.Second // time limit for all requests of one page or call
-	askedAgain  = 5 * time.Second // how long a result is reused; the management API updates its counts every 5 s
-	queuesShown = 30              // maximum number of queues on one page
+	askedQueues = 100             // the maximum number of queues that the management API is asked about for one page or call
+	askedAtOnce = 4               // the maximum number of requests at the same time
+	askedFor    = 2 * time.Second // the time limit for all requests of one page or call
+	askedAgain  = 5 * time.Second // how long a result is used again; the management API updates its counts every 5 s
+	queuesShown = 30              // the maximum number of queues on one page
 )
 
-// depths asks brokers about queues. It limits and shares the requests, so that neither a slow
-// management API nor many readers can make a page hang.
+// depths asks brokers for facts about queues. It limits the number of requests, and readers share
+// their results. So neither a slow management API nor many readers can make a page hang.
 type depths struct {
 	mu    sync.Mutex
 	known map[deadletter.Origin]depth
@@ -55,8 +56,9 @@ type depth struct {
 	at    time.Time
 }
 
-// of returns the facts known about each queue, and the number of queues that were left out. If a
-// queue was left out, or its request timed out, its facts are deadletter.UnknownQueue.
+// of returns the known facts about each queue, and the number of queues about which no broker was
+// asked. If no broker was asked about a queue, or its request timed out, its facts are
+// deadletter.UnknownQueue.
 func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.Origin) deadletter.QueueFacts, queues []deadletter.Origin) (known []deadletter.QueueFacts, left int) {
 	known = make([]deadletter.QueueFacts, len(queues))
 	for i := range known {
@@ -68,7 +70,7 @@ func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.
 	if left = len(queues) - askedQueues; left > 0 {
 		queues = queues[:askedQueues]
 	}
-	d.mu.Lock() // a second reader waits here, and then uses the first reader's results
+	d.mu.Lock() // a second reader waits here and then uses the results of the first
 	defer d.mu.Unlock()
 	now := time.Now()
 	fresh := map[deadletter.Origin]depth{}
@@ -84,7 +86,7 @@ func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.
 			fresh[q] = depth{deadletter.UnknownQueue, now}
 		}
 	}
-	// The results are shared, so the requests continue even if this reader disconnects.
+	// Readers share the results, so the requests continue even if this reader disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askedFor)
 	defer cancel()
 	type answer struct {
@@ -124,14 +126,14 @@ func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.
 type queueState struct {
 	origin deadletter.Origin
 	counts map[deadletter.State]int
-	guard  deadletter.Guard // the guard of the queue itself; without a state, retries are running
-	away   string           // why no letter can be sent to the queue's broker now; "" if letters can be sent
+	guard  deadletter.Guard // the pause or circuit breaker of the queue itself; if it has no state, retries are running
+	away   string           // why no letter can be sent to the broker of the queue now, or ""
 	groups []deadletter.Guard
 	facts  deadletter.QueueFacts
 }
 
-// queueStates lists the queues in which letters died or whose retries are held back. The list is
-// sorted by broker, vhost and name. It does not contain the brokers' facts.
+// queueStates returns the queues in which letters died or whose retries are held back. The list is
+// sorted by broker, vhost and name. It does not yet contain the facts that brokers report.
 func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	counted, err := w.Store.Queues(ctx)
 	if err != nil {
@@ -154,11 +156,11 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 			all, at[g.Origin] = append(all, queueState{origin: g.Origin, facts: deadletter.UnknownQueue}), i
 		}
 		switch {
-		case g.Group != 0: // a guard of a group; the guards that people set come first, and are kept
+		case g.Group != 0: // the guard of a group; the guards set by people come first and are kept
 			if last := len(all[i].groups) - 1; last < 0 || all[i].groups[last].Group != g.Group {
 				all[i].groups = append(all[i].groups, g)
 			}
-		case all[i].guard.State != deadletter.GuardPaused: // the pause of a person takes precedence over the breaker
+		case all[i].guard.State != deadletter.GuardPaused: // the pause by a person takes precedence over the circuit breaker
 			all[i].guard = g
 		}
 	}
@@ -172,13 +174,14 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	return all, nil
 }
 
-// tried reports whether q is the trial queue and has no trial letter left. Lists can leave out such
-// a queue.
+// tried reports whether q is the queue of trial letters and no trial letter is left in it. Lists
+// may omit such a queue.
 func tried(q deadletter.QueueCounts) bool {
 	return q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }
 
-// guards lists the guards that hold retries back, with masks applied.
+// guards returns the queues and groups whose retries are held back. Masked values in titles are
+// replaced.
 func (w *Web) guards(ctx context.Context) ([]deadletter.Guard, error) {
 	guards, err := w.Store.Guards(ctx)
 	for i := range guards {
@@ -194,8 +197,8 @@ type inboxState struct {
 	facts  deadletter.QueueFacts
 }
 
-// askFacts asks the brokers for the facts of all inboxes and of the given queues. It returns the
-// inboxes, and the number of queues that were left out.
+// askFacts asks the brokers for facts about all inboxes and the given queues. It returns the
+// inboxes, and the number of queues about which no broker was asked.
 func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, int) {
 	var inboxes []inboxState
 	var ask []deadletter.Origin
@@ -212,8 +215,8 @@ func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, 
 		into = append(into, &inboxes[i].facts)
 	}
 	for i, q := range queues {
-		// If a broker is no longer configured, or has another vhost now, it must not be asked about
-		// the queue. Its answer would be about a different queue.
+		// A broker that is no longer configured, or that now has another vhost, must not be asked about
+		// the queue. It would answer for a different queue.
 		if configured[deadletter.Origin{Broker: q.origin.Broker, VHost: q.origin.VHost}] {
 			ask, into = append(ask, q.origin), append(into, &queues[i].facts)
 		}
@@ -287,7 +290,8 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	return p, nil
 }
 
-// keptBack ranks a queue by the reason why its retries are held back.
+// keptBack returns a rank for a queue. The rank is higher if retries of the queue itself are held
+// back than if only retries of groups are.
 func keptBack(q queueState) int {
 	switch {
 	case q.guard.State != "":
@@ -313,8 +317,8 @@ func (w *Web) queueRow(q queueState, several bool) view.QueueRow {
 	return v
 }
 
-// pauseQueue handles POST /queues/pause. resumeQueue handles POST /queues/resume. Both show the
-// page of queues again if the form has mistakes.
+// pauseQueue handles POST /queues/pause. resumeQueue handles POST /queues/resume. If the form has
+// mistakes, both show the page of queues again.
 func (w *Web) pauseQueue(r *http.Request) (string, error)  { return w.guardQueue(r, w.pause) }
 func (w *Web) resumeQueue(r *http.Request) (string, error) { return w.guardQueue(r, w.resume) }
 
@@ -359,8 +363,8 @@ func pathGroup(r *http.Request) (deadletter.GroupID, error) {
 	return pathAs(r, "group", deadletter.ParseGroupID)
 }
 
-// pause pauses the retries of a queue or a group, and resume resumes them. Both explain a conflict
-// with the current state.
+// pause pauses the automatic retries of a queue or a group. resume resumes them. If the current
+// state does not allow the step, the error explains why.
 func (w *Web) pause(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
 	if w.draining() {
 		return errStopping
@@ -383,8 +387,8 @@ func (w *Web) resume(ctx context.Context, by deadletter.Principal, g deadletter.
 	return err
 }
 
-// groupGuard returns the state of a group's retries if a list shows the letters of a single group.
-// For other lists, it returns nil.
+// groupGuard returns the state of a group's retries if the query selects the letters of a single
+// group. For all other lists, it returns nil.
 func (w *Web) groupGuard(ctx context.Context, q query.Query, rows []deadletter.Row) (*view.GroupGuard, error) {
 	groups := q.Values(query.Group)
 	if len(groups) != 1 || len(rows) == 0 {

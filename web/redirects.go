@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addOverride handles POST /rules/overrides. It shows mistakes beside their fields.
+// addOverride handles POST /rules/overrides. If the form has mistakes, it shows each one beside its
+// field.
 func (w *Web) addOverride(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)

@@ -21,8 +21,8 @@ type Recorder interface {
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
-// asked names the value of a letter to reveal. A body field is given by its path or by its position
-// in the tree. A header or a property is given by its name.
+// asked names the value of a letter that a person wants to see unmasked. A field of the body is
+// named by its path or by its position in the tree. A header or a property is named by its name.
 type asked struct {
 	Field  string
 	Node   string
@@ -31,14 +31,14 @@ type asked struct {
 
 // revealed is one revealed value of a letter.
 type revealed struct {
-	node   *payload.Node // of a field
+	node   *payload.Node // the field of the body, or nil for a header
 	at     payload.Position
-	header string // the header's name as in the letter
+	header string // the name of the header as the letter has it
 	value  string
 }
 
-// record records that somebody sees a masked value. It must be called before the value is shown. If
-// the access cannot be recorded, the value must not be shown.
+// record stores in the audit that somebody sees a masked value. It must be called before the value
+// is shown. If it returns an error, the value must not be shown.
 func (w *Web) record(r *http.Request, l *deadletter.Letter, what string) error {
 	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Place()); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (w *Web) record(r *http.Request, l *deadletter.Letter, what string) error {
 	return w.Store.Record(r.Context(), deadletter.Once(deadletter.ActRevealed, principal(r).Name, deadletter.Cut(what, 300), target))
 }
 
-// reveal finds a masked value and records that it is shown.
+// reveal finds a masked value in a letter. It records in the audit that the value is shown.
 func (w *Web) reveal(r *http.Request, l *deadletter.Letter, a asked) (revealed, error) {
 	if w.draining() {
 		return revealed{}, errStopping
@@ -105,7 +105,7 @@ func (w *Web) revealHeader(r *http.Request, l *deadletter.Letter, name string) (
 			}
 		}
 		for key, value := range p.Headers {
-			if _, named := w.Header("", key); named || !strings.EqualFold(key, name) || !w.maskedHeader(key, value) { // if the name is masked, only a request for the whole letter reveals the header
+			if _, named := w.Header("", key); named || !strings.EqualFold(key, name) || !w.maskedHeader(key, value) { // if the name is masked, only a request for the whole letter shows the header
 				continue
 			}
 			shown, ok := value.(string)
@@ -129,14 +129,14 @@ func (w *Web) maskedText(name, value string) (string, bool) {
 	return w.Header(name, value)
 }
 
-// maskedHeader reports whether any part of a header is masked.
+// maskedHeader reports whether any part of the value of a header is masked.
 func (w *Web) maskedHeader(name string, value any) bool {
 	_, masked := w.hideTable(deadletter.Table{name: value}, "")
 	return masked
 }
 
-// maskedHeaders returns the names of the headers and properties with masked values that can be
-// revealed.
+// maskedHeaders returns the names of the headers and properties that have masked values and can be
+// shown unmasked.
 func (w *Web) maskedHeaders(l *deadletter.Letter) map[string]bool {
 	names := map[string]bool{}
 	for _, p := range []*deadletter.Properties{&l.Properties, &l.Arrived} {
@@ -154,8 +154,8 @@ func (w *Web) maskedHeaders(l *deadletter.Letter) map[string]bool {
 	return names
 }
 
-// show restores a revealed header in a masked letter. The argument plain is the letter without
-// masks.
+// show puts one unmasked header back into the masked letter l. The parameter plain is the same
+// letter without masks.
 func (v revealed) show(l, plain *deadletter.Letter) {
 	for _, p := range []struct{ hidden, plain *deadletter.Properties }{{&l.Properties, &plain.Properties}, {&l.Arrived, &plain.Arrived}} {
 		was := textsOf(p.plain)
@@ -200,9 +200,9 @@ func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
 	return w.letterPage(r, l, r.PostForm, v)
 }
 
-// revealing parses the reveal parameter of a GET request. Only dlo's own pages and programs may set
-// it, because each such request is recorded in the audit. sameOrigin has already rejected requests
-// from other sites.
+// revealing parses the parameter "reveal" of a GET request. Only the pages of dlo and programs may
+// set it, because each such request is recorded in the audit. The handler sameOrigin has already
+// rejected requests from other sites.
 func revealing(text string) (bool, error) {
 	switch text {
 	case "", "0":
@@ -213,7 +213,7 @@ func revealing(text string) (bool, error) {
 	return false, invalid("reveal is 1, or absent")
 }
 
-// put shows the revealed value in the page's tree.
+// put shows the unmasked value of a field in the tree of the page.
 func (v revealed) put(tree []view.TreeNode) {
 	if v.node == nil {
 		return
@@ -228,8 +228,8 @@ func (v revealed) put(tree []view.TreeNode) {
 	n.At, n.Revealed = at, true
 }
 
-// revealable reports whether a person may see masked values. It also reports true if the person
-// first has to give the password again.
+// revealable reports whether a person may see masked values. The result is also true for a person
+// who first has to enter the password again.
 func revealable(p deadletter.Principal, o deadletter.Origin) bool {
 	err := deadletter.Allow(p, deadletter.VerbReveal, o)
 	return err == nil || errors.Is(err, deadletter.ErrAgain)

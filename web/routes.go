@@ -13,14 +13,14 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// routes defines all routes. Every request passes through these handlers, outermost first: headers,
-// recovery, host, cross-origin protection, size, actor, gate. The handlers up to and including the
-// cross-origin protection do not read the store.
+// routes returns the router with all routes. Every request first passes through handlers in this
+// order: headers, recovery, host, cross-origin protection, size, actor, gate. The first four of
+// them do not read the store.
 func (w *Web) routes() chi.Router {
 	r := chi.NewRouter()
 	r.Use(w.headers, w.recover, w.hostAllowed, w.sameOrigin, w.sized, middleware.GetHead)
 
-	// Probes need no actor. Metrics need one, because they name queues.
+	// Health probes need no known caller. Metrics need one, because they contain names of queues.
 	r.Get("/healthz", w.healthz)
 	r.Get("/readyz", w.readyz)
 	if w.Metrics != nil {
@@ -203,13 +203,13 @@ func (w *Web) routes() chi.Router {
 	return r
 }
 
-// known returns a handler that responds with an error to known principals. Others get the response
-// for unknown principals.
+// known returns a handler that responds to known callers with the error that the parameter because
+// returns. Unknown callers get the usual response for unknown callers.
 func (w *Web) known(because func(*http.Request) error) http.HandlerFunc {
 	return w.actor(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, because(r)) })).ServeHTTP
 }
 
-// methods returns the methods that the routes of a path accept.
+// methods returns the HTTP methods that a path accepts.
 func (w *Web) methods(path string) []string {
 	var list []string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete} {
@@ -224,10 +224,10 @@ func (w *Web) methods(path string) []string {
 	return list
 }
 
-// forScripts reports whether a request expects problem+json instead of a page.
+// forScripts reports whether errors for a request are sent as problem+json instead of a page.
 func forScripts(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") }
 
-// placePages returns the handler for each section in the navigation.
+// placePages returns the handler of each section in the navigation.
 func (w *Web) placePages() map[view.Section]func(*http.Request) (templ.Component, error) {
 	return map[view.Section]func(*http.Request) (templ.Component, error){
 		view.SectionOverview:   w.overview,

@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// rules handles GET /rules?rule=&whatif=&letter=. It also handles ?facts= with queue, reason, type,
-// error, exchange, key, attempts and headers. It changes nothing.
+// rules handles GET /rules?rule=&whatif=&letter=. It also handles GET /rules?facts= with the
+// parameters queue, reason, type, error, exchange, key, attempts and headers. It changes nothing.
 func (w *Web) rules(r *http.Request) (templ.Component, error) {
 	p, err := w.rulesPage(r)
 	if err != nil {
@@ -73,7 +73,7 @@ func (w *Web) rulesPage(r *http.Request) (view.RulesPage, error) {
 	return p, err
 }
 
-// rulesOf converts the rules of a set for a page. The default comes last.
+// rulesOf converts the rules of a set for the page. The default rule comes last.
 func rulesOf(set *rules.Set) []view.Rule {
 	when := conditions(set)
 	list := make([]view.Rule, 0, len(set.Rules)+1)
@@ -87,8 +87,8 @@ func rulesOf(set *rules.Set) []view.Rule {
 	return append(list, rule)
 }
 
-// conditions returns the clauses of each rule in a set. It calls Explain for a letter without known
-// facts, because Explain also returns the clauses.
+// conditions returns the conditions of each rule in a set. It calls Explain for a letter without
+// known facts, because the result of Explain contains the conditions.
 func conditions(set *rules.Set) [][]view.Clause {
 	steps := set.Explain(rules.Facts{Header: noHeader, Field: noField})
 	out := make([][]view.Clause, len(set.Rules)+1)
@@ -135,8 +135,8 @@ func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 	return v
 }
 
-// waiterWords describes the place where letters wait for their retry, if that place is not the
-// store. It also describes the limits of that place that people must know about.
+// waiterWords describes where the letters of a rule wait for their retry, if that is not the store.
+// It also describes the limits of that place.
 func waiterWords(retry *rules.Retry) []string {
 	const hands = " dlo cannot edit, pause or discard them there, and they are retried even while dlo is down."
 	if retry.Count() == 0 {
@@ -161,7 +161,7 @@ func rateWords(rate float64) string {
 }
 
 // retryOf returns the back-off of a rule. If the rule has none, it returns the back-off of the
-// default. The result is never nil.
+// default rule. The result is never nil.
 func retryOf(set *rules.Set, rule *rules.Rule) *rules.Retry {
 	return cmp.Or(rule.Retry, set.Default.Retry, &rules.Retry{})
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// confirmApply handles POST /rules/apply/confirm. It shows how the rules in use would change the
-// decisions about waiting letters. It changes nothing and has no time limit.
+// confirmApply handles POST /rules/apply/confirm. It shows which decisions about waiting letters
+// would change if the current rules were applied to them. It changes nothing and has no time limit.
 func (w *Web) confirmApply(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		q, again, err := w.applyQuery(r)
@@ -33,8 +33,8 @@ func (w *Web) confirmApply(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// applyWaiting handles POST /rules/apply, which the button on the confirmation page sends. It shows
-// mistakes in the form again.
+// applyWaiting handles POST /rules/apply, which the button on the confirmation page sends. If the
+// form has mistakes, it shows the form again.
 func (w *Web) applyWaiting(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		q, again, err := w.applyQuery(r)
@@ -77,8 +77,8 @@ func (w *Web) applyQuery(r *http.Request) (query.Query, templ.Component, error) 
 	return q, view.Rules(p), mistake
 }
 
-// applyMistakes returns the mistakes in the form, by field. They include the reason why nothing can
-// be done. If there are no mistakes, it returns nil.
+// applyMistakes returns the mistakes in the form by field. If the rules cannot be applied now, the
+// reason is also among them. Without mistakes, it returns nil.
 func (w *Web) applyMistakes(r *http.Request, reason string) (map[string]string, error) {
 	mistakes := map[string]string{}
 	if len(reason) > maxReasonText {
@@ -107,8 +107,8 @@ func (w *Web) rulesLoaded() time.Time {
 	return w.Rules.Set().Loaded
 }
 
-// applyPage applies the rules in use, or only finds out what they would change. It returns the page
-// with the result.
+// applyPage applies the current rules, or only finds out what they would change. It returns the
+// page with the result.
 func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (view.ApplyPage, error) {
 	p := view.ApplyPage{
 		Shell: w.shell(r, "Apply the rules", view.SectionRules), Query: asked.Query.Fixed().String(), Loaded: w.rulesLoaded(), Done: !asked.DryRun, Restore: restorable(w.Restore),

@@ -8,11 +8,11 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-const delaysSaid = 6 // maximum number of delays shown per rule; if only one more remains, it is shown instead of "1 more"
+const delaysSaid = 6 // the maximum number of delays shown per rule; a single further delay is shown instead of "1 more"
 
-// delaysOf returns one line with the delays before a rule's retries. The line is for letters that
-// died for the given reason. Each delay includes its jitter, and the line ends with the final
-// outcome: "9 s to 11 s, 1 h, then dead: page".
+// delaysOf returns one line with the delays before the retries of a rule. The line applies to
+// letters that died for the given reason. Each delay includes its jitter, and the line ends with
+// the final outcome: "9 s to 11 s, 1 h, then dead: page".
 func delaysOf(set *rules.Set, rule *rules.Rule, reason string) string {
 	if rule.Discard {
 		return "discarded at once"

@@ -13,20 +13,20 @@ import (
 
 const (
 	fateExamples = 3
-	fateNamed    = 100 // maximum number of letters that a query names by id
+	fateNamed    = 100 // the maximum number of letters that a query names by id
 )
 
-// sums counts the outcomes that rules would have had for letters.
+// sums counts what would have become of letters under tried rules.
 type sums struct {
 	set, use *rules.Set
-	rules    []view.RuleCount // rules of set, with the default last
-	at       map[string]int   // rule name -> index in rules
+	rules    []view.RuleCount // the rules of the set that is tried; the default rule comes last
+	at       map[string]int   // the index in the slice rules for each rule name
 	totals   map[deadletter.State]*view.RuleTotal
 	fates    map[[2]view.Decided]*fate
 }
 
-// fate counts the letters that share one real outcome and one outcome under the tried rules. It
-// also holds the letters' ids.
+// fate counts the letters that had the same real outcome and would have the same outcome under the
+// tried rules. It also contains their ids.
 type fate struct {
 	view.Fate
 	ids []deadletter.ID
@@ -44,7 +44,7 @@ func newSums(set, use *rules.Set) *sums {
 	return s
 }
 
-// add counts a letter for which the tried rules made decision d.
+// add counts a letter. The parameter d is the decision of the tried rules about it.
 func (s *sums) add(l *deadletter.Letter, d rules.Decision) {
 	n := &s.rules[s.at[d.Rule]]
 	n.Letters++
@@ -74,8 +74,8 @@ func oneMore(of map[deadletter.RuleOutcome]int, o deadletter.RuleOutcome) map[de
 	return of
 }
 
-// realOutcome returns the real outcome of a letter. If the letter's rule is still in use, the
-// outcome includes the rule's current delays.
+// realOutcome returns what became of a letter. If the rule of the letter still exists, the outcome
+// contains the current delays of that rule.
 func (s *sums) realOutcome(l *deadletter.Letter) view.Decided {
 	v := view.Decided{State: l.State, Rule: l.Rule}
 	if l.State == deadletter.StateDead {
@@ -87,7 +87,7 @@ func (s *sums) realOutcome(l *deadletter.Letter) view.Decided {
 	return v
 }
 
-// triedOutcome returns the outcome that the tried rules have for a letter.
+// triedOutcome returns what would become of a letter under the tried rules.
 func (s *sums) triedOutcome(l *deadletter.Letter, d rules.Decision) view.Decided {
 	v := view.Decided{Rule: d.Rule, Outcome: d.Outcome}
 	if d.Outcome == deadletter.RuleDead {
@@ -98,15 +98,16 @@ func (s *sums) triedOutcome(l *deadletter.Letter, d rules.Decision) view.Decided
 	return v
 }
 
-// asItIs reports whether the outcome under the tried rules is the same as the real outcome. A held
-// letter always counts as the same, because a guard or a person holds it whatever the rules decide.
+// asItIs reports whether the outcome under the tried rules is the same as the real outcome. For a
+// held letter the result is always true, because a person or a guard holds it whatever the rules
+// decide.
 func asItIs(was, would view.Decided) bool {
 	return was.State == deadletter.StateHeld ||
 		was.State.Ruled() == would.Outcome && was.Severity == would.Severity && (would.Outcome != deadletter.RuleRetry || was.Delays == would.Delays)
 }
 
-// fill writes the totals to out. Changed outcomes come before unchanged ones, and frequent outcomes
-// before rare ones. The argument q is the query that selected the letters.
+// fill writes the totals to out. Changed outcomes come before unchanged ones. Among them, frequent
+// outcomes come before rare ones. The parameter q is the query that selected the letters.
 func (s *sums) fill(out *view.WhatIf, q query.Query) {
 	out.Rules = s.rules
 	for _, state := range deadletter.States {
@@ -114,7 +115,7 @@ func (s *sums) fill(out *view.WhatIf, q query.Query) {
 			out.Totals = append(out.Totals, *t)
 		}
 	}
-	alike := map[view.Decided]int{} // number of fates with this state and rule
+	alike := map[view.Decided]int{} // the number of fates with the same state and rule
 	for key := range s.fates {
 		alike[stateAndRule(key[0])]++
 	}
@@ -137,5 +138,6 @@ func (s *sums) fill(out *view.WhatIf, q query.Query) {
 	})
 }
 
-// stateAndRule keeps only the values of an outcome that a query can select: the state and the rule.
+// stateAndRule returns a copy of an outcome that has only what a query can select by: the state and
+// the rule.
 func stateAndRule(d view.Decided) view.Decided { return view.Decided{State: d.State, Rule: d.Rule} }

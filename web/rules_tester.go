@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// facts returns the facts about a stored letter that rules use, without masks. It may have to
-// decode the letter's body. For that, it waits for its turn until ctx ends.
+// facts returns the facts about a stored letter that rules use. They are not masked. To read the
+// body, facts may have to decode it. It then waits for its turn to decode until ctx ends.
 func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	var f rules.Facts
 	if w.RuleFacts != nil {
@@ -48,9 +48,9 @@ func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, err
 type ruling struct {
 	rules.Decision
 	steps     []rules.Step
-	number    int           // number of the retry, from 1
-	retries   int           // number of retries that the rule grants
-	low, high time.Duration // bounds of the retry's delay
+	number    int           // the number of the retry, which is 1 for the first
+	retries   int           // the number of retries that the rule allows
+	low, high time.Duration // the shortest and the longest delay of the retry
 }
 
 func rule(set *rules.Set, f rules.Facts) ruling {
@@ -65,7 +65,8 @@ func rule(set *rules.Set, f rules.Facts) ruling {
 	return v
 }
 
-// testLetter finds the rule that applies to a letter. A wrong id is reported beside its field.
+// testLetter finds the rule that applies to the letter with the id in text. If the id is wrong, the
+// page shows the mistake beside the field.
 func (w *Web) testLetter(r *http.Request, set *rules.Set, t *view.Tester, text string) error {
 	t.Letter = strings.TrimSpace(text)
 	l, err := w.letterNamed(r, t.Letter)
@@ -89,7 +90,7 @@ func (w *Web) testLetter(r *http.Request, set *rules.Set, t *view.Tester, text s
 }
 
 // letterNamed reads a letter by its id, or by the 8 digits that pages show. It returns an error if
-// the caller is not allowed to see the letter.
+// the caller must not see the letter.
 func (w *Web) letterNamed(r *http.Request, text string) (deadletter.Letter, error) {
 	id, err := deadletter.ParseID(text)
 	if err != nil && len(text) == 8 && strings.Trim(strings.ToLower(text), "0123456789abcdef") == "" {
@@ -113,7 +114,7 @@ func (w *Web) letterNamed(r *http.Request, text string) (deadletter.Letter, erro
 	return w.letterFor(r.Context(), principal(r), id)
 }
 
-// letterNotes lists reasons, other than the rules, that decide a letter's fate.
+// letterNotes returns the reasons, other than the rules, that decide what happens to a letter.
 func letterNotes(l *deadletter.Letter) []string {
 	var notes []string
 	if l.Undecodable() {
@@ -128,7 +129,7 @@ func letterNotes(l *deadletter.Letter) []string {
 	return notes
 }
 
-// testFacts finds the rule that applies to facts that a person entered.
+// testFacts finds the rule that applies to the facts that a person entered in a form.
 func testFacts(set *rules.Set, t *view.Tester, form url.Values) error {
 	t.Facts = view.FactsForm{
 		Queue: form.Get("queue"), Reason: form.Get("reason"), Type: form.Get("type"), Error: form.Get("error"), Exchange: form.Get("exchange"), Key: form.Get("key"), Attempts: form.Get("attempts"),
@@ -164,7 +165,7 @@ func testFacts(set *rules.Set, t *view.Tester, form url.Values) error {
 	return nil
 }
 
-// answerOf converts a ruling for a page. It leaves out the random delay, which differs for each
+// answerOf converts a decision for the page. It omits the random delay, which differs for each
 // letter.
 func answerOf(f rules.Facts, v ruling) view.RuleAnswer {
 	a := view.RuleAnswer{Rule: v.Rule, Outcome: v.Outcome, Number: v.number, Low: v.low, High: v.high, Severity: v.Severity, Why: v.Why}

@@ -14,8 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// tryRules handles POST /rules/try. It shows the effect that the rules in a text would have had on
-// stored letters. It changes and stores nothing. Mistakes are shown beside the text.
+// tryRules handles POST /rules/try. It shows what would have become of stored letters under the
+// rules in a text. It changes and stores nothing. It shows mistakes beside the text.
 func (w *Web) tryRules(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -36,7 +36,7 @@ func (w *Web) tryRules(r *http.Request) (templ.Component, error) {
 	return nil, err
 }
 
-// tryText tries the rules in a form, and records mistakes by field.
+// tryText tries the rules in the form of page p. It records mistakes by field.
 func (w *Web) tryText(r *http.Request, p *view.RulesPage) error {
 	set, notes, err := w.parseTriedRules(r.Context(), p.Try.Text)
 	var mistakes *config.Error
@@ -58,7 +58,7 @@ func (w *Web) tryText(r *http.Request, p *view.RulesPage) error {
 	return nil
 }
 
-// mistakesIn returns the mistakes, each with the line of text that contains it.
+// mistakesIn returns the mistakes in a text. Each mistake contains the line of text in which it is.
 func mistakesIn(text string, wrong *config.Error) []view.RuleMistake {
 	lines := strings.Split(text, "\n")
 	return each(wrong.Mistakes, func(m config.Mistake) view.RuleMistake {

@@ -17,9 +17,9 @@ const (
 )
 
 // whatIf tries rules on the newest letters that a query selects. The rules need not be in use. The
-// parameter most is the maximum number of letters that it examines, and whatIfTime is the time
-// limit. For each letter, it compares the decision that the rules would have made at the letter's
-// last death with the real outcome. It changes nothing.
+// parameter most is the maximum number of letters, and whatIfTime is the time limit. For each
+// letter, it compares two outcomes: the decision that the tried rules would have made when the
+// letter last died, and the real outcome. It changes nothing.
 func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Set, text string, most int) (view.WhatIf, error) {
 	out := view.WhatIf{Query: text, Usual: text == whatIfQuery, Most: most}
 	q, err := query.Parse(text, w.queryOptions())
@@ -59,20 +59,20 @@ func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Se
 	return out, nil
 }
 
-// newest reads the letters to examine, and counts all letters that the query selects.
+// newest reads the letters to examine. It also counts all letters that the query selects.
 func (w *Web) newest(ctx context.Context, q query.Query, out *view.WhatIf) ([]deadletter.Row, error) {
 	var err error
 	if out.Matching, out.Exact, err = w.Store.Count(ctx, q, countedTo); err != nil {
 		return nil, err
 	}
 	rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: out.Most, Order: deadletter.OrderReceived})
-	out.Matching = max(out.Matching, len(rows)) // if a letter arrives between the two reads, the count would be too small
+	out.Matching = max(out.Matching, len(rows)) // the count is too small if a letter arrives between the two reads
 	return rows, err
 }
 
-// triedDecision returns the decision that the rules would make about a letter. It stops when ctx
-// ends. It returns an error if the principal "by" is not allowed to see the letter. A letter that
-// has crashed dlo too often is dead, and no rule decides that.
+// triedDecision returns the decision that rules would make about a letter. It stops when ctx ends.
+// It returns an error if the caller, in the parameter by, must not see the letter. A letter that
+// has crashed dlo too often is dead, whatever the rules are.
 func (w *Web) triedDecision(ctx context.Context, by deadletter.Principal, set *rules.Set, id deadletter.ID) (deadletter.Letter, rules.Decision, error) {
 	var d rules.Decision
 	l, err := w.letterFor(ctx, by, id)
@@ -92,8 +92,8 @@ func (w *Web) triedDecision(ctx context.Context, by deadletter.Principal, set *r
 	return l, set.Decide(f), nil
 }
 
-// factsThen returns a letter's facts as they were at its last death. For example, the letter's age
-// is its age at that death. Attempts that have not come back do not count as used.
+// factsThen returns the facts about a letter as they were when it last died. For example, its age
+// is the age at that time. Attempts that have not come back do not count as used.
 func (w *Web) factsThen(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	f, err := w.facts(ctx, l)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // parseTriedRules parses the text of rules that a person wants to try. It also returns notes about
-// settings that the text leaves out. It waits for its turn until ctx ends, because parsing a
-// hostile text can take a second.
+// settings that the text does not contain. It waits for its turn until ctx ends, because a hostile
+// text can take a second to parse.
 func (w *Web) parseTriedRules(ctx context.Context, text string) (*rules.Set, []string, error) {
 	done, err := w.turn(ctx)
 	if err != nil {
@@ -40,7 +40,7 @@ func (w *Web) parseTriedRules(ctx context.Context, text string) (*rules.Set, []s
 	return &p.Rules, notes, nil
 }
 
-// leftOut returns the names of the rules in use that a text does not contain. These rules would be
+// leftOut returns the names of the current rules that a text does not contain. These rules would be
 // lost, because the text would replace all rules.
 func leftOut(inUse, written []rules.Rule) string {
 	const named = 5
@@ -60,8 +60,8 @@ func leftOut(inUse, written []rules.Rule) string {
 	return text + strings.Join(names, ", ") + "."
 }
 
-// writtenError describes mistakes in the text of rules to try. Only the text's author sees them.
-// They are not logged, because the text may contain anything.
+// writtenError contains mistakes in the text of rules that a person wants to try. Only the author
+// of the text sees them. They are not logged, because the text may contain anything.
 type writtenError struct{ error }
 
 func (e writtenError) Unwrap() []error { return []error{deadletter.ErrInvalid, e.error} }

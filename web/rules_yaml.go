@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// allYAML returns the rules in the form of a configuration file's section, ready for pasting.
+// allYAML returns a set of rules as YAML that can be pasted into a configuration file.
 func allYAML(set *rules.Set) string {
 	var b strings.Builder
 	if len(set.Rules) > 0 {
@@ -29,7 +29,8 @@ func allYAML(set *rules.Set) string {
 	return b.String() + "default:\n  " + strings.ReplaceAll(dedented(text), "\n", "\n  ") + "\n"
 }
 
-// defaultYAML writes all settings of a default rule, so that pasting it into a file loses nothing.
+// defaultYAML returns the default rule as YAML. It writes every setting, so that nothing is lost
+// when the text is pasted into a file.
 func defaultYAML(r rules.Rule) string {
 	text := "retry: " + retryYAML(cmp.Or(r.Retry, &rules.Retry{}))
 	var dead []string
@@ -76,8 +77,8 @@ func retryYAML(retry *rules.Retry) string {
 	return text + "}"
 }
 
-// dedented moves the YAML of one mapping to the left margin and removes its list dash. The mapping
-// may have had any position in the file.
+// dedented moves the YAML of one mapping to the left margin. It removes the dash if the mapping is
+// an element of a list.
 func dedented(text string) string {
 	text = strings.TrimRight(text, " \t\r\n")
 	for line, rest, _ := strings.Cut(text, "\n"); strings.TrimSpace(line) == "" && rest != ""; line, rest, _ = strings.Cut(text, "\n") {
@@ -88,9 +89,9 @@ func dedented(text string) string {
 		lines = lines[1:]
 	}
 	first := strings.TrimLeft(lines[0], " ")
-	margin, inside := -1, -1 // smallest indent of later lines; indent of the first of them
+	margin, inside := -1, -1 // the smallest indentation of the later lines, and that of the first of them
 	for _, line := range lines[1:] {
-		if text := strings.TrimSpace(line); text == "" || text[0] == '#' { // comments may have any indent
+		if text := strings.TrimSpace(line); text == "" || text[0] == '#' { // comments may have any indentation
 			continue
 		}
 		n := len(line) - len(strings.TrimLeft(line, " "))

@@ -14,25 +14,26 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Readings holds the store's methods for the page of schemas.
+// Readings contains the methods of the store that the page of schemas needs.
 type Readings interface {
 	Readings(ctx context.Context) ([]deadletter.ReadCount, error)                // how letters were read, by queue and type
-	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error) // frequency of each type in a queue, 0 to 1
+	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error) // the share of each type among the letters of a queue, from 0 to 1
 	NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error)
 	AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) // fields that letters contain but their types do not define
 	RereadProgress(ctx context.Context) (deadletter.RereadProgress, error)
-	Unmatched(ctx context.Context) (queues int, err error)        // number of queues that need a schema
-	Oldest(ctx context.Context, q query.Query) (time.Time, error) // receipt time of the first letter that q selects; zero if q selects none
+	Unmatched(ctx context.Context) (queues int, err error)        // the number of queues that need a schema
+	Oldest(ctx context.Context, q query.Query) (time.Time, error) // the time at which the first letter of q was received; zero if q selects none
 }
 
 const (
-	typedShown = 20 // maximum number of queues on one page
-	addedShown = 8  // maximum number of fields shown that are missing from types
+	typedShown = 20 // the maximum number of queues on one page
+	addedShown = 8  // the maximum number of shown fields that types do not define
 )
 
-// schemasPage handles GET /schemas?from=&find=&type=&set=&bind=&key=&as=&bound=&used=. "bind",
-// "key" and "as" prefill the form for a binding. "bound" is a binding that was just made. "used" is
-// the version of a set that was just uploaded.
+// schemasPage handles GET /schemas?from=&find=&type=&set=&bind=&key=&as=&bound=&used=. The
+// parameters "bind", "key" and "as" fill in the form for a binding. The parameter "bound" is the id
+// of a binding that was just made. The parameter "used" is the version of a set that was just
+// uploaded.
 func (w *Web) schemasPage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p, err := w.schemasView(r, form.Get("from"))
@@ -58,7 +59,7 @@ func (w *Web) schemasPage(r *http.Request) (templ.Component, error) {
 	return view.Schemas(p), nil
 }
 
-// schemasView returns the page without the optional details that a reader asks for.
+// schemasView returns the page of schemas without the details that a reader can request.
 func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error) {
 	ctx, types := r.Context(), w.Decoder().Types
 	p := view.SchemasPage{Shell: w.shell(r, "Schemas", view.SectionSchemas), Library: w.Schemas != nil, PageSize: typedShown}
@@ -98,8 +99,8 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	return p, w.sets(ctx, &p)
 }
 
-// placed returns the query for a queue's letters. If several is true, queue names alone can be
-// ambiguous, so the query also includes the broker and the vhost.
+// placed returns the query for the letters of a queue. If the parameter several is true, the name
+// of a queue alone may be ambiguous. The query then also contains the broker and the vhost.
 func placed(broker, vhost, queue string, several bool) query.Query {
 	var q query.Query
 	if several {

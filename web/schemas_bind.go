@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addBinding handles POST /schemas/bindings. Mistakes are shown in the form.
+// addBinding handles POST /schemas/bindings. If the form has mistakes, it shows them in the form.
 func (w *Web) addBinding(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -30,8 +30,8 @@ func (w *Web) addBinding(r *http.Request) (string, error) {
 	return "/schemas?bound=" + strconv.FormatInt(picked.ID, 10), err
 }
 
-// boundWords describes the effect of the binding with the given id, or returns "" if there is no
-// such binding.
+// boundWords describes the effect of the binding with the given id. It returns "" if no such
+// binding exists.
 func boundWords(picks []deadletter.Pick, id string) string {
 	for _, p := range picks {
 		if strconv.FormatInt(p.ID, 10) == id {

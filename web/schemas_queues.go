@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// coverageOf counts letters by how they were read.
+// coverageOf counts letters by how their bodies were read.
 func coverageOf(readings []deadletter.ReadCount) view.Coverage {
 	var c view.Coverage
 	for _, r := range readings {
@@ -31,9 +31,9 @@ func coverageOf(readings []deadletter.ReadCount) view.Coverage {
 	return c
 }
 
-// typedQueues lists the queues in which letters died, with the types of their letters. It also
-// shows how the types were chosen. The queue with the most letters comes first. Links are not
-// filled in.
+// typedQueues returns the queues in which letters died. For each queue, it lists the types of the
+// letters and how the types were chosen. The queue with the most letters comes first. The caller
+// still has to add the links.
 func (w *Web) typedQueues(readings []deadletter.ReadCount, picks []deadletter.Pick, bindings []view.TypeBinding) []view.TypedQueue {
 	at := map[deadletter.Origin]int{}
 	var list []view.TypedQueue
@@ -76,7 +76,7 @@ func (w *Web) typedQueues(readings []deadletter.ReadCount, picks []deadletter.Pi
 	return list
 }
 
-// boundTo fills in the first binding that applies to a queue. Bindings made by people take
+// boundTo adds to a queue the first binding that applies to it. Bindings made by people take
 // precedence over configured bindings.
 func boundTo(q *view.TypedQueue, picks []deadletter.Pick, bindings []view.TypeBinding) {
 	for i, p := range picks {

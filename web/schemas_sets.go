@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// sets fills in the descriptor sets and their sources.
+// sets adds the descriptor sets and their sources to the page.
 func (w *Web) sets(ctx context.Context, p *view.SchemasPage) error {
 	status := w.Schemas.Status()
 	p.Directory, p.Servers, p.Problems = status.Directory, status.Servers, schemaProblems(status)
@@ -32,7 +32,7 @@ func (w *Web) sets(ctx context.Context, p *view.SchemasPage) error {
 	return err
 }
 
-// schemaProblems lists the schemas that cannot be read, with the reasons.
+// schemaProblems returns the schemas that cannot be read, each with the reason.
 func schemaProblems(s deadletter.SchemaStatus) []string {
 	problems := slices.Clone(s.Problems)
 	for _, server := range s.Servers {
@@ -77,7 +77,7 @@ func conflictsOf(list []descriptor.Conflict) []view.ChangedType {
 	})
 }
 
-// findTypes finds the types and fields whose names contain a word.
+// findTypes finds the message types and fields whose names contain a word.
 func (w *Web) findTypes(word string) (view.TypeSearch, error) {
 	if len(word) > maxSearch {
 		return view.TypeSearch{}, invalid("a word to search for has at most %d bytes", maxSearch)
@@ -86,7 +86,8 @@ func (w *Web) findTypes(word string) (view.TypeSearch, error) {
 	return view.TypeSearch{Word: word, More: more, Hits: each(hits, func(h descriptor.Hit) view.TypeHit { return view.TypeHit(h) })}, nil
 }
 
-// typeSource returns a type as .proto text, with the queues that have letters of this type.
+// typeSource returns a message type as .proto text. It also returns the queues that have letters of
+// this type.
 func (w *Web) typeSource(ctx context.Context, name string, several bool) (*view.TypeSource, error) {
 	done, err := w.turn(ctx)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	unmatchedShown = 20              // queues on the page; one letter of each is decoded
-	unmatchedRows  = 50              // newest letters per queue whose sizes are reported
-	unmatchedTime  = 2 * time.Second // time limit for all queues; the page names the queues that were not examined by then
+	unmatchedShown = 20              // the maximum number of queues on the page; one letter of each is decoded
+	unmatchedRows  = 50              // the number of newest letters per queue whose sizes are reported
+	unmatchedTime  = 2 * time.Second // the time limit for all queues; the page names the queues that it did not reach
 )
 
-// unmatched lists the queues with letters for which no type was found. It describes the newest
-// letters of each queue.
+// unmatched returns the queues with letters for which no message type was found. It describes the
+// newest letters of each queue.
 func (w *Web) unmatched(ctx context.Context, readings []deadletter.ReadCount, several bool) (view.UnmatchedQueues, error) {
 	var all view.UnmatchedQueues
 	at := map[deadletter.Origin]int{}
@@ -61,7 +61,7 @@ func (w *Web) unmatched(ctx context.Context, readings []deadletter.ReadCount, se
 	return all, nil
 }
 
-// lookAt fills in the description of a queue's newest letters.
+// lookAt adds a description of the newest letters of a queue.
 func (w *Web) lookAt(ctx context.Context, u *view.UnmatchedQueue, several bool) error {
 	q := placed(u.Broker, u.VHost, u.Queue, several).With(query.Read, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous))
 	u.Link = view.LettersURL(q.String(), "", "")
@@ -84,7 +84,7 @@ func (w *Web) lookAt(ctx context.Context, u *view.UnmatchedQueue, several bool) 
 	return err
 }
 
-// shape describes a letter for which no type was found.
+// shape describes the body of a letter for which no message type was found.
 type shape struct {
 	text    string
 	masked  bool
@@ -92,8 +92,8 @@ type shape struct {
 	closest []view.Candidate
 }
 
-// shapes caches descriptions of letters until types or bindings change, because a live page
-// requests the descriptions again and again.
+// shapes keeps descriptions of letters until types or bindings change, because an open page
+// requests the same descriptions again and again.
 type shapes struct {
 	mu      sync.Mutex
 	decoder *payload.Decoder
@@ -103,12 +103,12 @@ type shapes struct {
 }
 
 const (
-	shapesHold  = time.Minute // limited, because letters can be edited
+	shapesHold  = time.Minute // the time is limited because letters can be edited
 	shapesKnown = 500
 )
 
-// of returns the cached shape of a letter. If types or bindings may have changed, it first clears
-// the cache.
+// of returns the description of a letter that is kept. If types or bindings may have changed, it
+// first forgets all descriptions.
 func (s *shapes) of(id deadletter.ID, d *payload.Decoder) (shape, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *shapes) keep(id deadletter.ID, is shape) {
 	s.known[id] = is
 }
 
-// shapeOf decodes a letter and describes it.
+// shapeOf describes the body of a letter. It decodes the body unless the description is still kept.
 func (w *Web) shapeOf(ctx context.Context, id deadletter.ID) (shape, error) {
 	if known, ok := w.shapes.of(id, w.Decoder()); ok {
 		return known, nil

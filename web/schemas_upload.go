@@ -15,8 +15,8 @@ import (
 
 const uploadPath = "/schemas/upload"
 
-// previewUpload handles POST /schemas/upload. It shows the changes that a file would make, but does
-// not make them. The file is kept for useUpload.
+// previewUpload handles POST /schemas/upload. It shows the changes that a file would make, without
+// making them. The file is kept until useUpload uses it.
 func (w *Web) previewUpload(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		schemas, err := w.schemas()
@@ -81,10 +81,10 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 	return nil, movedError{"/schemas?" + url.Values{"set": {p.Set}, "used": {p.Version}}.Encode()}
 }
 
-// errNotKept is the error if the file is no longer kept.
+// errNotKept is the error for a file that is no longer kept between preview and use.
 var errNotKept = fmt.Errorf("%w: the file is no longer kept here; choose it again", deadletter.ErrConflict)
 
-// uploadPage returns the page that shows the changes that a file would make.
+// uploadPage returns the page with the changes that a file would make.
 func (w *Web) uploadPage(r *http.Request, schemas Schemas, f upload) (view.SchemaUploadPage, error) {
 	done, err := w.loading.turn(r.Context())
 	if err != nil {
@@ -105,8 +105,8 @@ func (w *Web) uploadPage(r *http.Request, schemas Schemas, f upload) (view.Schem
 	return p, nil
 }
 
-// uploadAgain returns the schemas page with the mistake beside the upload form. An internal error
-// is returned without a page.
+// uploadAgain returns the page of schemas with the mistake beside the form for the upload. If the
+// error is internal, uploadAgain returns that error and no page.
 func (w *Web) uploadAgain(r *http.Request, name string, wrong error) (templ.Component, error) {
 	text := sentence(wrong, statusOf(wrong))
 	var large *http.MaxBytesError
@@ -124,8 +124,8 @@ func (w *Web) uploadAgain(r *http.Request, name string, wrong error) (templ.Comp
 	return view.Schemas(p), wrong
 }
 
-// confirmRemoval handles POST /schemas/remove/confirm. It shows how many letters the removal of a
-// set would affect. It changes nothing.
+// confirmRemoval handles POST /schemas/remove/confirm. It shows how many letters would be affected
+// if a set were removed. It changes nothing.
 func (w *Web) confirmRemoval(r *http.Request) (templ.Component, error) {
 	name, e, err := w.removeSet(r, true)
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// The store keeps a request within its scope. This file does the same for facts that are not in the
-// store: connections, problems, and the latest look at each broker.
+// The store shows each caller only what is within the caller's scope. This file does the same for
+// facts that are not in the store: connections, problems, and the latest look at each broker.
 
-// brokers returns the state of the connections that belong to the scope of a request. If the scope
-// has bounds, it leaves out the permissions and the inboxes, because they concern everybody's
-// letters.
+// brokers returns the state of the connections within the caller's scope. If the caller may see
+// only some queues, it omits the permissions and the inboxes, because they concern the letters of
+// everybody.
 func (w *Web) brokers(ctx context.Context) []deadletter.BrokerStatus {
 	all, scope := w.Brokers(), deadletter.ScopeOf(ctx)
 	if scope.Everywhere() {
@@ -26,9 +26,9 @@ func (w *Web) brokers(ctx context.Context) []deadletter.BrokerStatus {
 	return all
 }
 
-// problems returns the problems that currently prevent dlo or its brokers from working. For a scope
-// with bounds, it returns only the problems of the scope's connections, because other problems can
-// name any queue.
+// problems returns the problems that currently prevent dlo or its brokers from working. If the
+// caller may see only some queues, it returns only the connections that are down within the scope,
+// because other problems can name any queue.
 func (w *Web) problems(ctx context.Context) []deadletter.Problem {
 	var list []deadletter.Problem
 	whole := deadletter.ScopeOf(ctx).Everywhere()
@@ -45,8 +45,8 @@ func (w *Web) problems(ctx context.Context) []deadletter.Problem {
 	return list
 }
 
-// reports returns the latest looks at the dead-letter paths, with the queues that the scope of a
-// request includes. It names no other queues, except those of dlo.
+// reports returns the latest looks at the dead-letter paths. They contain only the queues within
+// the caller's scope and the queues of dlo itself.
 func (w *Web) reports(ctx context.Context) []topology.Report {
 	if w.Topology == nil {
 		return nil

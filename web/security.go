@@ -13,16 +13,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// csp is the content security policy of every response: nothing inline, nothing from other origins,
-// and no framing.
+// csp is the content security policy of every response. It allows nothing inline, nothing from
+// other origins, and no framing.
 const csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// bodyCSP is the policy for a downloaded body. If a browser displays the body after all, it is
-// sandboxed.
+// bodyCSP is the content security policy of a downloaded body. If a browser displays the body after
+// all, it is sandboxed.
 const bodyCSP = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 // headers sets the headers of every response. By default, responses must not be cached. Static
-// files override this default.
+// files replace this default.
 func (w *Web) headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h := rw.Header()
@@ -40,8 +40,8 @@ func (w *Web) headers(next http.Handler) http.Handler {
 	})
 }
 
-// recover turns a handler's panic into a 500 response and logs the stack. If a handler aborts with
-// http.ErrAbortHandler, net/http closes the connection as usual.
+// recover turns a panic of a handler into a response with the status 500, and logs the stack. If a
+// handler panics with http.ErrAbortHandler, net/http closes the connection as usual.
 func (w *Web) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -58,9 +58,9 @@ func (w *Web) recover(next http.Handler) http.Handler {
 	})
 }
 
-// Hosts returns the allow list for the Host header. It contains the configured values. If none are
-// configured, it contains the hosts of listen and public_url. If one of these hosts is a loopback
-// address, all loopback names with its port are allowed.
+// Hosts returns the values of the Host header that are allowed. They are the configured values. If
+// none are configured, they are the hosts of the parameters listen and publicURL. If one of these
+// hosts is a loopback address, all loopback names with its port are allowed.
 func Hosts(listen, publicURL string, configured []string) []string {
 	if len(configured) > 0 {
 		return configured
@@ -86,9 +86,10 @@ func Hosts(listen, publicURL string, configured []string) []string {
 	return hosts
 }
 
-// hostAllowed rejects a request with 421 if its Host header is not on the allow list, because an
-// attacker's DNS can point another name at this address (DNS rebinding). An entry without a port
-// allows every port. The liveness probe is exempt, because probes use an IP address.
+// hostAllowed rejects a request with the status 421 if its Host header is not allowed. Otherwise,
+// an attacker could let another name in the DNS point at this address (DNS rebinding). An allowed
+// host without a port allows every port. The liveness probe is exempt, because probes use an IP
+// address.
 func (w *Web) hostAllowed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if len(w.Hosts) == 0 || r.URL.Path == "/healthz" || allowedHost(w.Hosts, r.Host) {
@@ -115,7 +116,8 @@ func allowedHost(hosts []string, host string) bool {
 	return false
 }
 
-// maxRequest is the size limit for request bodies. A selection of 10,000 ids takes 400 KB.
+// maxRequest is the maximum size of a request body in bytes. A selection of 10,000 ids takes 400
+// KB.
 const maxRequest = 1 << 20
 
 // sized limits the size of request bodies. It rejects compressed bodies, because they could expand
@@ -144,11 +146,11 @@ func (w *Web) sized(next http.Handler) http.Handler {
 }
 
 // sameOrigin rejects requests that come from pages of other sites. It rejects all unsafe requests
-// from such pages. It also rejects GETs that only dlo's own pages and programs may send: event
-// streams and requests that reveal masked values.
+// from such pages. It also rejects GET requests that only the pages of dlo and programs may send:
+// event streams, and requests that show masked values.
 //
-// Any other GET from another site is accepted only if somebody followed a link. The page of the
-// other site could not read the response, but it could measure how long the response takes.
+// Any other GET request from another site is accepted only if somebody followed a link. A page of
+// the other site could not read the response, but it could measure how long the response takes.
 func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request) { w.turnAway(rw, r, http.StatusForbidden) }
 	protection := http.NewCrossOriginProtection()
@@ -163,15 +165,15 @@ func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	}))
 }
 
-// ownPage reports whether a GET request comes from one of dlo's own pages or programs.
-// CrossOriginProtection does not report this, because it checks only unsafe methods.
+// ownPage reports whether a GET request comes from a page of dlo or from a program.
+// CrossOriginProtection checks only unsafe methods, so it cannot tell.
 func ownPage(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "" || site == "same-origin" || site == "none"
 }
 
-// followed reports whether the request comes from a followed link, so that the browser will show
-// the response in a tab.
+// followed reports whether the request comes from a link that somebody followed. In that case, the
+// browser shows the response in a tab.
 func followed(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }

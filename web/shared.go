@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	sharedOf     = 60      // maximum number of newest letters to read
-	sharedBytes  = 1 << 20 // maximum total size of the letters' bodies
-	sharedFields = 400     // maximum number of fields per letter
+	sharedOf     = 60      // the maximum number of newest letters to read
+	sharedBytes  = 1 << 20 // the maximum total size of the bodies in bytes
+	sharedFields = 400     // the maximum number of fields per letter
 	sharedShown  = 12
-	sharedValue  = 80 // bytes; longer values are not compared
+	sharedValue  = 80 // longer values, in bytes, are not compared
 )
 
-// values holds counts for a set of letters. For each field and each of its values, it holds the
+// values contains counts for a set of letters. For each field and each value of it, it contains the
 // number of letters with that value.
 type values struct {
 	counts map[string]map[string]int
-	of     int // number of letters counted
+	of     int // the number of letters counted
 }
 
 // inGroup returns the query for the letters of a group that need a person.
@@ -34,14 +34,13 @@ func inGroup(id deadletter.GroupID) query.Query {
 	return (query.Query{}).With(query.Group, id.String()).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld))
 }
 
-// quietIn returns the query for the letters of a queue that did not die again after a requeue or a
-// retry.
+// quietIn returns the query for the letters of a queue that were sent again and did not die again.
 func quietIn(o deadletter.Origin) query.Query {
 	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost).With(query.State, string(deadletter.StateSettled))
 }
 
-// valuesIn reads the values of the newest letters that q selects, with masks applied. It stops when
-// the letters' bodies reach the limit for their total size.
+// valuesIn counts the values of the newest letters that q selects. Masked values are replaced. It
+// stops when the bodies that it has read reach the limit for their total size.
 func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
 	v := values{counts: map[string]map[string]int{}}
 	done, err := w.turn(ctx)
@@ -73,9 +72,9 @@ func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
 	return v, nil
 }
 
-// shared returns the values that the newest letters of a group have in common, in body fields,
-// headers and properties. If different is set, it also returns the differences between these
-// letters and letters of the same queue that did not die again.
+// shared returns the values that most of the newest letters of a group have in common. It compares
+// body fields, headers and properties. If the parameter different is true, it also returns how
+// these letters differ from letters of the same queue that did not die again.
 func (w *Web) shared(r *http.Request, g *deadletter.GroupRow, different bool) (view.Values, error) {
 	here, err := w.valuesIn(r.Context(), inGroup(g.ID))
 	v := view.Values{Shared: commonest(here), Sampled: here.of}
@@ -87,8 +86,8 @@ func (w *Web) shared(r *http.Request, g *deadletter.GroupRow, different bool) (v
 	return v, err
 }
 
-// commonest returns the fields in which at least half of the letters have the same value, most
-// common first.
+// commonest returns the fields in which at least half of the letters have the same value. The most
+// common value comes first.
 func commonest(in values) []view.Shared {
 	var list []view.Shared
 	for field, counts := range in.counts {
@@ -108,12 +107,12 @@ func commonest(in values) []view.Shared {
 	return list[:min(len(list), sharedShown)]
 }
 
-// differences returns the values whose share among the letters here differs greatly from their
-// share among quiet letters. It returns at most one value for each field. The greatest difference
-// comes first.
+// differences returns the values that are much more or much less frequent among the letters of a
+// group than among quiet letters. Quiet letters are those that did not die again. It returns at
+// most one value for each field. The greatest difference comes first.
 //
-// If the field as a whole differs more than any of its values, the returned value is "". Such a
-// field is either missing here, or it is set here with many values and rarely set among quiet
+// If the presence of a field differs more than any of its values, the returned value is "". Such a
+// field is either missing in the group, or it has many values there and is rare among quiet
 // letters.
 func differences(here, quiet values) []view.Different {
 	var list []view.Different
@@ -148,8 +147,8 @@ func differences(here, quiet values) []view.Different {
 	return list[:min(len(list), sharedShown)]
 }
 
-// aboutDeath reports whether a field is a header about a letter's death or its attempts. A
-// difference in such a header is expected.
+// aboutDeath reports whether a field is a header about the death or the attempts of a letter.
+// Letters that died again are expected to differ in such a header.
 func aboutDeath(field string) bool {
 	name, header := strings.CutPrefix(strings.ToLower(field), "header.")
 	return header && slices.ContainsFunc([]string{"dlo-", "error", "exception", "stack", "fault", "fail", "retr", "attempt", "tries", "deliver"}, func(word string) bool {
@@ -157,7 +156,8 @@ func aboutDeath(field string) bool {
 	})
 }
 
-// minGap is the smallest difference between two shares that is reported.
+// minGap is the smallest difference between two shares that is reported. Shares are between 0 and
+// 1.
 const minGap = 0.2
 
 func total(counts map[string]int) (n int) {
@@ -167,22 +167,23 @@ func total(counts map[string]int) (n int) {
 	return n
 }
 
-// gap returns the difference between the two shares that d describes, 0 to 1.
+// gap returns the difference between the two shares that d describes. The result is between 0 and
+// 1.
 func gap(d view.Different, here, quiet int) float64 {
 	return math.Abs(float64(d.Here)/float64(here) - float64(d.Otherwise)/float64(quiet))
 }
 
-// significant reports whether a difference is more than sampling noise. The difference must be at
-// least minGap. It must also be at least two and a half times the standard error of the difference
-// between the two shares.
+// significant reports whether a difference is more than an accident of sampling. The difference
+// must be at least minGap. It must also be at least two and a half times the standard error of the
+// difference between the two shares.
 func significant(d view.Different, here, quiet int) bool {
 	share := float64(d.Here+d.Otherwise) / float64(here+quiet)
 	deviation := math.Sqrt(share * (1 - share) * (1/float64(here) + 1/float64(quiet)))
 	return gap(d, here, quiet) >= max(minGap, 2.5*deviation)
 }
 
-// valuesOf returns a letter's values. It names body fields as in a search, and headers as
-// header.NAME. It also includes the properties that publishers choose.
+// valuesOf returns the values of a letter by field. It names body fields as a search names them,
+// and headers as header.NAME. It also includes the properties that publishers choose.
 func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string, error) {
 	l, err := w.Store.Letter(ctx, id)
 	if err != nil {
@@ -212,7 +213,7 @@ func put(values map[string]string, name, value string) {
 	}
 }
 
-// leaves collects the scalar values of a tree by their paths. It skips lists, because their
+// leaves adds the simple values of a tree to a map, by their paths. It skips lists, because their
 // elements vary from letter to letter.
 func leaves(nodes []payload.Node, prefix string, into map[string]string) {
 	for i := range nodes {

@@ -11,8 +11,8 @@ import (
 
 const themeCookie = "theme"
 
-// shell returns the frame around a page's content. It leaves out everything that cannot be read
-// now, because the shell of an error page must not fail.
+// shell returns the frame around the content of a page. It omits whatever cannot be read now,
+// because the frame of an error page must not fail.
 func (w *Web) shell(r *http.Request, title string, section view.Section) view.Shell {
 	s := view.Shell{
 		Title: title, Section: section, Path: r.URL.RequestURI(), Actor: principal(r).Name, As: principal(r).As, Live: true, Now: w.Now(),
@@ -22,7 +22,7 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 	}
 	s.Bounded = !deadletter.ScopeOf(r.Context()).Everywhere()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		s.Path = "/schemas" // default for an upload, because its body must not be read for the path
+		s.Path = "/schemas" // an upload has a fixed path, because its body must not be read to find the path
 		if r.URL.Path != uploadPath {
 			s.Path = localPath(r.PostFormValue("return"))
 		}
@@ -61,15 +61,15 @@ func broker(b deadletter.BrokerStatus) view.Broker {
 	return v
 }
 
-// lettersOf maps kinds of problems to queries for the affected letters.
+// lettersOf contains, for each kind of problem, the query for the affected letters.
 var lettersOf = map[deadletter.ProblemKind]string{deadletter.ProblemStoreRestored: "doubt:" + string(deadletter.DoubtRestored)}
 
 func problem(p deadletter.Problem) view.Problem {
 	return view.Problem{Title: p.Title, Text: p.Text, Cure: p.Cure, Inbox: p.Inbox, Unread: p.Kind == deadletter.ProblemInboxNotRead, Pages: p.Severity == deadletter.SeverityPage, Asks: p.Kind == deadletter.ProblemStoreUnproved, Query: lettersOf[p.Kind]}
 }
 
-// theme stores the chosen theme in a cookie. The cookie lets the server render pages in the theme,
-// so that no page flashes.
+// theme stores the chosen theme in a cookie. With the cookie, the server renders every page in that
+// theme, so that no page flashes.
 func (w *Web) theme(rw http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		w.fail(rw, r, formError(err))

@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// signInRoutes adds the pages for people who have not signed in. These pages show nothing about any
-// letter.
+// signInRoutes adds the routes of the pages for people who have not signed in. These pages show
+// nothing about any letter.
 func (w *Web) signInRoutes(r chi.Router) {
 	r.Use(w.limitUnknown, limitPasswordForm)
 	r.Get("/signin", w.signInPage)
@@ -26,7 +26,7 @@ func (w *Web) signInRoutes(r chi.Router) {
 	r.Post("/signout", w.signOut)
 }
 
-// limitUnknown limits how fast requests can come from an address without a known principal.
+// limitUnknown limits how fast requests may come from an address if the caller is not known.
 func (w *Web) limitUnknown(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if err := w.tooManyFrom(rw, r); err != nil {
@@ -37,8 +37,8 @@ func (w *Web) limitUnknown(next http.Handler) http.Handler {
 	})
 }
 
-// maxPasswordForm is the maximum size of a form with passwords, in bytes. Most of the room is for
-// the path of the page that the person sees next.
+// maxPasswordForm is the maximum size of a form with passwords, in bytes. Most of it is for the
+// path of the page that is shown next.
 const maxPasswordForm = 16 << 10
 
 // limitPasswordForm limits the size of request bodies to maxPasswordForm.
@@ -53,8 +53,8 @@ func (w *Web) browser(r *http.Request) identity.Browser {
 	return identity.Browser{Address: w.Address(r), Agent: r.UserAgent()}
 }
 
-// keep sets the cookie of a session, or deletes it if secret is "". The cookie ends when the
-// browser is closed.
+// keep sets the cookie of a session. If the secret is "", it deletes the cookie. The cookie ends
+// when the browser is closed.
 func (w *Web) keep(rw http.ResponseWriter, secret string) {
 	c := &http.Cookie{Name: identity.CookieName(w.Secure), Value: secret, Path: "/", HttpOnly: true, Secure: w.Secure, SameSite: http.SameSiteLaxMode}
 	if secret == "" {
@@ -99,8 +99,8 @@ func (w *Web) endReplaced(ctx context.Context, r *http.Request) {
 	}
 }
 
-// refusedSignIn fills in the reason why a password was refused, and returns the status of the
-// response. It returns 0 if err is nil or is another error.
+// refusedSignIn adds to the page the reason why a password was refused. It returns the status of
+// the response. It returns 0 if err is nil or any other error.
 func (w *Web) refusedSignIn(rw http.ResponseWriter, p *view.SignInPage, left int, err error) int {
 	var many identity.TooManyTriesError
 	switch {
@@ -134,7 +134,8 @@ func (w *Web) writeWelcome(rw http.ResponseWriter, r *http.Request, code, refuse
 	}
 }
 
-// welcome handles POST /welcome. A person who was invited chooses a password and is signed in.
+// welcome handles POST /welcome. A person who was invited chooses a password there and is then
+// signed in.
 func (w *Web) welcome(rw http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		w.fail(rw, r, formError(err))
@@ -177,7 +178,8 @@ func (w *Web) againPage(r *http.Request) (templ.Component, error) {
 	return view.SignInAgain(view.SignInPage{Name: principal(r).Name, Next: localPath(r.URL.Query().Get("next"))}), nil
 }
 
-// confirmPassword handles POST /signin/again. The session gets a new secret.
+// confirmPassword handles POST /signin/again. If the password is right, the session gets a new
+// secret.
 func (w *Web) confirmPassword(rw http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		w.fail(rw, r, formError(err))

@@ -9,7 +9,7 @@ import (
 )
 
 // files serves style sheets, scripts and images under the paths that static.URL returns. Browsers
-// may cache them forever. Any other path is 404, and folders are not listed.
+// may cache these files forever. Any other path has the status 404, and folders are not listed.
 func files(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -7,15 +7,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// exportPage is the number of rows of a stream that are read at a time.
+// exportPage is the number of rows that an export reads at a time.
 const exportPage = 500
 
-// stalled is the time after which a client is disconnected if it neither reads nor sends any part
-// of a stream.
+// stalled is the time after which a client is disconnected if it has read or sent nothing.
 const stalled = 30 * time.Second
 
-// stream is a response of any length. Each part extends its deadline, so only a client that has
-// stopped reading is disconnected.
+// stream is a response of any length. Each part that is written extends its deadline, so only a
+// client that stops reading is disconnected.
 type stream struct {
 	out     http.ResponseWriter
 	control *http.ResponseController
@@ -37,8 +36,8 @@ func startStream(rw http.ResponseWriter, kind, name string) stream {
 // the server applies.
 func (s stream) alive() { s.control.SetWriteDeadline(time.Now().Add(stalled)) }
 
-// Write sends b in pieces and extends the deadline for each, so that a slow client can take as long
-// as it needs.
+// Write sends b in pieces and extends the deadline for each piece. So a slow client can take as
+// long as it needs.
 func (s stream) Write(b []byte) (n int, err error) {
 	for len(b) > 0 && err == nil {
 		var written int
@@ -51,15 +50,15 @@ func (s stream) Write(b []byte) (n int, err error) {
 
 const piece = 64 << 10 // bytes
 
-// flush sends the data written so far. It reports whether the client is still connected.
+// flush sends the data that was written so far. It reports whether the client is still connected.
 func (s stream) flush() bool {
 	err := s.control.Flush()
 	s.alive()
 	return err == nil
 }
 
-// abort ends a stream that cannot be completed. It closes the connection, so that the reader
-// notices that the stream is incomplete.
+// abort ends a response that cannot be completed. It closes the connection, so that the client
+// notices that the response is incomplete.
 func (w *Web) abort(r *http.Request, err error) {
 	if r.Context().Err() == nil {
 		w.Log.Error("a stream was broken off", "path", deadletter.Visible(r.URL.Path), "err", err)

@@ -3,19 +3,19 @@ package web
 import "sync"
 
 const (
-	maxStreams    = 128            // maximum number of open event streams
-	maxOwnStreams = maxStreams / 4 // maximum for one principal, so that nobody takes all places
+	maxStreams    = 128            // the maximum number of open event streams
+	maxOwnStreams = maxStreams / 4 // the maximum number of one caller, so that nobody takes all places
 )
 
 // streams counts the open event streams.
 type streams struct {
 	mu  sync.Mutex
 	all int
-	own map[string]int // by principal
+	own map[string]int // the number of open streams of each caller
 }
 
-// enter takes a place for a stream of a principal, and returns whether there was one. If name is
-// "", the limit for one principal does not apply.
+// enter takes a place for an event stream of a caller. It reports whether a place was free. If the
+// name is "", the limit for one caller does not apply.
 func (s *streams) enter(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +30,7 @@ func (s *streams) enter(name string) bool {
 	return true
 }
 
-// leave gives the place back that enter took.
+// leave gives back the place that enter took.
 func (s *streams) leave(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,25 +14,26 @@ import (
 )
 
 const (
-	burstSeconds = 5      // after a quiet time, the number of requests for this many seconds may arrive at once
-	unknownASec  = 10     // requests per second that one address may send without a known principal
-	maxLimited   = 10_000 // maximum number of principals and addresses that are remembered
+	burstSeconds = 5      // after a quiet time, requests for this many seconds may arrive at once
+	unknownASec  = 10     // the requests per second that one address may send without a known caller
+	maxLimited   = 10_000 // the maximum number of callers and addresses that are remembered
 )
 
-// throttle limits how fast requests arrive, for each key.
+// throttle limits, for each key, how fast requests may arrive.
 type throttle struct {
 	mu    sync.Mutex
 	known map[string]*rate.Limiter
 }
 
-// wait takes a place for a request. If no place is free, it returns the time until one is free.
+// wait takes a place for a request with the given key. If no place is free, it returns the time
+// until one is free.
 func (l *throttle) wait(key string, perSecond float64, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limiter := l.known[key]
 	if limiter == nil {
 		if len(l.known) >= maxLimited {
-			for k, one := range l.known { // forget keys that have been quiet: they would start again with a full burst anyway
+			for k, one := range l.known { // forget keys without recent requests, because a new entry allows the same number
 				if one.TokensAt(now) >= float64(one.Burst()) {
 					delete(l.known, k)
 				}
@@ -58,8 +59,8 @@ func (l *throttle) wait(key string, perSecond float64, now time.Time) time.Durat
 	return delay
 }
 
-// tooMany returns the error of a request that came too early, or nil. Without sign-in, everybody is
-// local, and nobody is limited.
+// tooMany returns the error for a request that came too early. It returns nil if the request may
+// continue. Without sign-in, everybody is local and nobody is limited.
 func (w *Web) tooMany(rw http.ResponseWriter, key string, perSecond float64) error {
 	if w.open || perSecond <= 0 {
 		return nil
@@ -73,7 +74,7 @@ func (w *Web) tooMany(rw http.ResponseWriter, key string, perSecond float64) err
 	return fmt.Errorf("%w: these are more requests than %g per second; try again in %d s", deadletter.ErrTooMany, perSecond, seconds)
 }
 
-// tooManyFrom works like tooMany, for the address of a request without a known principal.
+// tooManyFrom does the same as tooMany for the address of a request whose caller is not known.
 func (w *Web) tooManyFrom(rw http.ResponseWriter, r *http.Request) error {
 	return w.tooMany(rw, "address "+deadletter.Network(w.Address(r)), unknownASec)
 }

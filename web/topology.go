@@ -15,7 +15,7 @@ import (
 // Topology looks at dead-letter paths.
 type Topology interface {
 	Reports() []topology.Report // the report of the latest look at each vhost
-	// Plan plans policies that lead dead letters to dlo. Its errors wrap ErrNotFound or
+	// Plan returns the policies that would make dead letters reach dlo. Its errors wrap ErrNotFound or
 	// ErrUnavailable.
 	Plan(w topology.Wish) ([]topology.Plan, error)
 }
@@ -41,8 +41,8 @@ func (w *Web) apiPlan(r *http.Request) (any, error) {
 	return api.NewPlans(plans), nil
 }
 
-// addFaults adds the faults of the dead-letter paths to the page of queues, the most urgent first.
-// Findings of a vhost that differ only in the queue are shown as one fault.
+// addFaults adds the faults of the dead-letter paths to the page of queues. The most urgent fault
+// comes first. Findings of a vhost that differ only in the queue are shown as one fault.
 func (w *Web) addFaults(ctx context.Context, p *view.QueuesPage) {
 	reports := w.reports(ctx)
 	for i := range reports {
@@ -66,8 +66,8 @@ func (w *Web) addFaults(ctx context.Context, p *view.QueuesPage) {
 
 func placeOf(broker, vhost string) string { return broker + ", vhost " + vhost }
 
-// alike returns the findings of all vhosts, the most urgent first. Findings that differ only in the
-// queue are in one list.
+// alike returns the findings of all vhosts as lists. Each list contains findings that differ only
+// in the queue. The most urgent findings come first.
 func alike(reports []topology.Report) [][]topology.Finding {
 	var all [][]topology.Finding
 	for i := range reports {
@@ -85,9 +85,10 @@ func alike(reports []topology.Report) [][]topology.Finding {
 	return all
 }
 
-// faultOf combines findings that differ only in the queue into one problem, with the plan that
-// cures it. For a storm of redeliveries, it also adds the letters that dlo sent to the queue. It
-// can name only these letters, because the management API shows no messages without taking them.
+// faultOf combines findings that differ only in the queue into one fault. It adds the plan that
+// cures the fault. If messages of a queue are redelivered again and again, it also adds the letters
+// that dlo sent to that queue. It can name only these letters, because the management API cannot
+// show messages without taking them from the queue.
 func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 	f := &same[0]
 	p := view.Fault{Severity: f.Severity, Loses: f.Loses, Why: f.Why, Cure: f.Cure, Likely: f.Sure == topology.Likely, Since: f.Since}
@@ -126,8 +127,8 @@ func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 	return p
 }
 
-// planFor returns the plan that cures findings that differ only in the queue. It returns nil if a
-// policy cannot cure them. A plan without policies gives the reason why it refuses the queues.
+// planFor returns the plan that cures a list of findings that differ only in the queue. It returns
+// nil if a policy cannot cure them. If the plan has no policies, it contains the reason.
 func (w *Web) planFor(same []topology.Finding) *topology.Plan {
 	f := &same[0]
 	if !f.Plannable {

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	triageRows   = 100 // maximum number of groups on a page
-	settledShown = 6   // maximum number of operations and decisions shown since the last digest
+	triageRows   = 100 // the maximum number of groups on a page
+	settledShown = 6   // the maximum number of operations and decisions shown since the last digest
 )
 
-// triage handles GET /triage?tab=&q=&after=. After a decision, the URL also contains &done= and
-// &left=. After a digest was sent, it contains &sent=.
+// triage handles GET /triage?tab=&q=&after=. After a decision, the URL also contains the parameters
+// "done" and "left". After a digest was sent, it contains the parameter "sent".
 func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	ctx := r.Context()
@@ -82,7 +82,7 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	return view.Triage(p), err
 }
 
-// digestTab returns the digest tab: the digest as it would be sent now.
+// digestTab returns the tab with the digest. It shows the text that would be sent now.
 func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, error) {
 	if w.Digests == nil {
 		return view.Triage(p), nil
@@ -112,8 +112,8 @@ func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, er
 	return view.Triage(p), err
 }
 
-// fixedByDeploys finds the quiet groups that a deploy may have fixed. For each, it returns the
-// first deploy after the group's last death.
+// fixedByDeploys returns the quiet groups that a deploy may have fixed. For each group, it returns
+// the first deploy after the last death in the group.
 func (w *Web) fixedByDeploys(ctx context.Context, lines []deadletter.DigestLine) (map[deadletter.GroupID]deadletter.Deploy, error) {
 	fixed := map[deadletter.GroupID]deadletter.Deploy{}
 	for _, l := range lines {
@@ -131,8 +131,8 @@ func (w *Web) fixedByDeploys(ctx context.Context, lines []deadletter.DigestLine)
 	return fixed, nil
 }
 
-// done returns the decision that the reader has just made. The URL contains only the decision's id.
-// The text comes from the store.
+// done returns the decision that the reader has just made. The URL contains only the id of the
+// decision. The text comes from the store.
 func (w *Web) done(r *http.Request) (*view.Done, error) {
 	form := r.URL.Query()
 	id, err := strconv.ParseInt(form.Get("done"), 10, 64)
@@ -171,7 +171,7 @@ func (w *Web) done(r *http.Request) (*view.Done, error) {
 	return done, nil
 }
 
-// doneAt returns the URL to go back to, with the decision's id added.
+// doneAt returns the URL to go back to, with the id of the decision added.
 func doneAt(back string, d deadletter.Decided) string {
 	u, err := url.Parse(localPath(back))
 	if err != nil {
@@ -187,8 +187,7 @@ func doneAt(back string, d deadletter.Decided) string {
 	return u.String()
 }
 
-// decideForm handles POST /triage. It records the decision that a form contains, for the chosen
-// groups.
+// decideForm handles POST /triage. It records the decision of a form for the chosen groups.
 func (w *Web) decideForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -239,8 +238,8 @@ func (w *Web) formDecision(r *http.Request) (deadletter.Decision, error) {
 	case "snooze":
 		return w.formSnooze(r)
 	case "change":
-		// Send only values that this person has changed. Somebody else may have changed the other
-		// values in the meantime.
+		// This sends only values that the person has changed, because somebody else may have changed the
+		// other values in the meantime.
 		if owner := value("owner"); owner != value("was_owner") {
 			d.Owner = &owner
 		}
@@ -282,8 +281,8 @@ func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
 	return deadletter.Decision{Snooze: s}, nil
 }
 
-// morning returns the time at which the next digest is due. If there is no digest, it returns half
-// past eight tomorrow, in UTC.
+// morning returns the time at which the next digest is due. If no digest is configured, it returns
+// half past eight tomorrow in UTC.
 func (w *Web) morning(now time.Time) time.Time {
 	if w.Digests != nil {
 		if at, _ := w.Digests.Next(); !at.IsZero() {
@@ -311,7 +310,7 @@ func (w *Web) undoForm(r *http.Request) (string, error) {
 }
 
 // confirmGroups handles POST /triage/confirm. It shows the plan of an action on the letters of the
-// chosen groups. The plan covers all letters that need a person.
+// chosen groups. The plan covers all their letters that need a person.
 func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)

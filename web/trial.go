@@ -8,18 +8,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Trials send dlo's own test letters through the broker and back.
+// Trials sends test letters through the broker and back to dlo.
 type Trials interface {
-	// Start starts a trial that continues after Start returns. Its error wraps ErrForbidden,
+	// Start starts a trial and returns before the trial ends. Its error wraps ErrForbidden,
 	// ErrNotFound or ErrConflict.
 	Start(ctx context.Context, by deadletter.Principal, broker string) (deadletter.Trial, error)
-	Newest() *deadletter.Trial   // the trial that this process started last; nil = none
-	Unable(broker string) string // why no trial is possible with this configuration; "" = one is possible
+	Newest() *deadletter.Trial   // the trial that this process started last, or nil
+	Unable(broker string) string // why the configuration allows no trial, or "" if it allows one
 }
 
-// TrialCounter holds the store's method that the first-run page needs.
+// TrialCounter contains the method of the store that the first page after the installation needs.
 type TrialCounter interface {
-	Trials(ctx context.Context) (int, error) // number of letters that trials created, including letters that no longer exist
+	Trials(ctx context.Context) (int, error) // the number of letters that trials created, including letters that no longer exist
 }
 
 func (w *Web) try(r *http.Request, broker string) (deadletter.Trial, error) {
@@ -32,7 +32,7 @@ func (w *Web) try(r *http.Request, broker string) (deadletter.Trial, error) {
 	return w.Trials.Start(r.Context(), principal(r), broker)
 }
 
-// newestTrial returns the trial started last, or an empty trial if there is none.
+// newestTrial returns the trial that was started last. If there is none, it returns an empty trial.
 func (w *Web) newestTrial() deadletter.Trial {
 	if w.Trials != nil {
 		if t := w.Trials.Newest(); t != nil {
@@ -42,13 +42,13 @@ func (w *Web) newestTrial() deadletter.Trial {
 	return deadletter.Trial{}
 }
 
-// tryForm handles POST /trial, which a button on the first-run page sends.
+// tryForm handles POST /trial, which a button on the first page after the installation sends.
 func (w *Web) tryForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
 	}
 	_, err := w.try(r, r.PostFormValue("broker"))
-	return "/", err // no fragment, because a redirect to a fragment would not reload the page
+	return "/", err // the path has no fragment, because a redirect to a fragment would not reload the page
 }
 
 func apiTrialOf(t deadletter.Trial) api.Trial {
@@ -58,7 +58,7 @@ func apiTrialOf(t deadletter.Trial) api.Trial {
 	}
 }
 
-// apiTrial handles GET /trial: the newest trial since dlo started.
+// apiTrial handles GET /trial. It returns the newest trial since dlo started.
 func (w *Web) apiTrial(*http.Request) (any, error) {
 	if t := w.newestTrial(); t.State != "" {
 		return apiTrialOf(t), nil

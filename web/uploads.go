@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// uploads keeps files on the server between the two steps of an upload. The form of the second step
-// could contain the file instead, but the encoded file would be a third larger. A form also cannot
-// choose a file again on its own. Because the file is kept, the server is certain to use the file
+// uploads keeps uploaded files on the server between the preview and the use of a file. The form
+// could send the file a second time, but its encoded form would be a third larger, and a form
+// cannot choose a file by itself. Because the server keeps the file, it certainly uses the file
 // that was previewed.
 type uploads struct {
 	mu   sync.Mutex
 	kept map[string]upload
 }
 
-// upload is a file whose changes were previewed.
+// upload is an uploaded file whose changes were previewed.
 type upload struct {
 	by, name, fileName string
 	file               []byte
-	was                string // the version of the set that the file was compared with; "" = none
+	was                string // the version of the set with which the file was compared, or ""
 	at                 time.Time
 }
 
 const (
 	uploadHeld  = 10 * time.Minute
-	uploadsKept = 4         // files,
-	uploadBytes = maxUpload // maximum total size of the files, in bytes
+	uploadsKept = 4         // the maximum number of files
+	uploadBytes = maxUpload // the maximum total size of the files in bytes
 )
 
-// keep stores a file and returns its key. If there is no room, it drops the oldest files.
+// keep stores a file and returns its key. If there is no room, it first drops the oldest files.
 func (u *uploads) keep(f upload) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -51,7 +51,7 @@ func (u *uploads) keep(f upload) string {
 	return key
 }
 
-// bytes returns the total size of all files. The caller holds the lock.
+// bytes returns the total size of all files in bytes. The caller holds the lock.
 func (u *uploads) bytes() int {
 	n := 0
 	for _, k := range u.kept {
@@ -60,7 +60,8 @@ func (u *uploads) bytes() int {
 	return n
 }
 
-// fileOf returns the file with the given key if the person "by" uploaded it.
+// fileOf returns the file with the given key. It returns the file only to the person who uploaded
+// it, named by the parameter by.
 func (u *uploads) fileOf(key, by string) (upload, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

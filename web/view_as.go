@@ -13,12 +13,12 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// An admin can view the pages under another grant, to see what others see. The browser keeps that
-// grant in a cookie. The cookie needs no signature, because it can only take rights away. dlo reads
-// it only from people who may change rights.
+// An admin can view the pages with another role and other queues, to see what others see. The
+// browser keeps this choice in a cookie for an hour. The cookie needs no signature, because it can
+// only take rights away. dlo reads it only from people who may change rights.
 const viewAsFor = time.Hour
 
-// viewAsCookie returns the name of the cookie that contains the grant.
+// viewAsCookie returns the name of the cookie for viewing pages with another role.
 func (w *Web) viewAsCookie() string {
 	if w.Secure {
 		return identity.HostOnly + "dlo-view-as"
@@ -26,8 +26,8 @@ func (w *Web) viewAsCookie() string {
 	return "dlo-view-as"
 }
 
-// viewedAs returns the principal under the grant that the cookie of the request names. It ignores
-// the cookie in requests of scripts and tokens, which have their own grants.
+// viewedAs returns the caller p with the role and the queues that the cookie of the request names.
+// It ignores the cookie in requests of scripts and tokens, which have their own rights.
 func (w *Web) viewedAs(r *http.Request, p deadletter.Principal) deadletter.Principal {
 	c, err := r.Cookie(w.viewAsCookie())
 	if err != nil || forScripts(r) || !p.MayEverywhere(deadletter.VerbAccess) {
@@ -48,15 +48,15 @@ func (w *Web) viewedAs(r *http.Request, p deadletter.Principal) deadletter.Princ
 	if err != nil {
 		return p
 	}
-	for _, had := range p.Grants { // if the person has to give the password again, the other grant requires that too
+	for _, had := range p.Grants { // if the person has to enter the password again, the other role requires that too
 		g.Again = cmp.Or(g.Again, had.Again)
 	}
 	p.Grants, p.As = []deadletter.Grant{g}, g.Words()
 	return p
 }
 
-// viewAs handles POST /view-as. The form contains a role and globs of queues, vhosts and brokers,
-// separated by spaces.
+// viewAs handles POST /view-as. The form contains a role, and globs of queues, vhosts and brokers.
+// Globs are separated by spaces.
 func (w *Web) viewAs(rw http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		w.fail(rw, r, formError(err))
@@ -68,7 +68,7 @@ func (w *Web) viewAs(rw http.ResponseWriter, r *http.Request) {
 		w.fail(rw, r, err)
 		return
 	}
-	text, _ := json.Marshal(struct { // texts always encode
+	text, _ := json.Marshal(struct { // these texts can always be encoded
 		Role string `json:"role"`
 		deadletter.Places
 	}{role, places})
@@ -90,8 +90,8 @@ func (w *Web) setViewAs(rw http.ResponseWriter, value string, age time.Duration)
 	http.SetCookie(rw, &http.Cookie{Name: w.viewAsCookie(), Value: value, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true, Secure: w.Secure, SameSite: http.SameSiteStrictMode})
 }
 
-// viewAsForm returns the form on the account page, or nil for a principal that is not allowed to
-// use the form.
+// viewAsForm returns the form for viewing pages with another role. It returns nil for a caller who
+// is not allowed to use it.
 func viewAsForm(p deadletter.Principal) *view.ViewAs {
 	if !p.MayEverywhere(deadletter.VerbAccess) {
 		return nil

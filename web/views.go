@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addView handles POST /views. The form contains q and a name. If the name is empty, the view is
-// named after its query.
+// addView handles POST /views. The form contains the query "q" and a name. If the name is empty,
+// the view is named after its query.
 func (w *Web) addView(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -50,8 +50,8 @@ func (w *Web) removeViewForm(r *http.Request) (string, error) {
 	return backTo(r, "/letters"), w.removeView(r, id)
 }
 
-// backTo returns the local path in the form field "return". If that field is empty, it returns the
-// argument other.
+// backTo returns the local path in the form field "return". If the field is empty, it returns the
+// parameter other.
 func backTo(r *http.Request, other string) string {
 	if to := localPath(r.PostFormValue("return")); to != "/" {
 		return to

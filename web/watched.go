@@ -17,9 +17,9 @@ import (
 
 const week = 7 * 24 * time.Hour
 
-// watched returns all queues that the latest looks found, and the queues in which letters died.
-// They are sorted by broker, vhost and name, and dlo's own queues come last. The argument "states"
-// lists the queues in which letters died.
+// watched returns all queues that the latest looks found, and the queues in which letters died. The
+// parameter states contains the latter. The result is sorted by broker, vhost and name, and the
+// queues of dlo itself come last.
 func (w *Web) watched(ctx context.Context, states []queueState, several bool) ([]view.WatchedQueue, error) {
 	received, err := w.Store.ReceivedSince(ctx, w.Now().Add(-week))
 	if err != nil {
@@ -59,7 +59,7 @@ func (w *Web) looked(ctx context.Context, o deadletter.Origin) bool {
 	})
 }
 
-// watchedOf returns a queue of a report in the form in which pages show it.
+// watchedOf returns a queue of a report as pages show it.
 func watchedOf(r *topology.Report, d *topology.Described) view.WatchedQueue {
 	q := view.WatchedQueue{
 		Origin: deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: d.Name}, Kind: d.Kind, Ready: figure(d.Ready), Unacked: figure(d.Unacked), Consumers: figure(d.Consumers), Published: d.Published, Acked: d.Acked,
@@ -79,7 +79,7 @@ func watchedOf(r *topology.Report, d *topology.Described) view.WatchedQueue {
 	return q
 }
 
-// figure returns a number, or -1 if the number is unknown.
+// figure returns the number f, or -1 if the number is unknown.
 func figure(f topology.Figure) int {
 	if !f.Known {
 		return -1
@@ -87,7 +87,7 @@ func figure(f topology.Figure) int {
 	return int(f.N)
 }
 
-// ruled fills in the rule of each queue that is shown.
+// ruled adds to each queue the rule that would apply to its rejected letters.
 func (w *Web) ruled(shown []view.WatchedQueue) {
 	for i := range shown {
 		if q := &shown[i]; q.Own == "" {
@@ -97,7 +97,7 @@ func (w *Web) ruled(shown []view.WatchedQueue) {
 }
 
 // ruleOf returns the name of the rule that would apply if a consumer of the queue rejected a
-// letter. It assumes no other fact about the letter.
+// letter. It assumes nothing else about the letter.
 func (w *Web) ruleOf(o deadletter.Origin) string {
 	if w.Rules == nil {
 		return ""
@@ -109,8 +109,8 @@ func (w *Web) ruleOf(o deadletter.Origin) string {
 	}).Rule
 }
 
-// filtered returns the queues of a page. The argument "name" is a glob or a part of the queue's
-// name. The argument "from" is the number of queues on earlier pages.
+// filtered returns one page of the queues that match a filter. The parameter name is a glob or a
+// part of the name. The parameter from is the number of queues on earlier pages.
 func filtered(all []view.WatchedQueue, name, only, from string) view.WatchedQueues {
 	p := view.WatchedQueues{Filter: name, PageSize: queuesShown}
 	if only == view.OnlyLosing || only == view.OnlyLetters {
@@ -138,5 +138,5 @@ func queueQuery(o deadletter.Origin) query.Query {
 	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost)
 }
 
-// ownLast is a sort function. It puts dlo's own queues after the others.
+// ownLast compares two queues for sorting. The queues of dlo itself come after the others.
 func ownLast(a, b view.WatchedQueue) int { return min(1, len(a.Own)) - min(1, len(b.Own)) }

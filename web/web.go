@@ -1,6 +1,6 @@
-// Package web is dlo's HTTP interface: the pages, the JSON API, live events and health checks. It
-// turns requests into calls to the store and the operation desk, and turns the results into view
-// models and JSON. It makes no decisions about letters, holds no broker connection and contains no
+// Package web is the HTTP interface of dlo: the pages, the JSON API, live events and health checks.
+// It turns requests into calls to the store and the operation desk. It turns the results into pages
+// and JSON. It makes no decisions about letters, has no connection to a broker, and contains no
 // SQL.
 package web
 
@@ -21,8 +21,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Store is the part of the store that web uses. Each embedded interface is declared beside the
-// handlers that call it.
+// Store contains the methods of the store that package web uses. Each embedded interface is
+// declared beside the handlers that call it.
 type Store interface {
 	Lists
 	Details
@@ -46,7 +46,7 @@ type Store interface {
 	Health
 }
 
-// Actions are the operations that web performs on letters and queues.
+// Actions contains what package web can do with letters and queues.
 type Actions interface {
 	Desk
 	Redirector
@@ -100,25 +100,25 @@ type Options struct {
 	Requests  float64                                           // limit for one principal per second; 0: no limit
 	Address   func(*http.Request) string                        // address that a request comes from; nil: the other end of the connection
 
-	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts // broker's facts about a queue; nil: unknown
+	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts // returns the facts that a broker reports about a queue; nil if unknown
 }
 
-// Setup names the source of letters for the example on first run. It names the broker, its
-// dead-letter exchange, the first inbox, and the vhost of the exchange and the inbox. Exchange is
-// "" if dlo declares none.
+// Setup contains the names for the example on the first page after the installation: the broker,
+// its dead-letter exchange, the first inbox, and their vhost. Exchange is "" if dlo declares no
+// exchange.
 type Setup struct{ Broker, Exchange, Inbox, VHost string }
 
 // Web serves all HTTP requests. Its methods are safe for concurrent use.
 type Web struct {
 	Options
 	router   chi.Router
-	open     bool   // everybody is local
-	heavy    places // limits how many bodies are decoded at a time
+	open     bool   // every caller is local
+	heavy    places // limits how many bodies are decoded at the same time
 	lists    lists
-	loading  places // limits how many uploaded schemas are compiled at a time
-	looks    places // limits how many searches read through letters at a time
+	loading  places // limits how many uploaded schemas are compiled at the same time
+	looks    places // limits how many searches read through letters at the same time
 	streams  streams
-	picking  sync.Mutex    // held from the If-Match check until the bindings are changed, so that no other change comes between
+	picking  sync.Mutex    // held from the check of If-Match until the bindings are changed, so that no other change comes between
 	drained  chan struct{} // closed by Drain
 	drain    sync.Once
 	pinger   pinger
@@ -131,8 +131,8 @@ type Web struct {
 }
 
 const (
-	maxHeavy   = 4 // bodies decoded at a time; each may need memory up to the limit for one body
-	maxLoading = 1 // schema uploads are compiled one at a time, and no page waits for them
+	maxHeavy   = 4 // bodies decoded at the same time; each may need as much memory as the limit for one body
+	maxLoading = 1 // only one uploaded schema is compiled at a time, and no page waits for that
 )
 
 // New returns a Web that serves requests with the options o.
@@ -179,7 +179,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 // Routes returns the routes, for the test that compares them with openapi.yaml.
 func (w *Web) Routes() chi.Routes { return w.router }
 
-// Drain starts the shutdown: /readyz returns 503, actions are refused and event streams end. Pages
+// Drain begins the shutdown: /readyz returns 503, actions are refused, and event streams end. Pages
 // can still be read.
 func (w *Web) Drain() { w.drain.Do(func() { close(w.drained) }) }
 
@@ -192,8 +192,8 @@ func (w *Web) draining() bool {
 	}
 }
 
-// Server returns an http.Server for w with limits that suit a server exposed to people. Slow and
-// idle clients are disconnected. Streams extend their own write deadline.
+// Server returns an http.Server for w with limits for a server that many people can reach. Slow and
+// idle clients are disconnected. A stream extends its own write deadline.
 func (w *Web) Server() *http.Server {
 	return &http.Server{
 		Handler:           w,
@@ -206,10 +206,10 @@ func (w *Web) Server() *http.Server {
 	}
 }
 
-// places limits the number of tasks of one kind that run at a time.
+// places limits how many tasks of one kind run at the same time.
 type places chan struct{}
 
-// turn waits for a place until ctx ends. The returned function done releases the place.
+// turn waits for a place until ctx ends. The function done gives the place back.
 func (p places) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case p <- struct{}{}:
@@ -219,12 +219,12 @@ func (p places) turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// turn waits for a place among the tasks that need much memory, until ctx ends. The returned
-// function done releases the place.
+// turn waits until ctx ends for a place among the tasks that need much memory. The function done
+// gives the place back.
 func (w *Web) turn(ctx context.Context) (done func(), err error) { return w.heavy.turn(ctx) }
 
-// decode decodes a body. At most maxHeavy bodies are decoded at a time. decode waits for its turn
-// until ctx ends.
+// decode decodes the body of a letter. At most maxHeavy bodies are decoded at the same time. decode
+// waits for its turn until ctx ends.
 func (w *Web) decode(ctx context.Context, l *deadletter.Letter) (*payload.Document, error) {
 	return w.decodeBy(ctx, w.Decoder(), l)
 }

@@ -10,18 +10,18 @@ import (
 type AccountPage struct {
 	Shell    Shell
 	Grants   []string
-	Sessions []AccountSession // none: the person signed in elsewhere
+	Sessions []AccountSession // nil if the person signed in elsewhere
 	Error    string
-	ViewAs   *ViewAs // nil: the person may not view pages under another grant
+	ViewAs   *ViewAs // nil if the person may not view pages with other roles
 }
 
-// ViewAs is the form with which an admin views the pages under another grant.
+// ViewAs is the form with which an admin views the pages as a person with other roles.
 type ViewAs struct{ Roles []string }
 
 // AccountSession is a session of a local user.
 type AccountSession struct {
 	deadletter.Session
-	This bool // the session is the one of the request
+	This bool // whether the current request belongs to this session
 }
 
 func (s AccountSession) words(now time.Time) string {

@@ -10,12 +10,12 @@ import (
 // PlannedPolicy is a policy that cures a problem.
 type PlannedPolicy struct {
 	Queues  int
-	Hides   string // the policy that applies now; "" = none
+	Hides   string // the policy that applies now, or ""
 	Changes []KeyChange
 }
 
-// KeyChange is the change that a policy makes to one key. Before and After are JSON. "" means that
-// the key is not set.
+// KeyChange is the change that a policy makes to one key. Before and After are JSON, or "" if the
+// key is not set.
 type KeyChange struct{ Key, Before, After string }
 
 // AdoptedPolicy is a policy that dlo has set.
@@ -35,7 +35,7 @@ func (a AdoptedPolicy) id() string { return strconv.FormatInt(a.ID, 10) }
 // take out any queue.
 func (a AdoptedPolicy) leaving() []string { return a.Queues[:min(len(a.Queues), maxNames)] }
 
-// inVHost encodes the broker and the vhost for a form.
+// inVHost returns the broker and the vhost of a policy, encoded for a form.
 func (a AdoptedPolicy) inVHost() string {
 	return url.Values{"broker": {a.Broker}, "vhost": {a.VHost}}.Encode()
 }
@@ -47,7 +47,7 @@ func (a AdoptedPolicy) place() string {
 // maxNames is the maximum number of queues of a policy that a page shows.
 const maxNames = 12
 
-// firstNames lists the first maxNames queues.
+// firstNames returns the names of the first maxNames queues as text.
 func firstNames(queues []string) string {
 	shown := make([]string, 0, maxNames)
 	for _, q := range queues[:min(len(queues), maxNames)] {
@@ -60,7 +60,7 @@ func firstNames(queues []string) string {
 	return text
 }
 
-// applyButton returns the label of the button that sets the policies of a problem.
+// applyButton returns the label of the button that sets the policies for a fault.
 func (p Fault) applyButton() string {
 	queues := 0
 	for _, one := range p.Policies {

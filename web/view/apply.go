@@ -9,26 +9,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ApplyPage shows the changes that the rules in use make to letters that wait for their retry. It
-// is shown before the change is made, and after it.
+// ApplyPage shows how the current rules change letters that wait for their retry. The page is shown
+// before the changes are made and after them.
 type ApplyPage struct {
 	Shell
-	Query     string    // query with fixed times; "" = all letters that wait
-	Loaded    time.Time // when these rules were loaded; zero: not shown
+	Query     string    // the query with fixed times; "" selects all letters that wait
+	Loaded    time.Time // when the current rules were loaded; a zero time is not shown
 	Done      bool
-	Looked    int // waiting letters examined
+	Looked    int // the number of waiting letters that were examined
 	Unchanged int
-	Changes   []ApplyChange // most letters first
-	Left      []ConfirmSkip // letters left unchanged
-	Stopped   bool          // dlo is stopping: the remaining letters are unchanged
-	Restore   string        // how long a discarded letter can be restored: "for 7 days"; "" when not known
-	Reason    string        // as typed
-	Typed     string        // the number of discards, as typed
+	Changes   []ApplyChange // the change with the most letters comes first
+	Left      []ConfirmSkip // the letters that stay unchanged
+	Stopped   bool          // dlo is stopping, so the remaining letters are unchanged
+	Restore   string        // how long a discarded letter can be restored, for example "for 7 days", or ""
+	Reason    string        // the reason as the person typed it
+	Typed     string        // the number of discards as the person typed it
 	Mistakes  map[string]string
 	Problem   string // why the last attempt was refused
 }
 
-// ApplyChange is a group of letters for which the rules make the same change.
+// ApplyChange contains the letters for which the current rules make the same change.
 type ApplyChange struct {
 	From, To ApplyDecision
 	Letters  int
@@ -49,8 +49,8 @@ func (d ApplyDecision) words() string {
 	return line(d.Rule, ruleName) + ": " + d.Outcome.Past()
 }
 
-// changed returns the number of letters that change. It also returns the number of these letters
-// that are discarded.
+// changed returns the number of letters that change. The second result is the number of those that
+// are discarded.
 func (p ApplyPage) changed() (all, discarded int) {
 	for _, c := range p.Changes {
 		all += c.Letters
@@ -76,8 +76,8 @@ func (p ApplyPage) title() string {
 	return "Apply the rules to " + LetterCount(n)
 }
 
-// words returns text with three numbers: the letters that were examined, the letters that change,
-// and the letters that already match the rules.
+// words returns a sentence with three numbers: the letters that were examined, the letters that
+// change, and the letters that already match the rules.
 func (p ApplyPage) words() string {
 	n, _ := p.changed()
 	text := Count(n) + " of " + Number(p.Looked, "scheduled letter", "scheduled letters")
@@ -87,7 +87,7 @@ func (p ApplyPage) words() string {
 	return text + " would change, " + Count(p.Unchanged) + " already match the rules. Nothing is changed yet."
 }
 
-// losses returns a warning about letters that are discarded. It is empty if no letters are
+// losses returns a warning about letters that are discarded. It returns "" if no letter is
 // discarded.
 func (p ApplyPage) losses() string {
 	_, n := p.changed()
@@ -122,8 +122,8 @@ func (p ApplyPage) buttonClass() string {
 	return "btn-primary"
 }
 
-// mustType returns the number that has to be typed to confirm the discards. It is empty if no
-// confirmation is needed.
+// mustType returns the number that a person has to type to confirm the discards. It returns "" if
+// no number is needed.
 func (p ApplyPage) mustType() string {
 	if _, n := p.changed(); MustType(deadletter.VerbDiscard, n) {
 		return strconv.Itoa(n)
@@ -131,8 +131,8 @@ func (p ApplyPage) mustType() string {
 	return ""
 }
 
-// wrong returns the attributes that link a field to its error message. The first invalid field gets
-// the focus.
+// wrong returns the HTML attributes that link a field to its error message. The first invalid field
+// gets the focus.
 func (p ApplyPage) wrong(name string) templ.Attributes {
 	a := ruleWrong(p.Mistakes, name)
 	if a != nil {
@@ -141,4 +141,4 @@ func (p ApplyPage) wrong(name string) templ.Attributes {
 	return a
 }
 
-const changesShown = 50 // rows of changes shown; the API returns all
+const changesShown = 50 // the maximum number of changes on the page; the API returns all

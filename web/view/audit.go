@@ -9,16 +9,16 @@ import (
 // AuditPage is the log of everything that people and dlo did.
 type AuditPage struct {
 	Shell
-	Entries    []AuditRow // newest first
+	Entries    []AuditRow // the newest entry comes first
 	Query      string
 	QueryError *QueryError
-	After      string // cursor of this page; "" = the newest
-	Next       string // cursor of the next page; "" at the end
+	After      string // the cursor of this page; "" is the newest page
+	Next       string // the cursor of the next page, or "" at the end
 	Restore    string // how long a discarded letter can be restored
 }
 
-// AuditRow is one act. Links holds the URL of each target's page. "" means that the target has no
-// page.
+// AuditRow is one act in the log. Links contains the URL of the page of each target, or "" if the
+// target has no page.
 type AuditRow struct {
 	deadletter.Act
 	Links      []string
@@ -36,10 +36,10 @@ func entriesWord(n int, which string) string {
 	return Count(n) + " " + which + "entries"
 }
 
-// shownTargets is the number of targets that a row shows for one act.
+// shownTargets is the maximum number of targets that a row shows for one act.
 const shownTargets = 3
 
-// targetKindWord returns the word shown before a target's name.
+// targetKindWord returns the word that a row shows before the name of a target.
 func targetKindWord(k deadletter.TargetKind) string {
 	if k == deadletter.TargetSchema {
 		return "schema set"
@@ -69,8 +69,8 @@ func throughWord(w deadletter.Way) string {
 	return line(string(w), 20)
 }
 
-// askedWords returns how many items an act was asked to handle and how many it handled. It is empty
-// if the act was asked to handle one item and handled it.
+// askedWords returns how many items an act had to handle and how many it handled. It returns "" if
+// the act had to handle one item and handled it.
 func (e AuditRow) askedWords() string {
 	switch {
 	case e.Asked == deadletter.Unrecorded || e.Done == deadletter.Unrecorded:
@@ -118,7 +118,7 @@ func auditMark(kind string) mark {
 	return mark{line(kind, 40), "info", ""}
 }
 
-// logTime formats the time of an entry. It leaves out the date if the entry is of today.
+// logTime formats the time of an entry. It omits the date if the entry is of today.
 func logTime(now, t time.Time) string {
 	t = t.UTC()
 	if t.Format("2006-01-02") == now.UTC().Format("2006-01-02") {

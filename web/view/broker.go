@@ -8,24 +8,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Broker holds the facts that the shell shows about one connection to RabbitMQ.
+// Broker contains what every page shows about one connection to RabbitMQ.
 type Broker struct {
 	Name, VHost string
 	Label       Label
 	Up          bool
-	Reached     bool      // has been connected since the store was created
-	Met         bool      // has been connected since dlo started
-	Exchange    string    // exchange that dlo declares; "" = none
-	Setting     string    // setting that says how to reach the broker; "" = not known
-	Since       time.Time // when it was connected or disconnected; the start of dlo if not Met
-	NextTry     time.Time // next attempt while it is disconnected; zero: unknown
-	Inboxes     []string  // where letters wait while it is disconnected
-	Detail      string    // why it is disconnected, or its product and version
+	Reached     bool      // the broker was connected at least once since the store was created
+	Met         bool      // the broker was connected at least once since dlo started
+	Exchange    string    // the exchange that dlo declares, or ""
+	Setting     string    // the setting that says how to reach the broker, or ""
+	Since       time.Time // when the connection began or was lost; the start of dlo if Met is false
+	NextTry     time.Time // when dlo next tries to connect; a zero time means unknown
+	Inboxes     []string  // the queues in which letters wait while the broker is disconnected
+	Detail      string    // why the broker is disconnected, or its product and version
 }
 
-// Label is the name that people give a broker, such as production, with its colour.
+// Label is a coloured word that people give a broker, such as production.
 type Label struct {
-	Text   string // "" = nothing
+	Text   string // "" if the broker has no label
 	Colour deadletter.Colour
 }
 
@@ -41,8 +41,8 @@ func (s Shell) labels() []Label {
 	return s.labelsOf(func(string) bool { return true })
 }
 
-// labelsOf returns the labels of the brokers for whose names the function broker returns true,
-// without repetition.
+// labelsOf returns the labels of some brokers without repetition. The function broker reports
+// whether the broker with a name is one of them.
 func (s Shell) labelsOf(broker func(name string) bool) []Label {
 	var list []Label
 	for _, b := range s.Brokers {
@@ -62,7 +62,7 @@ func (s Shell) titled() string {
 	return strings.Join(append(parts[:min(len(parts), 1+labelsShown)], "Dead Letter Office"), " · ")
 }
 
-// labelsShown is the number of labels that are shown in narrow places.
+// labelsShown is the maximum number of labels where there is little room.
 const labelsShown = 3
 
 // maxName is the maximum length in bytes of a broker's name in a form.
@@ -129,7 +129,7 @@ func (b Broker) down(now time.Time) []Span {
 	return text
 }
 
-// waits returns where dead letters wait until the broker is connected again.
+// waits returns the words that name where dead letters wait until the broker is connected again.
 func (b Broker) waits() []Span {
 	if len(b.Inboxes) == 0 {
 		return []Span{{Text: "Nothing is lost: dead letters wait in RabbitMQ."}}

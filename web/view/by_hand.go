@@ -29,7 +29,7 @@ const (
 // Forms lists the formats in menu order.
 var Forms = []Form{FormJSON, FormCurl, FormAdmin}
 
-// ParseForm parses the format given in the URL. An unknown value gives FormJSON.
+// ParseForm parses the text format in a URL. It returns FormJSON for an unknown format.
 func ParseForm(s string) Form {
 	if slices.Contains(Forms, Form(s)) {
 		return Form(s)
@@ -44,27 +44,27 @@ func (f Form) name() string {
 	return string(f)
 }
 
-// ByHandPage shows a letter as text for people who want to handle it manually.
+// ByHandPage shows a letter as text for people who want to handle it by hand.
 type ByHandPage struct {
 	Shell
 	Letter    deadletter.ID
-	Query     string // query of the list from which the letter was opened
+	Query     string // the query of the list from which the letter was opened
 	Form      Form
 	Copy      Copy
 	Masked    bool // the letter has masked values
-	Revealed  bool // masked values are shown anyway
+	Revealed  bool // masked values are shown unmasked
 	MayReveal bool
 }
 
 // Copy is a letter as text, or the reason why it cannot be written as text.
 type Copy struct {
 	Text string
-	Left []string // properties and headers that the text omits, with the reason
+	Left []string // the properties and headers that the text omits, each with the reason
 	Why  string
 }
 
-// These are the maximum sizes of the text. A shell accepts 128 KiB in one word, and pages have to
-// stay small.
+// These are the maximum sizes of the text in bytes. A shell accepts 128 KiB in one word, and pages
+// have to stay small.
 const (
 	maxCommand = 64 << 10
 	maxCopied  = 128 << 10
@@ -82,9 +82,9 @@ func JSONCopy(letter any) (Copy, error) {
 	return Copy{Text: text}, nil
 }
 
-// Curl returns the curl command that publishes a letter to its origin queue through the management
-// API. It publishes the properties and the body that dlo would send, without the headers that dlo
-// adds to an attempt.
+// Curl returns a curl command that publishes a letter to its origin queue through the management
+// API. The command contains the properties and the body that dlo would send, but not the headers
+// that dlo adds to an attempt.
 func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	return written(o, p, body, func(properties, payload string) string {
 		data := `{"properties":` + properties + `,"routing_key":` + quote(o.Queue) + `,"payload":"` + payload + `","payload_encoding":"base64"}`
@@ -94,7 +94,8 @@ func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	})
 }
 
-// Admin returns the same command as Curl for the Python version of rabbitmqadmin.
+// Admin returns a command for the Python version of rabbitmqadmin. It does the same as the command
+// of Curl.
 func Admin(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	return written(o, p, body, func(properties, payload string) string {
 		return "rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost=" + shellWord(o.VHost) + " publish exchange=amq.default \\\n" +
@@ -116,7 +117,7 @@ func written(o deadletter.Origin, p deadletter.Properties, body []byte, write fu
 	}
 	properties, left := managed(p)
 	asJSON, err := plainJSON(properties, "")
-	if err != nil { // cannot happen with the types in use
+	if err != nil { // this cannot happen with the types in use
 		return Copy{Why: "Its headers cannot be written as JSON."}
 	}
 	text := write(asJSON, base64.StdEncoding.EncodeToString(body))
@@ -126,8 +127,8 @@ func written(o deadletter.Origin, p deadletter.Properties, body []byte, write fu
 	return Copy{Text: text, Left: left}
 }
 
-// managed returns the properties in the form that the management API accepts. It also lists the
-// properties that the API cannot accept.
+// managed returns message properties as the management API accepts them. It also returns the
+// properties that the API cannot accept, each with the reason.
 func managed(p deadletter.Properties) (out map[string]any, left []string) {
 	out = map[string]any{}
 	leave := func(what, why string) { left = append(left, line(what, 120)+": "+why) }
@@ -179,9 +180,9 @@ func managed(p deadletter.Properties) (out map[string]any, left []string) {
 
 const notUTF8 = "it is not UTF-8"
 
-// managedValue returns a header value in the form that the management API accepts, or the reason
-// why the API cannot accept it. The API supports integers (as int64), other numbers (as double),
-// strings, booleans, lists and tables.
+// managedValue returns the value of a header as the management API accepts it. If the API cannot
+// accept it, it returns the reason. The API supports integers (as int64), other numbers (as
+// double), strings, booleans, lists and tables.
 func managedValue(v any, depth int) (value any, why string) {
 	const unknown = "the management API has no such type: "
 	if depth > 32 {
@@ -226,7 +227,8 @@ func managedValue(v any, depth int) (value any, why string) {
 	return nil, unknown + fieldType(v)
 }
 
-// real64 writes a number with a fraction, so that it is always read as a floating-point number.
+// real64 returns a number as JSON with a decimal point, so that it is always read as a
+// floating-point number.
 func real64(f float64, bits int) (any, string) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, "it is not a number"
@@ -241,7 +243,7 @@ func real64(f float64, bits int) (any, string) {
 }
 
 func quote(text string) string {
-	b, _ := plainJSON(text, "") // a string always encodes
+	b, _ := plainJSON(text, "") // a string can always be encoded
 	return b
 }
 
@@ -262,9 +264,9 @@ func CopyURL(id deadletter.ID, q string, f Form) string {
 	return address("/letters/"+url.PathEscape(string(id))+"/copy", "q", carried(q), "as", string(f))
 }
 
-const maxLeft = 50 // number of omitted fields listed by name
+const maxLeft = 50 // the maximum number of omitted fields that are named
 
-// purpose returns an explanation of the purpose of the text.
+// purpose returns a sentence that explains what the text is for.
 func (p ByHandPage) purpose() string {
 	switch p.Form {
 	case FormCurl:

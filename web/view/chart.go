@@ -8,18 +8,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Histogram counts letters by the time they were received. Links holds a link for each bar. The
-// link leads to the list narrowed to that bar. A link is empty if it would be too long.
+// Histogram counts letters by the time they were received. Links contains the link of each bar,
+// which leads to a list of the letters in that bar. A link is "" if it would be too long.
 type Histogram struct {
 	deadletter.Histogram
 	Links []string
 }
 
-// shape is one path of a chart. It combines all parts of one class. A separate rectangle for each
-// part of each bar would make the page too long.
+// shape is one SVG path of a chart. It combines all parts of bars with one class. One rectangle for
+// each part of each bar would make the page too long.
 type shape struct{ Class, Path string }
 
-// outcomes are the parts of a bar from bottom to top, with their class and their name.
+// outcomes are the parts of a bar from bottom to top. Each has its CSS class and its name.
 var outcomes = []struct {
 	class, name string
 	of          func(b deadletter.Bar) int
@@ -30,7 +30,7 @@ var outcomes = []struct {
 	{"f-mute", "Discarded", func(b deadletter.Bar) int { return b.Discarded }},
 }
 
-// present returns the outcomes that occur. The legend lists only these outcomes.
+// present returns the indices of the outcomes that occur in the bars. The legend lists only these.
 func present(bars []deadletter.Bar) []int {
 	var out []int
 	for i, o := range outcomes {
@@ -47,8 +47,9 @@ func present(bars []deadletter.Bar) []int {
 // frame is the position of a chart within its drawing.
 type frame struct{ left, top, width, height float64 }
 
-// stacked stacks the outcomes of every bar. A bar with peak letters fills the height. Every part
-// that is not 0 is at least 1 high.
+// stacked returns the shapes of all bars, with the outcomes of a bar on top of each other. A bar
+// with as many letters as the parameter peak has the full height. Every part that is not 0 has a
+// height of at least 1.
 func stacked(bars []deadletter.Bar, peak int, f frame) []shape {
 	if len(bars) == 0 || peak <= 0 {
 		return nil
@@ -104,12 +105,12 @@ func ceiling(n int) int {
 type tick struct {
 	X, Text string
 	At      time.Time
-	Kind    string // format of the time, for the script: time, date, or day (both)
-	Anchor  string // text-anchor of the label at X
+	Kind    string // the format of the time for the script: time, date, or day (both)
+	Anchor  string // the SVG attribute text-anchor of the label
 }
 
-// ticks returns at most 7 labels for the time axis. The labels are dates if the chart covers more
-// than 49 hours. The end of the axis has no tick, because the chart writes "now" there.
+// ticks returns at most 7 labels for the time axis. They are dates if the chart covers more than 49
+// hours. The end of the axis has no label, because the chart writes "now" there.
 func ticks(h deadletter.Histogram, f frame) []tick {
 	if len(h.Bars) == 0 {
 		return nil
@@ -123,15 +124,15 @@ func ticks(h deadletter.Histogram, f frame) []tick {
 	var out []tick
 	day := -1
 	for i := 0; i < len(h.Bars); i += every {
-		x, at := f.left+float64(i)*step, h.Bars[i].At.UTC() // start of the bar
-		if x > f.left+f.width-nowRoom {                     // the end says "now"
+		x, at := f.left+float64(i)*step, h.Bars[i].At.UTC() // the start of the bar
+		if x > f.left+f.width-nowRoom {                     // the chart writes "now" here
 			break
 		}
 		t := tick{X: number(x), Text: at.Format(layout), At: at, Kind: "time", Anchor: "middle"}
 		switch {
 		case layout == dayLayout:
 			t.Kind = "date"
-		case at.YearDay() != day: // the first tick of a day shows the date
+		case at.YearDay() != day: // the first label of a day shows the date
 			t.Kind, t.Text = "day", dayTime(at)
 		}
 		if day = at.YearDay(); i == 0 {
@@ -144,10 +145,11 @@ func ticks(h deadletter.Histogram, f frame) []tick {
 
 const (
 	dayLayout = "2 Jan"
-	nowRoom   = 60 // room for "now" at the end of the axis
+	nowRoom   = 60 // the room for "now" at the end of the axis
 )
 
-// marks returns the positions and the names of the deploys within the chart's time range.
+// marks returns the positions and names of the deploys that happened within the time range of a
+// chart.
 func marks(h deadletter.Histogram, deploys []deadletter.Deploy, f frame) []tick {
 	if len(h.Bars) == 0 {
 		return nil
@@ -162,7 +164,7 @@ func marks(h deadletter.Histogram, deploys []deadletter.Deploy, f frame) []tick 
 	return out
 }
 
-// at returns the link of bar i, or "" if it has none.
+// at returns the link of the bar with index i, or "" if the bar has none.
 func (h Histogram) at(i int) string {
 	if i < len(h.Links) {
 		return h.Links[i]
@@ -170,7 +172,7 @@ func (h Histogram) at(i int) string {
 	return ""
 }
 
-// end returns the time at which bar i ends.
+// end returns the time at which the bar with index i ends.
 func end(h deadletter.Histogram, i int) time.Time {
 	if i+1 < len(h.Bars) {
 		return h.Bars[i+1].At
@@ -178,7 +180,7 @@ func end(h deadletter.Histogram, i int) time.Time {
 	return h.To
 }
 
-// between returns the interval of bar i, encoded for a form.
+// between returns the time interval of the bar with index i, encoded for a form.
 func between(h deadletter.Histogram, i int) string {
 	return Stamp(h.Bars[i].At) + "/" + Stamp(end(h, i))
 }
@@ -186,7 +188,7 @@ func between(h deadletter.Histogram, i int) string {
 // dayTime formats a time in UTC with its day, such as 20 Nov 06:45.
 func dayTime(t time.Time) string { return t.UTC().Format("2 Jan 15:04") }
 
-// inWords returns the text alternative of a chart.
+// inWords returns a description of a chart in words for people who cannot see it.
 func inWords(h deadletter.Histogram) string {
 	if len(h.Bars) == 0 {
 		return "No letters."
@@ -201,7 +203,7 @@ func inWords(h deadletter.Histogram) string {
 	return fmt.Sprintf("%s received from %s to %s UTC, in steps of %s; the peak is %s, from %s.", LetterCount(total), dayTime(h.From), dayTime(h.To), Duration(h.Step), Count(peak), dayTime(at))
 }
 
-// perStep returns the title for the chart's unit.
+// perStep returns the words for the time that one bar of a chart covers, for example "per 15 min".
 func perStep(h deadletter.Histogram) string {
 	if h.Step <= 0 {
 		return "lately" // the chart is empty
@@ -217,8 +219,8 @@ func most(values []int) int {
 	return n
 }
 
-// curve draws values from left to right in a box of 100 by 24. It returns the line, the area below
-// it and the last point.
+// curve draws values from left to right in a box 100 wide and 24 high. It returns the SVG path of
+// the line, the path of the area below the line, and the last point.
 func curve(values []int) (path, area, x, y string) {
 	if len(values) < 2 {
 		return "", "", "", ""

@@ -11,18 +11,18 @@ import (
 // ComparePage compares two letters field by field.
 type ComparePage struct {
 	Shell
-	Query  string    // query of the list that contains the letters
-	Typed  [2]string // the letters as requested
+	Query  string    // the query of the list that contains the letters
+	Typed  [2]string // the two ids that were requested
 	Done   bool      // the letters were compared
-	Edited bool      // one letter, as received and as edited
+	Edited bool      // the two sides are one letter as received and as edited
 	A, B   deadletter.Row
 	Fields []ComparedField
 }
 
 // ComparedField is one field of both letters.
 type ComparedField struct {
-	Part     string // fact, property, header or body
-	Path     string // "" = the whole body
+	Part     string // "fact", "property", "header" or "body"
+	Path     string // "" is the whole body
 	A, B     string
 	Sameness Sameness
 }
@@ -42,9 +42,9 @@ const (
 
 // These are the limits of the page. The API returns everything.
 const (
-	comparedShown  = 200       // maximum number of fields in one table
-	comparedBudget = 50 * 1000 // maximum bytes of HTML of one table
-	comparedValue  = 300       // maximum bytes of a value
+	comparedShown  = 200       // the maximum number of fields in one table
+	comparedBudget = 50 * 1000 // the maximum size of the HTML of one table in bytes
+	comparedValue  = 300       // the maximum size of a value in bytes
 )
 
 // comparedRow is a field as the table shows it.
@@ -53,7 +53,8 @@ type comparedRow struct {
 	Name, ShownA, ShownB string
 }
 
-// fitCompared returns as many fields as the table has room for, and the number of fields left out.
+// fitCompared returns as many fields as the table has room for. It also returns the number of
+// fields that it omits.
 func fitCompared(fields []ComparedField) (rows []comparedRow, left int) {
 	budget := comparedBudget
 	for i, f := range fields {
@@ -68,8 +69,8 @@ func fitCompared(fields []ComparedField) (rows []comparedRow, left int) {
 	return rows, 0
 }
 
-// sorted groups the fields into three lists. The first list has the fields that differ, the second
-// the fields that were not fully compared, and the third the fields that are equal.
+// sorted divides the fields into three lists: the fields that differ, the fields that were not
+// fully compared, and the fields that are equal.
 func (p ComparePage) sorted() (different, open, same []ComparedField) {
 	for _, f := range p.Fields {
 		switch f.Sameness {
@@ -101,8 +102,8 @@ func (f ComparedField) name() string {
 	return line(f.Path, 200)
 }
 
-// values returns both values. If long values differ, both are cut to start shortly before the first
-// difference.
+// values returns the values of both letters. If long values differ, both begin shortly before the
+// first difference.
 func (f ComparedField) values() (a, b string) {
 	a, b = f.A, f.B
 	const before = 40
@@ -132,8 +133,8 @@ func from(text string, at int) string {
 	return text[at:]
 }
 
-// word describes briefly why a field was not fully compared. It is empty for a field that was fully
-// compared.
+// word returns a few words on why a field was not fully compared. It returns "" if the field was
+// fully compared.
 func (f ComparedField) word() string {
 	switch f.Sameness {
 	case SameHidden:
@@ -144,7 +145,7 @@ func (f ComparedField) word() string {
 	return ""
 }
 
-// side returns the name of one side.
+// side returns the name of the side with index i.
 func (p ComparePage) side(i int) string {
 	if p.Edited {
 		return []string{"Received", "Edited"}[i]
@@ -159,11 +160,11 @@ func (p ComparePage) title() string {
 	return "Compare letters"
 }
 
-// CompareURL returns the URL of the page that compares two letters. If b is "", the page asks for
-// the second letter.
+// CompareURL returns the URL of the page that compares the letters a and b. If b is "", the page
+// asks for the second letter.
 func CompareURL(a, b deadletter.ID, q string) string {
 	return address("/letters/compare", "a", string(a), "b", string(b), "q", carried(q))
 }
 
-// typed returns the content of a form field, shortened.
+// typed returns the id that was entered for the side with index i, shortened.
 func (p ComparePage) typed(i int) string { return deadletter.Cut(strings.TrimSpace(p.Typed[i]), 60) }

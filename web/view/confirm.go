@@ -15,27 +15,27 @@ import (
 type ConfirmPage struct {
 	Shell
 	Action   deadletter.Verb
-	Groups   []GroupName              // named in the query
-	Takes    []deadletter.OperationID // operations whose remainder is cancelled
-	IDs      []deadletter.ID          // all chosen letters, eligible or not; empty: Query selects
-	Query    string                   // with fixed times
-	Except   []deadletter.ID          // letters excluded from the selection by Query
-	Until    time.Time                // Query selects the letters as of this instant
-	Total    int                      // letters selected
-	Eligible int                      // letters that the action can take, before the limit First is applied
-	First    int                      // maximum number of letters to take; 0 = all
+	Groups   []GroupName              // the groups that the query names
+	Takes    []deadletter.OperationID // the operations whose remaining letters this action takes over
+	IDs      []deadletter.ID          // all chosen letters, eligible or not; if empty, Query selects the letters
+	Query    string                   // the query with fixed times
+	Except   []deadletter.ID          // the letters excluded from those that Query selects
+	Until    time.Time                // Query selects the letters as of this time
+	Total    int                      // the number of selected letters
+	Eligible int                      // the number of letters that the action can take, before the limit First
+	First    int                      // the maximum number of letters to take; 0 means all
 	Queues   []ConfirmQueue
 	Skipped  []ConfirmSkip
 	Warnings []string
 	Options  Options
-	Mistakes map[string]string // error message of each field, by its name
+	Mistakes map[string]string // the error message of each field by its name
 	Problem  string            // why the last attempt was refused
-	Key      string            // idempotency key: pressing the button twice starts one operation
-	Return   string            // where Cancel leads
-	Restore  string            // how long a discarded letter can be restored: "for 7 days"; "" when not known
-	Hold     time.Duration     // delay before the first letter; 0: none
-	Samples  []ConfirmSample   // results of an edit
-	Revision int               // revision sent instead of the body, if one letter was chosen; 0 = the body
+	Key      string            // the idempotency key: pressing the button twice starts one operation
+	Return   string            // the URL to which Cancel leads
+	Restore  string            // how long a discarded letter can be restored, for example "for 7 days", or ""
+	Hold     time.Duration     // the delay before the first letter; 0 is no delay
+	Samples  []ConfirmSample   // the results of an edit for some of the letters
+	Revision int               // the revision sent instead of the body if one letter was chosen; 0 is the body
 }
 
 // GroupName names a group on a page that does not show its row.
@@ -44,7 +44,7 @@ type GroupName struct {
 	Title string
 }
 
-// groupsNamed is the maximum number of groups that a plan lists by name.
+// groupsNamed is the maximum number of groups that the page of a plan names.
 const groupsNamed = 5
 
 // ConfirmSample is the result of an edit for one letter, or the reason why the edit fails.
@@ -60,7 +60,7 @@ func patchRows(text string) string {
 	return strconv.Itoa(min(max(strings.Count(text, "\n")+1, 4), 16))
 }
 
-// sampleTitle returns a title with the number of letters in the sample that can be edited.
+// sampleTitle returns a title that says how many letters of the sample can be edited.
 func (p ConfirmPage) sampleTitle() string {
 	fit := 0
 	for _, s := range p.Samples {
@@ -71,13 +71,13 @@ func (p ConfirmPage) sampleTitle() string {
 	return "On a sample: " + Count(fit) + " of " + LetterCount(len(p.Samples)) + " can be edited this way"
 }
 
-// leavesRestored reports whether letters are left out because they may have been sent after the
+// leavesRestored reports whether the action skips letters because they may have been sent after the
 // restored copy of the store was made.
 func (p ConfirmPage) leavesRestored() bool {
 	return slices.ContainsFunc(p.Skipped, func(s ConfirmSkip) bool { return s.Reason == deadletter.WhyRestored })
 }
 
-// Options are the form fields as text. An invalid value is shown again as typed.
+// Options contains the form fields as text. An invalid value is shown again as it was typed.
 type Options struct {
 	Canary, Wait, Rate, StopAt, First, MaxDepth, Order, To, Due, Reset, Restored, Reason, Typed, Patch string
 }
@@ -85,43 +85,43 @@ type Options struct {
 // ConfirmQueue is the effect of the action on one origin queue.
 type ConfirmQueue struct {
 	Broker, VHost, Queue string
-	Target               string // queue that the letters go to, if different
+	Target               string // the queue to which the letters go, if it is another queue
 	Letters              int
 	Known                bool   // the broker answered a request about the queue
-	Exists               bool   // when Known
-	Consumers, Depth     int    // -1: unknown
-	Limits               string // such as "10,000 letters, then drops the oldest" or "none"; "" = unknown
+	Exists               bool   // valid only if Known is true
+	Consumers, Depth     int    // -1 means unknown
+	Limits               string // for example "10,000 letters, then drops the oldest" or "none"; "" means unknown
 	Warning              string
-	Away                 bool // the broker cannot be reached now; the page shows a warning
+	Away                 bool // the broker cannot be reached now, and the page shows a warning
 }
 
-// ConfirmSkip is the number of letters that the action leaves alone for one reason.
+// ConfirmSkip is the number of letters that the action skips for one reason.
 type ConfirmSkip struct {
 	Reason    string
 	Letters   int
 	Examples  []deadletter.ID
-	Operation deadletter.OperationID    // operation that holds the letters; 0 = none
-	Halted    deadletter.OperationState // state of that operation if its rest can be taken over; "" = it cannot
+	Operation deadletter.OperationID    // the operation that holds the letters, or 0
+	Halted    deadletter.OperationState // the state of that operation if its remaining letters can be taken over, or ""
 	HaltedAt  time.Time
 }
 
-// halted returns the state in which an operation waits for a person, with the time at which the
-// wait began.
+// halted returns words such as "paused at 12:30": the state in which an operation waits for a
+// person, and the time at which the wait began.
 func halted(state deadletter.OperationState, now, at time.Time) string {
 	return string(state) + " at " + hourMinute(now, at)
 }
 
-// TypedFrom is the largest number of letters that can be discarded without typing their count.
+// TypedFrom is the largest number of letters that can be discarded without typing the number.
 const TypedFrom = 100
 
-// MustType reports whether an action on n letters requires the count to be typed. Large discards
-// and all purges do.
+// MustType reports whether a person has to type the number n of letters to confirm an action. That
+// is so for discards of many letters and for all purges.
 func MustType(v deadletter.Verb, n int) bool {
 	return v == deadletter.VerbDiscard && n > TypedFrom || v == deadletter.VerbPurge && n > 0
 }
 
-// TakenOf returns how many of n eligible letters an action takes. The argument "first" is the
-// maximum number of letters. If it is 0, there is no maximum.
+// TakenOf returns how many of n eligible letters an action takes. The parameter first is the
+// maximum number of letters, or 0 without a maximum.
 func TakenOf(n, first int) int {
 	if first > 0 {
 		return min(n, first)
@@ -131,7 +131,7 @@ func TakenOf(n, first int) int {
 
 func (p ConfirmPage) takes() int { return TakenOf(p.Eligible, p.First) }
 
-// TypedCount reports whether text is the number n, ignoring thousands separators.
+// TypedCount reports whether a typed text is the number n. It ignores thousands separators.
 func TypedCount(text string, n int) bool {
 	return strings.NewReplacer(",", "", " ", "", ".", "", "'", "").Replace(text) == strconv.Itoa(n)
 }
@@ -158,7 +158,7 @@ func (p ConfirmPage) title() string {
 	return VerbWord(p.Action) + " " + LetterCount(p.takes())
 }
 
-// promise describes the effect of the action, and whether the action can be undone.
+// promise describes the effect of an action, and whether the action can be undone.
 func (p ConfirmPage) promise() string {
 	one := p.takes() == 1
 	pick := func(single, many string) string {
@@ -200,7 +200,7 @@ func (p ConfirmPage) promise() string {
 	return ""
 }
 
-// moment returns words for the time after the confirmation in which the action can be undone.
+// moment returns a sentence on how long after the confirmation the action can be undone.
 func (p ConfirmPage) moment() string {
 	if p.Hold <= 0 {
 		return ""
@@ -208,7 +208,7 @@ func (p ConfirmPage) moment() string {
 	return " It starts " + Duration(p.Hold) + " after you confirm; until then you can undo it."
 }
 
-// scope describes the letters that a query selected.
+// scope returns a sentence about the letters that a query selected.
 func (p ConfirmPage) scope() string {
 	text := LetterCount(p.Total) + " matched at " + p.Until.UTC().Format("15:04:05") + " UTC"
 	if n := len(p.Except); n > 0 {
@@ -217,8 +217,8 @@ func (p ConfirmPage) scope() string {
 	return text + ". Later arrivals are not included."
 }
 
-// placed reports whether the queues belong to more than one broker or vhost. The table then names
-// the broker and the vhost of each queue.
+// placed reports whether the queues of a plan belong to more than one broker or vhost. In that
+// case, the table names the broker and the vhost of each queue.
 func (p ConfirmPage) placed() bool {
 	for _, q := range p.Queues {
 		if q.Broker != p.Queues[0].Broker || q.VHost != p.Queues[0].VHost {
@@ -289,8 +289,8 @@ func placeholder(v deadletter.Verb) string {
 	return ""
 }
 
-// lasts returns the time that sending takes at the rate in the form. It returns "" if the time is
-// not known.
+// lasts returns words for how long sending takes at the rate in the form. It returns "" if the time
+// is not known.
 func (p ConfirmPage) lasts() string {
 	rate, err := strconv.ParseFloat(p.Options.Rate, 64)
 	n := p.takes()
@@ -300,7 +300,7 @@ func (p ConfirmPage) lasts() string {
 	return "about " + Duration(max(time.Duration(float64(n)/rate*float64(time.Second)), time.Second).Round(time.Second)) + " for " + LetterCount(n) + ", plus the canary wait"
 }
 
-// wrong returns the attributes that link a field to its error message.
+// wrong returns the HTML attributes that link a field to its error message.
 func (p ConfirmPage) wrong(name string) templ.Attributes {
 	a := fieldWrong("confirm-"+name, p.Mistakes[name])
 	if a == nil {
@@ -308,7 +308,7 @@ func (p ConfirmPage) wrong(name string) templ.Attributes {
 	}
 	for _, first := range []string{"canary", "wait", "rate", "stop_at", "order", "first", "max_depth", "to", "due", "patch", "reason", "count"} {
 		if p.Mistakes[first] != "" {
-			a["autofocus"] = first == name // focus the first invalid field instead of the safe button
+			a["autofocus"] = first == name // the first invalid field gets the focus instead of the safe button
 			break
 		}
 	}

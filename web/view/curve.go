@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Curve holds the due times of a letter's retries. It assumes that the letter dies again
-// immediately after each retry.
+// Curve contains the times at which the retries of a letter are due. It assumes that the letter
+// dies again immediately after each retry.
 type Curve struct {
-	Count  int     // of retries
-	Jitter float64 // 0 to 1
+	Count  int     // the number of retries
+	Jitter float64 // from 0 to 1
 	points []retryPoint
 }
 
-// retryPoint is one retry. Times are seconds after the first death. They are floats because a
-// thousand retries a year apart do not fit into a Duration.
+// retryPoint is one retry. Its times are in seconds after the first death. They are floating-point
+// numbers, because a thousand retries a year apart do not fit into a Duration.
 type retryPoint struct {
-	n             int // from 1
+	n             int // the number of the retry, from 1
 	at, low, high float64
 }
 
-// NewCurve adds up the delays of count retries. The function delay returns the shortest, the
-// planned and the longest delay before retry n, counted from 0.
+// NewCurve returns the curve for a number of retries. The function delay returns the shortest, the
+// planned and the longest delay before retry n. The first retry has n = 0.
 func NewCurve(count int, jitter float64, delay func(n int) (low, planned, high time.Duration)) Curve {
 	c := Curve{Count: count, Jitter: jitter}
 	p := retryPoint{}
@@ -36,15 +36,15 @@ func NewCurve(count int, jitter float64, delay func(n int) (low, planned, high t
 }
 
 const (
-	curveLeft, curveRight   = 16.0, 316.0 // ends of the time axis; the final outcome is to its right
+	curveLeft, curveRight   = 16.0, 316.0 // the ends of the time axis; the final outcome is to the right of it
 	curveTop, curveBottom   = 22.0, 138.0
-	curveStep               = 9.0 // minimum distance between points, so that they do not overlap
-	curveLabels             = 5   // all points are labelled up to this number
+	curveStep               = 9.0 // the minimum distance between points, so that they do not overlap
+	curveLabels             = 5   // if there are more points than this, not all have a label
 	day24, year             = 24 * 60 * 60.0, 365 * 24 * 60 * 60.0
 	curveSpoken, curveFirst = 8, 3 // up to curveSpoken retries are all listed; otherwise only the first curveFirst and the last
 )
 
-// curveTicks are the possible labels of the time axis, in seconds.
+// curveTicks are the possible labels of the time axis in seconds.
 var curveTicks = []float64{.001, .01, .1, 1, 10, 60, 600, 3600, 6 * 3600, day24, 10 * day24, 100 * day24, year, 10 * year, 100 * year, 1000 * year, 10_000 * year, 100_000 * year}
 
 // secondsWords formats seconds for people, for example 10 s, 1 min 50 s or 1,000 years.
@@ -96,13 +96,13 @@ func (a axis) ticks() []tick {
 // dot is one retry that is drawn.
 type dot struct {
 	X, Y       string
-	Band       string // path of the area of the retry's possible times; "" = without jitter
+	Band       string // the SVG path of the area of the possible times of the retry; "" without jitter
 	Label      string
-	LX, LY, At string // place and text-anchor of the label
+	LX, LY, At string // the place and the text-anchor of the label
 }
 
-// dots returns the retries that readers can tell apart on the axis. It always includes the first
-// and the last retry.
+// dots returns the retries that readers can tell apart on the axis. The first and the last retry
+// are always among them.
 func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 	a := c.axis()
 	var shown []retryPoint
@@ -126,8 +126,8 @@ func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 		}
 		if len(shown) <= curveLabels || i == 0 || i == len(shown)-1 {
 			d.Label = Count(p.n) + ": after " + secondsWords(p.at)
-			// A rising line leaves room above the line to the left of a point, and below it to the
-			// right.
+			// The line rises, so a label has room above the line to the left of a point, and below the line
+			// to the right of it.
 			d.LX, d.LY, d.At = number(x-9), number(y-9), "end"
 			if x < (curveLeft+curveRight)/2 {
 				d.LX, d.LY, d.At = number(x+10), number(y+13), "start"
@@ -139,7 +139,7 @@ func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 	return dots, line, endX, endY
 }
 
-// left returns words for the number of retries that are not drawn.
+// left returns a sentence with the number of retries that are not drawn.
 func (c Curve) left(drawn int) string {
 	if n := c.Count - drawn; n > 0 {
 		return Number(n, "retry is", "retries are") + " not drawn: too close to the next."
@@ -147,7 +147,7 @@ func (c Curve) left(drawn int) string {
 	return ""
 }
 
-// words returns the text alternative of a curve. The argument "then" is the outcome after the last
+// words returns a description of a curve in words. The parameter then is the outcome after the last
 // retry.
 func (c Curve) words(then string) string {
 	if c.Count == 0 {
@@ -175,7 +175,7 @@ func (c Curve) words(then string) string {
 	return text + "; then " + then + "."
 }
 
-// enumerated joins a list as in a sentence: a, b and c.
+// enumerated joins a list as in a sentence, for example "a, b and c".
 func enumerated(list []string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")
@@ -183,5 +183,5 @@ func enumerated(list []string) string {
 	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
 }
 
-// share formats a fraction as a percentage: 10%, 12.5%.
+// share formats a fraction as a percentage, for example 10% or 12.5%.
 func share(v float64) string { return number(v*100) + "%" }

@@ -8,22 +8,22 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// DigestView is the morning digest as it would be sent now.
+// DigestView shows the morning digest as it would be sent now.
 type DigestView struct {
 	deadletter.Digest
-	Next     time.Time // when the next digest is due; zero: never
-	Channels []string  // channels that the digest is sent to
-	Sent     string    // local day of the last digest; "" = none
+	Next     time.Time // when the next digest is due; a zero time means never
+	Channels []string  // the channels to which the digest is sent
+	Sent     string    // the local day of the last digest, or ""
 
-	// These are the actions of people after From, newest first.
+	// These are the actions of people since the time From. The newest comes first.
 	Operations []deadletter.Operation
 	Decisions  []deadletter.Decided
 
-	Fixed map[deadletter.GroupID]deadletter.Deploy // deploy after which no letter of this group died
+	Fixed map[deadletter.GroupID]deadletter.Deploy // for each group, the deploy after which no letter of the group died
 }
 
-// ready returns the number of letters that wait in groups that have been quiet since a deploy. It
-// also returns the number of such groups and the link to the letters.
+// ready returns the number of letters that wait in groups without deaths since a deploy. It also
+// returns the number of these groups and the link to the letters.
 func (d DigestView) ready() (letters, groups int, link string) {
 	var ids []string
 	for _, l := range d.Lines {
@@ -34,8 +34,8 @@ func (d DigestView) ready() (letters, groups int, link string) {
 	return letters, len(ids), LettersURL("group:"+strings.Join(ids, ",")+" state:dead,held", "", "")
 }
 
-// evidence returns the reason for a decision on a group. If the group has been quiet since a
-// deploy, the reason is that deploy. Otherwise it is the suggested action.
+// evidence returns a reason to decide on a group. If no letter of the group died since a deploy,
+// the reason is that deploy. Otherwise, it is the suggested action.
 func (d DigestView) evidence(l deadletter.DigestLine) string {
 	if deploy, ok := d.Fixed[l.Group.ID]; ok {
 		return "Quiet since " + line(deploy.Service+" "+deploy.Version, 60) + ": ready to requeue"

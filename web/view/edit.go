@@ -16,23 +16,23 @@ import (
 type EditPage struct {
 	Shell
 	Letter     deadletter.ID
-	Query      string // query of the list from which the letter was opened
+	Query      string // the query of the list from which the letter was opened
 	Group      deadletter.GroupID
 	GroupTitle string
-	Others     int // other letters of the group that can be requeued
+	Others     int // the number of other letters of the group that can be requeued
 	Queue      string
 
-	Refusal  string // why no part of the letter can be edited; "" when some part can
-	Bytes    string // why the body is sent unchanged and cannot be edited; "" when it can be edited
+	Refusal  string // why no part of the letter can be edited, or ""
+	Bytes    string // why the body is sent unchanged and cannot be edited, or ""
 	Type     string
 	Syntax   string // "JSON" or "text"
 	Text     string
-	Wrapped  string // "base64 of gzip, as received"; "" when it is not wrapped
-	Masked   bool   // the text has masked values
-	Revision int    // revision that the text is based on, 0 = as received
-	Newest   int    // newest revision of the letter
+	Wrapped  string // for example "base64 of gzip, as received"; "" if the body is not wrapped
+	Masked   bool   // the text contains masked values
+	Revision int    // the revision on which the text is based; 0 is the body as received
+	Newest   int    // the number of the newest revision of the letter
 	Restored bool   // the letter may have been sent after the restored copy of the store was made
-	Doubt    bool   // the letter's last attempt may have reached the queue
+	Doubt    bool   // the last attempt of the letter may have reached the queue
 
 	Problem string // why nothing was sent
 	Mistake *EditMistake
@@ -43,17 +43,17 @@ type EditPage struct {
 
 	Properties []EditField
 	Headers    []EditField
-	Whole      []WholeHeader // headers without a text field
-	Fixed      []string      // headers with masked names, which are kept
-	More       int           // number of headers not listed
+	Whole      []WholeHeader // the headers that have no text field
+	Fixed      []string      // the headers with masked names, which are kept
+	More       int           // the number of headers that are not listed
 	Reason     string
-	Mistakes   map[string]string // error message of each field, by its name
+	Mistakes   map[string]string // the error message of each field by its name
 	Key        string
 }
 
 // EditMistake is an error in the edited text.
 type EditMistake struct {
-	Line, Column int // from 1; 0 = unknown
+	Line, Column int // from 1; 0 means unknown
 	Text         string
 }
 
@@ -66,23 +66,24 @@ type EditCheck struct {
 // EditField is a property or a header that can be edited.
 type EditField struct {
 	Name, Label, Value string
-	Was                string // the value as shown originally
-	Kind               string // AMQP type of a header
+	Was                string // the value as it was shown originally
+	Kind               string // the AMQP type of a header
 	Removed            bool
 	Mistake            string
 }
 
-// WholeHeader is a header that is not a single line of text, or that is too long for a field. It
-// can be kept, removed or cut.
+// WholeHeader is a header that has no text field, because it is too long or not a single line of
+// text. It can only be kept, removed or cut.
 type WholeHeader struct {
 	Name, Kind string
-	Size       int  // size of the value in bytes
+	Size       int  // the size of the value in bytes
 	Cuts       bool // the value is text and can be cut
 	Removed    bool
 	Cut        bool
 }
 
-// Key returns a form name for the header. The name is valid whatever the header's name is.
+// Key returns the name of the header in a form. It is a valid name whatever the name of the header
+// is.
 func (h WholeHeader) Key() string {
 	sum := sha256.Sum256([]byte(h.Name))
 	return hex.EncodeToString(sum[:8])
@@ -95,7 +96,7 @@ const HeaderCut = 4 << 10
 type DiffLine struct {
 	Op    string // "same", "removed", "added" or "left out"
 	Spans []DiffSpan
-	Left  int // number of lines left out
+	Left  int // the number of omitted lines
 }
 
 // DiffSpan is a part of a line.
@@ -104,8 +105,8 @@ type DiffSpan struct {
 	Changed bool
 }
 
-// EditURL returns the URL of the page for editing a letter. The page starts from the newest
-// revision, or from the body as received if received is set.
+// EditURL returns the URL of the page for editing a letter. If the parameter received is true, the
+// page starts from the body as received. Otherwise, it starts from the newest revision.
 func EditURL(id deadletter.ID, q string, received bool) string {
 	from := ""
 	if received {
@@ -114,12 +115,12 @@ func EditURL(id deadletter.ID, q string, received bool) string {
 	return address("/letters/"+url.PathEscape(string(id))+"/edit", "q", carried(q), "from", from)
 }
 
-// originalURL returns the URL of this page with the unedited text.
+// originalURL returns the URL of the same page with the text before the edit.
 func (p EditPage) originalURL() string {
 	return EditURL(p.Letter, p.Query, p.Newest > 0 && p.Revision == 0)
 }
 
-// from returns the name of the revision that the text is based on.
+// from returns the name of the revision on which the text is based.
 func (p EditPage) from() string {
 	if p.Revision == 0 {
 		return "as received"
@@ -135,7 +136,7 @@ func (p EditPage) changedWords() string {
 	return Number(p.Changed, "field", "fields")
 }
 
-// hint returns an explanation of masked values or of untouched fields.
+// hint returns a sentence about masked values or about fields that are not edited.
 func (p EditPage) hint() string {
 	switch {
 	case p.Masked:
@@ -148,12 +149,12 @@ func (p EditPage) hint() string {
 
 const mask = "••••"
 
-// wrong returns the attributes that link a field to its error message.
+// wrong returns the HTML attributes that link a field to its error message.
 func (p EditPage) wrong(name string) templ.Attributes {
 	return fieldWrong("edit-"+name, p.Mistakes[name])
 }
 
-// invalid returns the attributes that link the text to its error message and its hint.
+// invalid returns the HTML attributes that link the text to its error message and its hint.
 func (p EditPage) invalid() templ.Attributes {
 	by := "edit-text-mistake"
 	if p.hint() != "" {
@@ -165,7 +166,7 @@ func (p EditPage) invalid() templ.Attributes {
 	return templ.Attributes{"aria-describedby": by, "aria-invalid": "true", "autofocus": true}
 }
 
-// fieldWrong returns the attributes that link an input to its error message.
+// fieldWrong returns the HTML attributes that link an input to its error message.
 func fieldWrong(id, mistake string) templ.Attributes {
 	if mistake == "" {
 		return nil
@@ -173,7 +174,7 @@ func fieldWrong(id, mistake string) templ.Attributes {
 	return templ.Attributes{"aria-invalid": "true", "aria-describedby": id + "-wrong"}
 }
 
-// place returns the line and the column of a mistake.
+// place returns words for the line and the column of a mistake.
 func (m EditMistake) place() string {
 	if m.Line == 0 {
 		return ""
@@ -181,8 +182,8 @@ func (m EditMistake) place() string {
 	return "Line " + strconv.Itoa(m.Line) + ", column " + strconv.Itoa(m.Column) + ": "
 }
 
-// openedHeaders reports whether the headers are expanded. They are if one of them is edited or
-// invalid, or if only the headers can be edited.
+// openedHeaders reports whether the headers are shown expanded. That is so if one of them is edited
+// or invalid, or if only the headers can be edited.
 func (p EditPage) openedHeaders() bool {
 	for _, list := range [][]EditField{p.Properties, p.Headers} {
 		for _, f := range list {

@@ -6,8 +6,8 @@ import "strings"
 type ErrorPage struct {
 	Shell
 	Status int
-	Detail string // a sentence about this case; "" = only the text for the status
-	Name   string // name of the request in the log; "" = none
+	Detail string // a sentence about this case; "" if only the text for the status is shown
+	Name   string // the name of the request in the log, or ""
 }
 
 // errorWords are the title and the text of the error page for each HTTP status.

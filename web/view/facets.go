@@ -2,27 +2,27 @@ package view
 
 import "github.com/a-h/templ"
 
-// Facet lists the values of one field with their counts.
+// Facet contains the values of one field with their counts.
 type Facet struct {
 	Title  string
-	Values []FacetValue // the first facetShown are visible, and all selected ones
-	More   int          // values left out
+	Values []FacetValue // the first facetShown values and all selected values are visible
+	More   int          // the number of omitted values
 	Closed bool         // the values are collapsed
 
-	Sampled int // number of newest letters counted; 0: all
+	Sampled int // the number of newest letters that were counted; 0 means all
 }
 
-// FacetValue is one value of a facet. Its buttons request the list with Term added, removed or
-// excluded.
+// FacetValue is one value of a facet. Its buttons request the list again with Term added, removed
+// or excluded.
 type FacetValue struct {
 	Label string
-	Term  string // field:value in the query language
+	Term  string // a term of the query language, such as field:value
 	Count int
 	On    bool
-	Not   bool // excluded
+	Not   bool // the value is excluded
 }
 
-// facetShown is the number of visible values of a facet. The other values are collapsed.
+// facetShown is the number of values of a facet that are visible. The other values are collapsed.
 const facetShown = 8
 
 // split returns the visible values and the collapsed values.
@@ -56,12 +56,12 @@ func facetCount(n int) string {
 	return Compact(n)
 }
 
-// facetBudget is the maximum number of bytes of a page that all facets may take together. The bytes
-// of a long query, which appears in several places, are subtracted.
+// facetBudget is the maximum number of bytes of HTML that all facets of a page may take. A long
+// query leaves less for them, because the page repeats the query several times.
 const facetBudget = 20_000
 
-// fitFacets drops values that exceed the budget and counts them in More. Selected and excluded
-// values are always kept.
+// fitFacets omits values that take more than the budget, in bytes of HTML. It adds their number to
+// the field More. It never omits selected or excluded values.
 func fitFacets(facets []Facet, budget int) []Facet {
 	out := make([]Facet, 0, len(facets))
 	for _, f := range facets {

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	messageShown = 160 // bytes of a message in a list, about two lines
+	messageShown = 160 // bytes of a message in a list, which is about two lines
 	tooltipShown = 300 // bytes of a tooltip
 )
 
-// saying is an error in the form in which lists show it. The message comes first because it tells
-// errors apart. The class, without its package, is beside the message.
+// saying contains the parts of an error that lists show. The message comes first, because it tells
+// errors apart. The class, without its package, stands beside the message.
 type saying struct {
-	message string // the class if there is no message
+	message string // the message, or the class if there is no message
 	class   string // "" if there is no class, or if the message is the class
-	typ     string // the class with its package; "" if there is none
-	whole   string // as received, for the tooltip
+	typ     string // the class with its package, or ""
+	whole   string // the error as received, for the tooltip
 }
 
 func sayingOf(text string) saying {
@@ -34,7 +34,7 @@ func sayingOf(text string) saying {
 	return saying{line(message, messageShown), class, line(typ, 200), line(text, tooltipShown)}
 }
 
-// sayingOfGroup returns the title of a group, or its id if it has no title.
+// sayingOfGroup returns the title of a group. If the group has no title, it returns the id.
 func sayingOfGroup(g deadletter.GroupRow) saying {
 	if g.Title == "" {
 		return saying{message: g.ID.String(), whole: g.ID.String()}
@@ -45,7 +45,7 @@ func sayingOfGroup(g deadletter.GroupRow) saying {
 // groupTitle returns the name of a group for sentences and headings.
 func groupTitle(g deadletter.GroupRow) string { return sayingOfGroup(g).message }
 
-// placeWords returns the full text of the line below a group's title.
+// placeWords returns the full text of the line below the title of a group.
 func placeWords(g deadletter.GroupRow) string {
 	parts := []string{g.ID.String(), sayingOfGroup(g).class, line(g.Queue, 255), line(g.Reason, 40), line(g.Type, 200)}
 	var said []string
@@ -57,8 +57,9 @@ func placeWords(g deadletter.GroupRow) string {
 	return strings.Join(said, " · ")
 }
 
-// twins finds groups in a list that look alike. They have the same error in the same queue, but a
-// different type or reason. twins maps each such group to the first of those that look like it.
+// twins finds groups that look alike in a list. They have the same error in the same queue, but
+// another type or another reason. The result contains, for each such group, the first group that
+// looks like it.
 func twins(rows []deadletter.GroupRow) map[deadletter.GroupID]deadletter.GroupID {
 	type look struct{ broker, vhost, queue, failure string }
 	first, same := map[look]deadletter.GroupID{}, map[deadletter.GroupID]deadletter.GroupID{}
@@ -76,8 +77,9 @@ func twins(rows []deadletter.GroupRow) map[deadletter.GroupID]deadletter.GroupID
 	return same
 }
 
-// breakableName writes a name that breaks only after its separators, if possible. It is not a templ
-// component because templ puts white space between nodes.
+// breakableName returns a component that writes a name. A line can break only after the separators
+// of the name, if it has any. The component is not written in templ, because templ puts white space
+// between nodes.
 func breakableName(name string) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder

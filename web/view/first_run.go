@@ -6,16 +6,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// FirstRun guides people to their first letter. It is shown until the store contains a letter that
-// is not a test letter.
+// FirstRun guides people to their first letter. The page shows it until the store contains a letter
+// that is not a test letter.
 type FirstRun struct {
-	Broker   string // name of the broker
-	Exchange string // the dead-letter exchange; "" when none is declared
+	Broker   string // the name of the broker
+	Exchange string // the dead-letter exchange that dlo declares, or ""
 	Inbox    string
 	VHost    string
-	Types    int               // registered protobuf types
-	Unable   string            // why no trial is possible with this configuration; "" = one is possible
-	Trial    *deadletter.Trial // the newest trial; nil = none was started
+	Types    int               // the number of registered protobuf types
+	Unable   string            // why the configuration allows no trial, or "" if it allows one
+	Trial    *deadletter.Trial // the newest trial, or nil if none was started
 }
 
 // Running reports whether a trial is running.
@@ -23,7 +23,7 @@ func (f *FirstRun) Running() bool {
 	return f != nil && f.Trial != nil && f.Trial.State == deadletter.TrialRunning
 }
 
-// connected reports whether dlo is connected to the broker of the first run.
+// connected reports whether dlo is connected to the broker that the first steps use.
 func (s Shell) connected(f FirstRun) bool {
 	for _, b := range s.Brokers {
 		if b.Name == f.Broker {
@@ -33,7 +33,7 @@ func (s Shell) connected(f FirstRun) bool {
 	return false
 }
 
-// connection describes whether dlo is connected to the broker of the first run.
+// connection describes whether dlo is connected to the broker that the first steps use.
 func (s Shell) connection(f FirstRun) []Span {
 	for _, b := range s.Brokers {
 		if b.Name == f.Broker && b.Up {
@@ -50,8 +50,8 @@ func typesLine(n int) string {
 	return Number(n, "type is", "types are") + " known."
 }
 
-// command returns the command that sets the dead-letter exchange with a policy. The policy has a
-// higher priority than usual.
+// command returns a rabbitmqctl command that sets the dead-letter exchange with a policy. The
+// policy has a higher priority than usual.
 func (f FirstRun) command() string {
 	return "rabbitmqctl set_policy -p " + shellWord(line(f.VHost, 255)) + " --priority 10 --apply-to queues dlo '^(orders|emails)$' " +
 		shellWord(`{"dead-letter-exchange":"`+line(f.Exchange, 200)+`"}`)
@@ -60,13 +60,13 @@ func (f FirstRun) command() string {
 // trialStep is one of the four steps of a trial.
 type trialStep struct {
 	name string
-	at   time.Time // zero: not yet
+	at   time.Time // zero if the step has not happened yet
 	text []Span
-	link string // page that shows the result of the step; "" = none
-	word string // text of the link
+	link string // the page that shows the result of the step, or ""
+	word string // the text of the link
 }
 
-// trialSteps returns the visible steps of a trial, in order.
+// trialSteps returns the steps of a trial that are shown, in their order.
 func trialSteps(t *deadletter.Trial) []trialStep {
 	arrived := trialStep{name: "Arrived", at: t.ArrivedAt, text: []Span{{Text: "once the consumer of "}, {Text: deadletter.TrialQueue, Code: true}, {Text: " rejects its message"}}}
 	decoded := trialStep{name: "Decoded", at: t.DecodedAt, text: []Span{{Text: "its body is a protobuf message"}}}
@@ -86,10 +86,10 @@ func trialSteps(t *deadletter.Trial) []trialStep {
 	return []trialStep{arrived, decoded, requeued, settled}
 }
 
-// since returns the time between the start of a trial and an event.
+// since returns the time between the start of a trial and an event as text.
 func since(t *deadletter.Trial, at time.Time) string { return Duration(max(at.Sub(t.StartedAt), 0)) }
 
-// trialTitle describes the state of a trial.
+// trialTitle describes the state of a trial in one sentence.
 func trialTitle(t *deadletter.Trial) string {
 	switch t.State {
 	case deadletter.TrialRunning:

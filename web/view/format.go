@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Count formats n with commas between thousands: 1,341.
+// Count formats n with commas between thousands, for example 1,341.
 func Count(n int) string {
 	if n < 0 {
 		return "-" + Count(-n)
@@ -19,7 +19,7 @@ func Count(n int) string {
 	return s
 }
 
-// AtLeast formats a count. It appends "+" unless the count is exact: "10,000+".
+// AtLeast formats a count. If the count is not exact, it appends "+", for example "10,000+".
 func AtLeast(n int, exact bool) string {
 	if exact {
 		return Count(n)
@@ -27,7 +27,8 @@ func AtLeast(n int, exact bool) string {
 	return Count(n) + "+"
 }
 
-// Compact formats n in at most four characters for narrow places: 940, 4.1k, 312k, 1.2M.
+// Compact formats n in at most four characters for narrow places, for example 940, 4.1k, 312k or
+// 1.2M.
 func Compact(n int) string {
 	for _, unit := range []struct {
 		size int
@@ -56,7 +57,7 @@ func Number(n int, one, many string) string {
 	return Count(n) + " " + many
 }
 
-// Size formats a number of bytes: 340 B, 1.2 KiB, 16 MiB.
+// Size formats a number of bytes, for example 340 B, 1.2 KiB or 16 MiB.
 func Size(n int) string {
 	if n < 1024 {
 		return strconv.Itoa(n) + " B"
@@ -73,8 +74,8 @@ func Size(n int) string {
 	return ""
 }
 
-// UTC formats a time in full, to the second: 2026-11-20 06:52:14 UTC. It is empty for the zero
-// time.
+// UTC formats a time in full to the second, for example 2026-11-20 06:52:14 UTC. For the zero time,
+// it returns "".
 func UTC(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -82,8 +83,8 @@ func UTC(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// Clock formats a time in the shortest form that its distance from now allows, for example
-// 06:52:14.208, 11-19 06:52:14 or 2025-11-19. A time today has milliseconds if they are known.
+// Clock formats a time as briefly as its distance from now allows, for example 06:52:14.208, 11-19
+// 06:52:14 or 2025-11-19. A time of today has milliseconds if they are known.
 func Clock(now, t time.Time) string {
 	t, now = t.UTC(), now.UTC()
 	clock := "15:04:05"
@@ -101,7 +102,7 @@ func Clock(now, t time.Time) string {
 	return t.Format("2006-01-02")
 }
 
-// hourMinute formats a time for a sentence: 09:14, Thu 09:14 or 2026-11-13.
+// hourMinute formats a time for a sentence, for example 09:14, Thu 09:14 or 2026-11-13.
 func hourMinute(now, t time.Time) string {
 	t, now = t.UTC(), now.UTC()
 	switch {
@@ -113,7 +114,7 @@ func hourMinute(now, t time.Time) string {
 	return t.Format("2006-01-02")
 }
 
-// Stamp formats a time for the datetime attribute. It is empty for the zero time.
+// Stamp formats a time for the HTML attribute datetime. For the zero time, it returns "".
 func Stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -121,12 +122,12 @@ func Stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// near reports whether a time is less than an hour from now. A near time is shown relative to now,
+// near reports whether a time is less than an hour from now. Such a time is shown relative to now,
 // and any other time as a clock time.
 func near(now, t time.Time) bool { return t.Sub(now).Abs() < time.Hour }
 
-// When formats a time for a sentence, for example 4 min ago or in 8 s. Times further away are
-// formatted as at 09:14 UTC, on Thu at 09:14 UTC or on 2026-11-13.
+// When formats a time for a sentence. Near times are relative, for example "4 min ago" or "in 8 s".
+// Other times are formatted like "at 09:14 UTC", "on Thu at 09:14 UTC" or "on 2026-11-13".
 func When(now, t time.Time) string {
 	if t.IsZero() || near(now, t) {
 		return Ago(now, t)
@@ -140,8 +141,8 @@ func When(now, t time.Time) string {
 	return "on " + text
 }
 
-// Ago formats the distance of t from now: just now, 42 s ago, 4 min ago, 2 h ago, 3 d ago, in 8 s.
-// If the distance is 90 days or more, it returns the date.
+// Ago formats the distance of the time t from now, for example "just now", "42 s ago", "2 h ago",
+// "3 d ago" or "in 8 s". If the distance is 90 days or more, it returns the date.
 func Ago(now, t time.Time) string {
 	if t.IsZero() {
 		return "unknown"
@@ -177,7 +178,7 @@ func rough(d time.Duration) string {
 	return fmt.Sprintf("%d d", d/(24*time.Hour))
 }
 
-// TypedDuration formats a duration as people type it: 2m instead of 2m0s.
+// TypedDuration formats a duration as people type it, for example 2m instead of 2m0s.
 func TypedDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -189,8 +190,8 @@ func TypedDuration(d time.Duration) string {
 	return text
 }
 
-// Duration formats a duration with its two largest units: 3 ms, 0.2 s, 10.5 s, 1 min 44 s, 2 h 5
-// min, 3 d 4 h.
+// Duration formats a duration with its two largest units, for example 3 ms, 0.2 s, 10.5 s, 1 min 44
+// s, 2 h 5 min or 3 d 4 h.
 func Duration(d time.Duration) string {
 	if d < 0 {
 		return "-" + Duration(-d)
@@ -215,8 +216,8 @@ func Duration(d time.Duration) string {
 	return two(24*time.Hour, time.Hour, "d", "h")
 }
 
-// Percent formats part as a percentage of whole with one decimal: 60.6%. It never rounds up to 100%
-// or down to 0%.
+// Percent formats the percentage that part is of whole, with one decimal, for example 60.6%. It
+// never rounds up to 100% or down to 0%.
 func Percent(part, whole int) string {
 	switch {
 	case whole <= 0 || part <= 0:
@@ -236,5 +237,6 @@ func typeParts(name string) (prefix, last string) {
 	return name[:dot+1], name[dot+1:]
 }
 
-// upperFirst capitalises the first letter of one of dlo's own phrases.
+// upperFirst returns a phrase with its first letter capitalised. The phrase is one of dlo's own and
+// not "".
 func upperFirst(phrase string) string { return strings.ToUpper(phrase[:1]) + phrase[1:] }

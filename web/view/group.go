@@ -8,48 +8,48 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// GroupPage is the page /groups/{id}.
+// GroupPage is the content of the page /groups/{id}.
 type GroupPage struct {
 	Shell
 	Group  GroupView
-	People []string // known names that the group can be assigned to
+	People []string // the known names of people to whom the group can be assigned
 	Done   *Done
 }
 
-// GroupView contains everything that is shown about one group, both in the panel beside the list
-// and on the group's page.
+// GroupView contains everything that is shown about one group. It is used in the panel beside the
+// list and on the page of the group.
 type GroupView struct {
 	deadletter.Group
 	Page      bool // the group is shown on its own page
 	Whole     bool // the newest letter and the comparison with quiet letters are included
 	Now       time.Time
-	QueueLink string // link to the letters of the group's queue
+	QueueLink string // the link to the letters of the same queue
 	Latest    []deadletter.Row
 	Values
-	Newest *LetterPage // decoded newest letter; nil = none, or not on the group's page
-	Error  string      // error of the newest letter
+	Newest *LetterPage // the decoded newest letter; nil if there is none or the page is not that of the group
+	Error  string      // the error of the newest letter
 }
 
-// Values holds the values that the letters of a group have in common. It also holds the differences
-// from letters of the same queue that did not die again.
+// Values contains the values that the letters of a group have in common. It also contains how these
+// letters differ from letters of the same queue that did not die again.
 type Values struct {
 	Shared    []Shared
-	Sampled   int // letters read from the group
+	Sampled   int // the number of letters of the group that were read
 	Different []Different
-	Quiet     int // quiet letters read
+	Quiet     int // the number of quiet letters that were read
 }
 
-// Different is a value that is more frequent, or less frequent, in the group than among the quiet
-// letters. An empty Value means any value.
+// Different is a value that is more frequent or less frequent in the group than among the quiet
+// letters. If Value is "", it means that the field has any value.
 type Different struct {
 	Field     string
 	Value     string
-	Here      int // of Sampled
-	Otherwise int // of Quiet
+	Here      int // the number of letters of the group with the value, out of Sampled
+	Otherwise int // the number of quiet letters with the value, out of Quiet
 }
 
-// Shared is a field or header that the letters of a group share. It holds the most frequent value,
-// the number of letters with that value, and the number of distinct values.
+// Shared is a field or header that the letters of a group share. It contains the most frequent
+// value, the number of letters with that value, and the number of distinct values.
 type Shared struct {
 	Field   string
 	Value   string
@@ -57,7 +57,8 @@ type Shared struct {
 	Values  int
 }
 
-// query returns the query that selects the letters of the group.
+// query returns the query that selects the letters of the group. The parameter states restricts it
+// to some states unless it is "".
 func (g GroupView) query(states string) string {
 	q := "group:" + g.ID.String()
 	if states != "" {
@@ -67,7 +68,8 @@ func (g GroupView) query(states string) string {
 }
 
 // standing describes the state of the group in a few sentences. They say whether the group is
-// failing or quiet, since when, after which deploy, and how many letters wait for a person.
+// failing or quiet, since when, and after which deploy. They also say how many letters wait for a
+// person.
 func (g GroupView) standing() []Span {
 	var text []Span
 	if g.Failing {
@@ -101,16 +103,18 @@ func (g GroupView) standing() []Span {
 	return text
 }
 
-// newestBudget is the maximum number of bytes that the newest letter takes on a group's page.
+// newestBudget is the maximum number of bytes of HTML that the newest letter takes on the page of a
+// group.
 const newestBudget = 24_000
 
-// tryable reports whether the newest letter can be requeued alone.
+// tryable reports whether the newest letter of the group can be requeued alone.
 func (g GroupView) tryable() bool {
 	l := &g.Newest.Letter
 	return deadletter.VerbRequeue.May(l.State) && !l.InBroker(g.Now)
 }
 
-// comparedWords describes the comparison, or says why there was nothing to compare.
+// comparedWords describes the comparison of the group with quiet letters, or says why there was
+// nothing to compare.
 func (g GroupView) comparedWords() string {
 	switch {
 	case g.Quiet == 0:
@@ -142,7 +146,7 @@ func (g GroupView) counted() (list []stateCount) {
 	return list
 }
 
-// chosenSeverity returns the severity that a person chose, or "" if nobody chose one.
+// chosenSeverity returns the severity that a person chose for the group, or "".
 func (g GroupView) chosenSeverity() string {
 	if !g.Chosen {
 		return ""
@@ -150,7 +154,7 @@ func (g GroupView) chosenSeverity() string {
 	return string(g.Severity)
 }
 
-// peak returns the largest number of letters in one hour.
+// peak returns the largest number of letters of the group in one hour.
 func (g GroupView) peak() int { return most(g.Spark) }
 
 type hourBar struct {
@@ -158,7 +162,7 @@ type hourBar struct {
 	dead         bool
 }
 
-// bars returns the hours as rectangles in a frame of 350 by 58.
+// bars returns one rectangle for each hour, in a frame 350 wide and 58 high.
 func (g GroupView) bars() []hourBar {
 	var list []hourBar
 	top := g.peak()
@@ -173,7 +177,7 @@ func (g GroupView) bars() []hourBar {
 	return list
 }
 
-// chartWords returns the text alternative of the chart.
+// chartWords returns a description of the chart in words for people who cannot see it.
 func (g GroupView) chartWords() string {
 	sum := 0
 	for _, n := range g.Spark {
@@ -196,13 +200,14 @@ func verdictOf(o deadletter.Operation) string {
 	return strings.Join(parts, ", ")
 }
 
-// outside returns text. It also reports whether text is an http or https URL without invisible
-// characters.
+// outside returns the text itself. The second result reports whether the text is an http or https
+// URL without invisible characters.
 func outside(text string) (string, bool) {
 	return text, (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) && deadletter.Visible(text) == text
 }
 
-// wentLive returns the link of the suspected deploy, if it has one.
+// wentLive returns the link of the deploy that may be the cause. The second result reports whether
+// there is such a link.
 func (g GroupView) wentLive() (string, bool) {
 	if g.Suspect == nil {
 		return "", false
@@ -210,7 +215,7 @@ func (g GroupView) wentLive() (string, bool) {
 	return outside(g.Suspect.Link)
 }
 
-// severityChoices are the options of the severity field, with their form values.
+// severityChoices are the options of the severity field and their values in the form.
 var severityChoices = []struct {
 	value deadletter.Severity
 	word  string

@@ -2,7 +2,7 @@ package view
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// haltedShown is the maximum number of operations waiting for a person that a page lists.
+// haltedShown is the maximum number of operations that a page lists because they wait for a person.
 const haltedShown = 5
 
 // remains returns the number of letters that an operation still holds.

@@ -14,16 +14,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// headerRow is one property or header in the form in which the table shows it.
+// headerRow is one property or header as the table shows it.
 type headerRow struct {
 	Name, Value string
-	Type        string // of AMQP
+	Type        string // the AMQP type
 	From        string
-	Cut         int    // bytes of the value not shown
-	Key         string // name as in the letter
+	Cut         int    // the number of bytes of the value that are not shown
+	Key         string // the name as the letter has it
 }
 
-// headerRows lists the properties that are present, then the headers sorted by name.
+// headerRows returns the properties that are present. The headers follow, sorted by name.
 func headerRows(p deadletter.Properties) []headerRow {
 	var rows []headerRow
 	property := func(name, value, kind string) {
@@ -68,8 +68,8 @@ func headerRows(p deadletter.Properties) []headerRow {
 	return rows
 }
 
-// fitHeaders escapes invisible characters, cuts long values, and keeps as many rows as fit into
-// budget bytes of HTML.
+// fitHeaders escapes invisible characters and cuts long values. It returns as many rows as fit into
+// the budget, in bytes of HTML, and the number of rows that do not fit.
 func fitHeaders(rows []headerRow, budget int) (kept []headerRow, left int) {
 	for i, r := range rows {
 		if len(r.Value) > maxValue {
@@ -96,7 +96,7 @@ func headerFrom(name string) string {
 	return "header"
 }
 
-// fieldType returns the AMQP type of a header value.
+// fieldType returns the name of the AMQP type of a header value.
 func fieldType(v any) string {
 	switch v.(type) {
 	case nil:
@@ -141,8 +141,9 @@ func fieldType(v any) string {
 // further.
 const fieldShown = 16 << 10
 
-// writeField writes a header value for people. Text is written as is, tables in braces and arrays
-// in brackets. It returns false if it stopped after fieldShown bytes or left out part of the value.
+// writeField writes a header value so that people can read it. Text is written unchanged, tables in
+// braces, and arrays in brackets. The result whole is false if it stopped after fieldShown bytes or
+// omitted part of the value.
 func writeField(b *strings.Builder, v any, depth int) (whole bool) {
 	if b.Len() > fieldShown || depth > 64 {
 		return false

@@ -2,30 +2,30 @@ package view
 
 import "strings"
 
-// Hex holds the first bytes of a body as rows of 16, with one range marked. Masked bytes are
+// Hex contains the first bytes of a body as rows of 16, with one range marked. Masked bytes are
 // already hidden in the rows.
 type Hex struct {
-	Title    string // title of the marked field; "" = the bytes as a whole
+	Title    string // the title of the marked field; "" if no field is marked
 	Rows     []HexRow
-	Total    int    // total number of bytes
-	Note     string // "the first 4 KiB of 16 MiB"; "" when the rows are the whole body
-	From, To int    // marked range; empty if both are equal
+	Total    int    // the total number of bytes
+	Note     string // for example "the first 4 KiB of 16 MiB"; "" if the rows are the whole body
+	From, To int    // the marked range; empty if both are equal
 }
 
-// HexRow is a row of 16 bytes. The last row may have fewer.
+// HexRow is one row of 16 bytes. The last row may have fewer bytes.
 type HexRow struct {
-	Offset string // "0010"
-	Hex    string // "0a 0e 72 ...", two characters a byte, a wider gap after 8
-	ASCII  string // one character per byte
-	From   int    // offset of the first byte
+	Offset string // for example "0010"
+	Hex    string // "0a 0e 72 ...": two characters for each byte, and a wider gap after 8 bytes
+	ASCII  string // one character for each byte
+	From   int    // the offset of the first byte
 }
 
-// HexBytes is the maximum number of bytes that a page shows. Each row of 16 bytes takes at most 190
-// bytes of HTML, plus the links to nodes.
+// HexBytes is the maximum number of bytes of a body that a page shows. Each row of 16 bytes takes
+// at most 190 bytes of HTML, plus the links to nodes.
 const HexBytes = 8 << 10
 
-// dump returns the rows as text: offset, bytes, and the bytes as ASCII. The bytes of a node link to
-// that node.
+// dump returns the rows as text. Each row has the offset, the bytes in hexadecimal, and the bytes
+// as ASCII. The bytes of a node link to that node.
 func (h Hex) dump(nodes []TreeNode) []piece {
 	var out []piece
 	rows := h.Rows[:min(len(h.Rows), HexBytes/16)]
@@ -44,9 +44,9 @@ func (h Hex) dump(nodes []TreeNode) []piece {
 		out = appendPiece(out, plain, "  ")
 		hex, ascii := []rune(row.Hex), []rune(row.ASCII)
 		for i, c := range hex {
-			// A byte takes two characters and a gap. The gap after 8 bytes is two characters wide.
-			// A gap is marked only between two marked bytes, and linked only between two bytes of
-			// one node.
+			// A byte takes two characters and a gap. The gap after 8 bytes is two characters wide. A gap is
+			// marked only between two marked bytes, and it is part of a link only between two bytes of one
+			// node.
 			at := i / 3
 			if i >= 24 {
 				at = (i - 1) / 3
@@ -70,8 +70,8 @@ func (h Hex) dump(nodes []TreeNode) []piece {
 	return out
 }
 
-// owned returns the innermost node of each byte of the rows. A byte that has no node, or whose node
-// is hidden, gets "".
+// owned returns the innermost node of each byte of the rows. It returns "" for a byte without a
+// node, or if its node is hidden.
 func owned(rows []HexRow, nodes []TreeNode) []string {
 	if len(rows) == 0 || len(nodes) == 0 {
 		return nil

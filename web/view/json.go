@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// tokens splits indented JSON text into coloured pieces that fit into budget bytes of HTML. The
-// result left is the number of bytes of text not shown. tokens does not validate the text. If the
-// text is not JSON, it is returned unchanged.
+// tokens splits indented JSON text into coloured pieces. The pieces take at most as many bytes of
+// HTML as the parameter budget. The result left is the number of bytes of the text that are not
+// shown. tokens does not validate the text, and returns text that is not JSON unchanged.
 func tokens(text string, budget int) (out []piece, left int) {
 	add := func(look look, s string) bool {
 		s = deadletter.VisibleLines(s)
@@ -49,7 +49,7 @@ func tokens(text string, budget int) (out []piece, left int) {
 				end++
 			}
 		}
-		// A long piece is split at the end of the budget, in chunks of at most 4 KiB.
+		// A long piece is written in chunks of at most 4 KiB, so that it can end where the budget ends.
 		for at < end {
 			next := min(end, at+4096)
 			for next < end && text[next]&0xc0 == 0x80 {
@@ -64,8 +64,8 @@ func tokens(text string, budget int) (out []piece, left int) {
 	return out, 0
 }
 
-// textPieces returns as much of a text as fits into budget bytes of HTML. It also returns the
-// number of bytes that are not shown.
+// textPieces returns as much of a text as fits into the budget, in bytes of HTML. It also returns
+// the number of bytes that are not shown.
 func textPieces(text string, budget int) (out []piece, left int) {
 	for at := 0; at < len(text); {
 		next := min(len(text), at+4096)

@@ -10,37 +10,37 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// LetterPage contains everything that is known about one letter. Decoded, JSON, Raw, the details of
-// Attempts and similar fields need to be set only for the tab that shows them.
+// LetterPage contains everything that is known about one letter. Fields that only one tab shows,
+// such as Decoded, JSON, Raw and the details of Attempts, need to be set only for that tab.
 type LetterPage struct {
 	Shell
 	Letter       deadletter.Letter
-	Query        string        // query of the list that the letter was opened from; "" = none
-	Newer, Older deadletter.ID // the letter's neighbours in that list; "" at the ends
-	Position     int           // position in that list, from 1; 0 = unknown
-	Of           int           // number of letters in that list
+	Query        string        // the query of the list from which the letter was opened, or ""
+	Newer, Older deadletter.ID // the letters next to this letter in that list, or "" at the ends
+	Position     int           // the position in that list from 1; 0 means unknown
+	Of           int           // the number of letters in that list
 	OfExact      bool
 	Left         bool // the letter is no longer in that list
 	GroupTitle   string
-	ErrorFrom    []Span // source of the error text
+	ErrorFrom    []Span // where the text of the error comes from
 	Tab          Tab
 	Decoded      Decoded
 	JSON         JSON
 	Raw          Raw
-	Attempts     []deadletter.Attempt // oldest first
-	History      []deadletter.Event   // oldest first
+	Attempts     []deadletter.Attempt // the oldest comes first
+	History      []deadletter.Event   // the oldest comes first
 	Siblings     []deadletter.Row     // copies of the same message that died in other queues
 	Candidates   []Candidate
-	Tied         int // number of types that fit equally well and best; the first candidate is one of them
+	Tied         int // how many types fit equally well and best; the first candidate is one of them
 	Types        TypeChoice
-	Said         deadletter.Failure // facts that the framework reports besides the error: name, place of failure, tries
-	Links        []Link             // to other tools
-	Layers       []Span             // description of the body's wrapping, for the facts
+	Said         deadletter.Failure // what the framework reports besides the error: its name, the place of the failure, the tries
+	Links        []Link             // links to other tools
+	Layers       []Span             // describes how the body is wrapped, for the list of facts
 
-	MaskedBody    bool            // the letter's raw bytes are not available
-	MaskedHeaders map[string]bool // names of headers and properties with masked values
-	MayReveal     bool            // the viewer may reveal masked values
-	Revealed      string          // header that is revealed on this page only
+	MaskedBody    bool            // the raw bytes of the letter are not available
+	MaskedHeaders map[string]bool // the names of the headers and properties with masked values
+	MayReveal     bool            // the reader may see masked values
+	Revealed      string          // the header that is shown unmasked on this page only
 }
 
 // Link links a letter to another tool.
@@ -69,44 +69,44 @@ func ParseTab(s string) Tab {
 	return TabDecoded
 }
 
-// Candidate is a type that may have produced the body.
+// Candidate is a message type that may be the type of the body.
 type Candidate struct {
 	Type   string
-	Score  float64 // 0 to 1
+	Score  float64 // from 0 to 1
 	Why    string
 	Chosen bool
 }
 
-// Decoded is the body as a tree of fields, as text or as bytes.
+// Decoded shows the body as a tree of fields, as text or as bytes.
 type Decoded struct {
-	Kind  string // what the body is where no type decodes it: "json", "text", "binary", "empty"
-	Type  string // the protobuf type; "" = none
-	Score string // how well the type fits, for example "0.97, round-trips"; "" when nothing was measured
-	From  string // how the type was found, and its schema set
-	Title string // title of a warning that the body is not what the letter says; "" when all is well
+	Kind  string // what a body without a type is: "json", "text", "binary" or "empty"
+	Type  string // the protobuf type, or ""
+	Score string // how well the type fits, for example "0.97, round-trips"; "" if this was not measured
+	From  string // how the type was found, and the schema set of the type
+	Title string // the title of a warning that the body is not what the letter says, or ""
 	Note  string
-	Notes []string // additional remarks
+	Notes []string // further remarks
 	Nodes []TreeNode
-	Left  int    // fields left out before rendering
+	Left  int    // the number of fields omitted before the tree was drawn
 	Text  string // the body if it is text
 	Bytes *Hex
 }
 
-// JSON is the body as JSON text.
+// JSON shows the body as JSON text.
 type JSON struct {
-	Text  string // indented; "" when there is none
+	Text  string // indented; "" if the body cannot be shown as JSON
 	Notes []string
 }
 
-// Raw is the body as bytes.
+// Raw shows the body as bytes.
 type Raw struct {
 	Layers []RawLayer
 	Hex    Hex
 	Steps  []ReadStep
 }
 
-// RawLayer is the body at one level of its wrapping: the body as received, or the body without its
-// base64 or gzip.
+// RawLayer is the body as received, or the body after one more wrapping such as base64 or gzip was
+// removed.
 type RawLayer struct {
 	Name string
 	Size int
@@ -114,13 +114,13 @@ type RawLayer struct {
 	On   bool
 }
 
-// ReadStep is one attempt to read the body.
+// ReadStep is one attempt to read the body and its result.
 type ReadStep struct {
 	OK   bool
 	Text string
 }
 
-// bytesURL returns the URL of this page with some bytes of the body marked.
+// bytesURL returns the URL of the page of the letter with some bytes of the body marked.
 func (p LetterPage) bytesURL(b Bytes) string {
 	to := LetterURL(p.Letter.ID, p.Query, p.Tab)
 	mark := "?"
@@ -130,7 +130,7 @@ func (p LetterPage) bytesURL(b Bytes) string {
 	return fmt.Sprintf("%s%sat=%d-%d#at", to, mark, b.From, b.To)
 }
 
-// positionWords returns the letter's position in its list, such as "3 of 312".
+// positionWords returns the position of the letter in its list, for example "3 of 312".
 func (p LetterPage) positionWords() string {
 	switch {
 	case p.Left:
@@ -141,10 +141,10 @@ func (p LetterPage) positionWords() string {
 	return ""
 }
 
-// rowCost returns the approximate number of bytes that the link of a row takes.
+// rowCost returns about how many bytes of HTML the link of a row takes.
 func (p LetterPage) rowCost() int { return 2*len(LetterURL(p.Letter.ID, p.Query, p.Tab)) + 75 }
 
-// label returns the name of a tab and the number shown beside it.
+// label returns the name of a tab, and the number shown beside it.
 func (p LetterPage) label(t Tab) (name string, count int) {
 	switch t {
 	case TabJSON:
@@ -161,8 +161,8 @@ func (p LetterPage) label(t Tab) (name string, count int) {
 	return "Decoded", 0
 }
 
-// deaths returns the number of deaths on the timeline: deaths recorded in the letter's headers, and
-// deaths after its attempts.
+// deaths returns the number of deaths on the timeline. It counts the deaths in the headers of the
+// letter and those after attempts of dlo.
 func (p LetterPage) deaths() int {
 	first, _ := deadletter.ReadDeaths(p.Letter.Properties.Headers, deadletter.NoOrigin)
 	n := len(first)
@@ -174,8 +174,8 @@ func (p LetterPage) deaths() int {
 	return n
 }
 
-// verbs lists the actions that are possible on the letter now, in button order. The most common
-// action comes last.
+// verbs returns the actions that are possible on the letter now, in the order of the buttons. The
+// most common action comes last.
 func (p LetterPage) verbs() []deadletter.Verb {
 	var out []deadletter.Verb
 	for _, v := range []deadletter.Verb{
@@ -188,11 +188,11 @@ func (p LetterPage) verbs() []deadletter.Verb {
 	return out
 }
 
-// here returns the URL of the page without a tab.
+// here returns the URL of the page of the letter without a tab.
 func (p LetterPage) here() string { return LetterURL(p.Letter.ID, p.Query, "") }
 
-// revised returns text about the newest edit of the letter. It says who edited the letter, which
-// parts changed, and whether the revision was sent.
+// revised returns a sentence about the newest edit of the letter. It says who edited the letter,
+// which parts changed, and whether the revision was sent.
 func (p LetterPage) revised() string {
 	r := p.Letter.Revised
 	text := "Edited by " + line(r.By, 60) + ", revision " + strconv.Itoa(r.Number)
@@ -207,7 +207,7 @@ func (p LetterPage) revised() string {
 	return text + ", not sent yet:"
 }
 
-// These constants limit the long lists on a letter's page, to keep the page under 300 KB. The API
+// These constants limit long lists, so that the page of a letter stays under 300 KB. The API
 // returns everything.
 const (
 	timelineShown   = 100
@@ -215,14 +215,14 @@ const (
 	candidatesShown = 5
 )
 
-// newestFirst returns the newest historyShown entries of a list in reverse order.
+// newestFirst returns the last historyShown entries of a list in reverse order.
 func newestFirst[T any](all []T) []T {
 	all = slices.Clone(all[max(0, len(all)-historyShown):])
 	slices.Reverse(all)
 	return all
 }
 
-// backTo returns the query of the list that the breadcrumb links to.
+// backTo returns the query of the list to which the page links back.
 func (p LetterPage) backTo() string {
 	if p.Query != "" {
 		return p.Query
@@ -230,7 +230,7 @@ func (p LetterPage) backTo() string {
 	return "state:dead"
 }
 
-// headersChanged reports whether the letter came back with other headers than it had when it first
+// headersChanged reports whether the headers of the letter differ from those with which it first
 // arrived.
 func (p LetterPage) headersChanged() bool {
 	if len(p.Letter.Arrived.Headers) == 0 {
@@ -263,8 +263,8 @@ func attemptDetail(a deadletter.Attempt) string {
 	return detail
 }
 
-// cameBack describes how the letter died again after an attempt. It is empty if the letter did not
-// die again.
+// cameBack describes how the letter died again after an attempt. It returns "" if the letter did
+// not die again.
 func cameBack(a deadletter.Attempt) string {
 	if a.Back == nil {
 		return ""
@@ -279,9 +279,9 @@ func cameBack(a deadletter.Attempt) string {
 	return text
 }
 
-// waited returns the time that a letter had waited before attempt i. The time counts from the
-// letter's return, from the end of the previous attempt, or from the letter's receipt. The result
-// is empty if the time is unknown.
+// waited returns how long the letter waited before the attempt with index i. The time counts from
+// the return of the letter, from the end of the previous attempt, or from the receipt of the
+// letter. It returns "" if the time is unknown.
 func (p LetterPage) waited(i int) string {
 	since := p.Letter.ReceivedAt
 	if i > 0 {
@@ -319,7 +319,8 @@ func exchangeName(name string) string {
 	return line(name, 255)
 }
 
-// fieldTerm returns a term of the query language for one value, quoted if necessary.
+// fieldTerm returns the term of the query language that selects one value of a field. It quotes the
+// value if necessary.
 func fieldTerm(field, value string) string {
 	if value != "" && !strings.ContainsAny(value, "\", \t\r\n") {
 		return field + ":" + value

@@ -2,7 +2,7 @@ package view
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// These constants limit the error on the page, in bytes including escapes.
+// These constants limit the error on the page. They are in bytes and include escapes.
 const (
 	failureMessage = 4 << 10
 	failureStack   = 12 << 10
@@ -16,7 +16,7 @@ func (p LetterPage) reporter() string {
 	return "its consumer, without a name"
 }
 
-// idWord returns the framework's term for the letter's id.
+// idWord returns the word that the framework of the consumer uses for the id of a message.
 func (p LetterPage) idWord() string {
 	if p.Said.By == "Celery" {
 		return "Task id"
@@ -24,8 +24,7 @@ func (p LetterPage) idWord() string {
 	return "Message id"
 }
 
-// stack returns the stack trace in the form in which the page shows it, and reports whether it was
-// cut.
+// stack returns the stack trace as the page shows it. The result cut reports whether it was cut.
 func (p LetterPage) stack() (text string, cut bool) {
 	text = deadletter.VisibleLines(p.Letter.Annotation.Stack)
 	return deadletter.Cut(text, failureStack), len(text) > failureStack

@@ -7,23 +7,25 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TypeChoice holds the types that a person can choose for a letter, and the types already picked.
+// TypeChoice contains the types that a person can pick for a letter, and the types that are already
+// picked.
 type TypeChoice struct {
-	May      bool              // a type can be picked
-	Names    []string          // registered types
-	Unnamed  int               // number of registered types missing from Names
-	Picks    []deadletter.Pick // picks for this letter, strongest first: letter, group, queue
-	Typed    string            // rejected input, with For and Reason
+	May      bool              // the person may pick a type
+	Names    []string          // the registered types
+	Unnamed  int               // the number of registered types that are not in Names
+	Picks    []deadletter.Pick // the picks for this letter, strongest first: for the letter, the group, the queue
+	Typed    string            // the rejected input, together with For and Reason
 	For      string
 	Reason   string
 	Problem  string // why the input was rejected
 	Readable bool   // dlo can read the body
 }
 
-// typeFor is one scope for which a type can be picked, such as the letter or its queue.
+// typeFor is one choice of what a type is picked for, for example the letter or its queue.
 type typeFor struct{ value, label string }
 
-// typeFors lists the scopes for which a type can be picked. Unknown groups and queues are left out.
+// typeFors returns what a type can be picked for: the letter, its group or its queue. It omits an
+// unknown group or queue.
 func (p LetterPage) typeFors() []typeFor {
 	list := []typeFor{{"letter", "This letter"}}
 	if p.Letter.Group != 0 {
@@ -35,7 +37,7 @@ func (p LetterPage) typeFors() []typeFor {
 	return list
 }
 
-// candidates returns the candidates to show and a description of the others.
+// candidates returns the candidates to show, and words about the others.
 func (p LetterPage) candidates() (shown []Candidate, others string) {
 	n := min(len(p.Candidates), max(candidatesShown, p.Tied))
 	switch {
@@ -47,18 +49,18 @@ func (p LetterPage) candidates() (shown []Candidate, others string) {
 	return p.Candidates[:n], others
 }
 
-// open reports whether several types fit equally well, so that people have to choose one.
+// open reports whether a person has to choose a type because several fit equally well.
 func (p LetterPage) open() bool {
 	return p.Tied > 1 && !slices.ContainsFunc(p.Candidates, func(c Candidate) bool { return c.Chosen })
 }
 
-// typesShown reports whether there is anything to show or to choose about the type.
+// typesShown reports whether the page has anything to show or to choose about the type.
 func (p LetterPage) typesShown() bool {
 	return len(p.Candidates) > 0 || len(p.Types.Picks) > 0 || p.Types.May
 }
 
 // picked reports whether the letter is decoded with the type that people picked. If the letter
-// names a type, that type takes precedence over the binding of the letter's queue.
+// itself names a type, that type takes precedence over a pick for the queue.
 func (p LetterPage) picked() bool {
 	return len(p.Types.Picks) > 0 && p.Types.Picks[0].Type == p.Decoded.Type
 }
@@ -73,7 +75,7 @@ func (p LetterPage) typesTitle() string {
 	return "Type"
 }
 
-// pickedFor describes what a pick applies to, as seen from a letter.
+// pickedFor describes what a pick applies to: the letter, its group or its queue.
 func pickedFor(k deadletter.Pick) []Span {
 	switch {
 	case k.Letter != "":
@@ -84,8 +86,8 @@ func pickedFor(k deadletter.Pick) []Span {
 	return append([]Span{{Text: "for "}, {Text: line(k.Queue, 60), Code: true}}, boundBy("", k.Queue, k.Key, k.Queue)[1:]...)
 }
 
-// typeAction returns the URL that picks a type for a letter.
+// typeAction returns the URL to which a form sends the type of a letter.
 func typeAction(id deadletter.ID) string { return "/letters/" + url.PathEscape(string(id)) + "/type" }
 
-// back returns the URL of this page with its tab, for forms.
+// back returns the URL of the page of the letter with its tab, for forms.
 func (p LetterPage) back() string { return LetterURL(p.Letter.ID, p.Query, p.Tab) }

@@ -11,65 +11,67 @@ import (
 // LettersPage is the list of letters that a query selects.
 type LettersPage struct {
 	Shell
-	Query        string             // as typed
+	Query        string             // the query as the person typed it
 	QueryError   *QueryError        // if set, there are no rows, tokens or facets
 	Tokens       []Token            // the terms of the query
-	States       []deadletter.State // states that the query allows; empty: all
+	States       []deadletter.State // the states that the query allows; empty means all
 	Facets       []Facet
-	Histogram    *Histogram // nil: none
-	Range        Range      // time of receipt in the query
+	Histogram    *Histogram // nil if the page has no chart
+	Range        Range      // the range of the time of receipt in the query
 	Views        []deadletter.View
 	Rows         []deadletter.Row
 	Total        int
-	Exact        bool   // Total is the full count, not a limit
-	Newer, Older string // cursors; "" at the ends
+	Exact        bool   // Total is the full count and not a limit
+	Newer, Older string // the cursors of the neighbouring pages, or "" at the ends
 	Order        deadletter.Order
-	Sorts        []Sort // the available orders
-	InStore      int    // number of letters in the store, regardless of the query; -1: unknown
-	Unindexed    int    // number of letters not yet searchable by words, if the query searches words
+	Sorts        []Sort // the orders in which the list can be shown
+	InStore      int    // the number of letters in the store, regardless of the query; -1 means unknown
+	Unindexed    int    // how many letters words cannot find yet, if the query searches for words
 	FirstRun     *FirstRun
 	All          All
-	Retries      *GroupGuard // retries of the group, if the list shows one group only; nil: it does not
-	Doubts       []string    // in the query
-	Looked       *Looked     // how far unindexed fields were searched; nil: all are indexed
-	Widen        string      // link to the list without its narrowest term if nothing matches; "" = none
+	Retries      *GroupGuard // the retries of the group; nil unless the list shows a single group
+	Doubts       []string    // the doubts that the query names
+	Looked       *Looked     // how far fields without an index were searched; nil if all fields have one
+	Widen        string      // if nothing matches, the link to the list without its narrowest term, or ""
 }
 
 // Sort is an order in which a list can be shown.
 type Sort struct {
 	Order deadletter.Order
-	Link  string // URL of the list in that order
-	On    bool   // current order of the list
+	Link  string // the URL of the list in that order
+	On    bool   // the list has this order now
 }
 
-// All defines "all that match" on this page, so that an operation takes exactly what was displayed.
+// All describes all letters that match when the page is shown. With it, an operation takes exactly
+// the letters that the page counted.
 type All struct {
-	Query string    // with fixed times
-	Until time.Time // time of the page; zero: actions on all letters are impossible
-	Typed string    // Query that ends at Until, for the command line
+	Query string    // the query with fixed times
+	Until time.Time // the time of the page; if zero, actions on all letters are impossible
+	Typed string    // the Query limited by Until, for the command line
 }
 
-// QueryError is a mistake in a query and its position.
+// QueryError is a mistake in a query and the position of the mistake.
 type QueryError struct {
-	Pos  int // index of the first wrong byte
+	Pos  int // the index of the first wrong byte
 	Want string
 }
 
-// Token is one term of the query. Remove is the URL of the list without that term.
+// Token is one term of the query. Remove is the URL of the list without the term.
 type Token struct {
 	Text   string
-	Not    bool // it excludes
+	Not    bool // the term excludes letters
 	Remove string
 }
 
-// wide reports whether the list needs its State column. If the query allows only a single state,
-// the column would show that state in every row.
+// wide reports whether the list needs the column State. If the query allows only one state, that
+// column would show the same state in every row.
 func (p LettersPage) wide() bool { return len(p.States) != 1 }
 
-// bulk lists the verbs in button order. Destructive verbs come last.
+// bulk contains the verbs for many letters in the order of their buttons. Destructive verbs come
+// last.
 var bulk = []deadletter.Verb{deadletter.VerbRequeue, deadletter.VerbRetryNow, deadletter.VerbReschedule, deadletter.VerbRelease, deadletter.VerbHold, deadletter.VerbRestore, deadletter.VerbDiscard, deadletter.VerbPurge}
 
-// verbs lists the actions that are possible in the states that the list may show.
+// verbs returns the actions that are possible on letters in the states that the list may show.
 func (p LettersPage) verbs() []deadletter.Verb {
 	states := p.States
 	if len(states) == 0 {
@@ -84,18 +86,18 @@ func (p LettersPage) verbs() []deadletter.Verb {
 	return out
 }
 
-// here returns the URL of this page of the list.
+// here returns the URL of the current page of the list.
 func (p LettersPage) here() string { return p.Shell.Path }
 
-// Looked describes how far a search through unindexed fields went.
+// Looked describes how far a search through fields without an index went.
 type Looked struct {
-	Paths   []string // unindexed paths of the body
-	Letters int      // letters examined
+	Paths   []string // the paths of the body that have no index
+	Letters int      // the number of letters that were examined
 	Back    time.Time
 	All     bool // no letters remain
 }
 
-// lookedWords describes how far the search went.
+// lookedWords describes how far a search through fields without an index went.
 func (p LettersPage) lookedWords() string {
 	l := p.Looked
 	text := "Looked through " + LetterCount(l.Letters)
@@ -105,7 +107,8 @@ func (p LettersPage) lookedWords() string {
 	return text + ", back to " + Clock(p.Now, l.Back.Truncate(time.Second)) + " UTC."
 }
 
-// found returns text with the number of matching letters: "1,341 match" or "10,000+ match".
+// found returns words with the number of matching letters, for example "1,341 match" or "10,000+
+// match".
 func (p LettersPage) found() string {
 	if p.Total == 1 && p.Exact {
 		return "1 matches"
@@ -119,7 +122,7 @@ func (p LettersPage) found() string {
 // long reports whether the query is too long to be repeated in many links.
 func (p LettersPage) long() bool { return len(p.Query) > 1000 }
 
-// indexWords explains how to index paths of the body.
+// indexWords explains how to make dlo index paths of the body.
 func indexWords(paths []string) string {
 	for i := range paths {
 		paths[i] = line(paths[i], 100)

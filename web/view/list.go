@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// typeName returns the last part of a type for lists.
+// typeName returns the last part of the name of a type, for lists.
 func typeName(name string) string {
 	if name == "" {
 		return "no type"
@@ -23,8 +23,8 @@ func queueName(name string) string {
 	return middle(name, 48)
 }
 
-// errorOf returns the text of the Error column. This is the reason why the letter is held, or the
-// error, or else the reason of the death.
+// errorOf returns the text for the column Error. If a letter is held, that is the reason for
+// holding it, if known. Otherwise it is the error, or without an error, the reason for the death.
 func errorOf(r deadletter.Row) string {
 	switch {
 	case r.State == deadletter.StateHeld && r.Why != "":
@@ -35,14 +35,14 @@ func errorOf(r deadletter.Row) string {
 	return r.Reason
 }
 
-// destroys reports whether a verb is destructive. The button of such a verb is red and never the
-// first choice.
+// destroys reports whether a verb is destructive. The button of a destructive verb is red and never
+// the first choice.
 func destroys(v deadletter.Verb) bool {
 	return v == deadletter.VerbDiscard || v == deadletter.VerbPurge
 }
 
-// verbClass returns the CSS class of a verb's button. There is one primary button, and destructive
-// verbs are always outlined in red.
+// verbClass returns the CSS class of the button of a verb. The button of a destructive verb is
+// always outlined in red. The parameter primary marks the one most important button.
 func verbClass(v deadletter.Verb, primary bool) string {
 	switch {
 	case destroys(v):
@@ -53,12 +53,11 @@ func verbClass(v deadletter.Verb, primary bool) string {
 	return ""
 }
 
-// seldom reports whether a verb belongs in the More menu, because it cannot be undone or is rarely
+// seldom reports whether a verb belongs in the menu More, because it cannot be undone or is rarely
 // needed.
 func seldom(v deadletter.Verb) bool { return v == deadletter.VerbPurge || v == deadletter.VerbHold }
 
-// usual returns the verbs that have their own button. The function "rare" returns the verbs in the
-// More menu.
+// usual returns the verbs that have their own button. rare returns the verbs in the menu More.
 func usual(verbs []deadletter.Verb) []deadletter.Verb {
 	return slices.DeleteFunc(slices.Clone(verbs), seldom)
 }
@@ -67,7 +66,7 @@ func rare(verbs []deadletter.Verb) []deadletter.Verb {
 	return slices.DeleteFunc(slices.Clone(verbs), func(v deadletter.Verb) bool { return !seldom(v) })
 }
 
-// rareClass returns the CSS class of a verb in the More menu.
+// rareClass returns the CSS class of a verb in the menu More.
 func rareClass(v deadletter.Verb) string {
 	if destroys(v) {
 		return "item bad-text"
@@ -75,9 +74,9 @@ func rareClass(v deadletter.Verb) string {
 	return "item"
 }
 
-// errorColumn returns the class of the Error column. The column is narrow if it shows only reasons.
-// It is also narrow if the list has a State column, to leave room for the columns that tell letters
-// apart.
+// errorColumn returns the CSS class of the column Error. The column is narrow if it shows only
+// reasons. It is also narrow if the list has a column State, because the columns that tell letters
+// apart need the room.
 func (p LettersPage) errorColumn() string {
 	for _, r := range p.Rows {
 		if errorOf(r) != r.Reason {
@@ -87,8 +86,8 @@ func (p LettersPage) errorColumn() string {
 	return "c-s"
 }
 
-// seldomSeen returns the class of a column that narrow screens hide unless the list is sorted by
-// that column.
+// seldomSeen returns the CSS class of a column that narrow screens hide. It returns "" if the list
+// is sorted by that column.
 func (p LettersPage) seldomSeen(order deadletter.Order) string {
 	if p.Order == order {
 		return ""
@@ -96,7 +95,7 @@ func (p LettersPage) seldomSeen(order deadletter.Order) string {
 	return "hide-m"
 }
 
-// scopeWords describes all matching letters, with their exact number if it is known.
+// scopeWords returns words for all matching letters, with their number.
 func (p LettersPage) scopeWords() string {
 	if p.Exact {
 		return "all " + Count(p.Total) + " that match"
@@ -104,12 +103,13 @@ func (p LettersPage) scopeWords() string {
 	return "all that match (" + AtLeast(p.Total, p.Exact) + ")"
 }
 
-// more reports whether the query matches more letters than this page shows.
+// more reports whether the query matches more letters than the page shows.
 func (p LettersPage) more() bool { return !p.All.Until.IsZero() && (p.Newer != "" || p.Older != "") }
 
 func (p LettersPage) until() string { return Stamp(p.All.Until) }
 
-// total returns the number of matches for the script. It is empty if the number is not exact.
+// total returns the number of matching letters for the script. It returns "" if the number is not
+// exact.
 func (p LettersPage) total() string {
 	if !p.Exact {
 		return ""

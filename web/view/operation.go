@@ -12,34 +12,34 @@ import (
 type OperationPage struct {
 	Shell
 	Operation   deadletter.Operation
-	Result      deadletter.Result            // result whose letters are listed; ResultTwice: possibly sent twice
-	Letters     []deadletter.OperationLetter // letters of Result on this page
-	Next        string                       // cursor of the next page of Letters; "" at the end
-	After       string                       // cursor of this page; "" = the first
+	Result      deadletter.Result            // the result whose letters are listed; ResultTwice lists those possibly sent twice
+	Letters     []deadletter.OperationLetter // the letters with that result on this page
+	Next        string                       // the cursor of the next page of letters, or "" at the end
+	After       string                       // the cursor of this page; "" is the first page
 	Recent      []deadletter.Operation       // other operations, newest first
-	Watch       time.Duration                // how long a letter must stay away to be quiet; 0: not known
-	NewFailures int                          // letters of the same groups received since the operation began; -1: not known
+	Watch       time.Duration                // how long a letter must stay away to count as quiet; 0 means unknown
+	NewFailures int                          // letters of the same groups received since the operation began; -1 means unknown
 	NewExact    bool
-	Undoable    int // letters unchanged since the operation, for which it can be undone
+	Undoable    int // the number of letters that have not changed since the operation and can be undone
 	UndoExact   bool
-	BackGroups  []deadletter.BackGroup // groups that letters came back to, most letters first
-	Groups      []deadletter.GroupRow  // groups of the letters, once all are sent or changed; at most NextGroups
-	From        string                 // the list that the operation was started from; "" = not known
+	BackGroups  []deadletter.BackGroup // the groups to which letters came back; the one with the most letters comes first
+	Groups      []deadletter.GroupRow  // the groups of the letters, once all are sent or changed; at most NextGroups
+	From        string                 // the URL of the list from which the operation was started, or ""
 	Done        *Done                  // the latest decision made on this page
-	Tried       *Tried                 // the operation's letter if it has only one; nil otherwise
-	Away        string                 // why letters of the operation cannot be sent now; "" = they can
+	Tried       *Tried                 // the letter of the operation if it has only one, otherwise nil
+	Away        string                 // why letters of the operation cannot be sent now, or ""
 	RateTyped   string                 // the rate as typed, if it was invalid
 	RateMistake string
 }
 
-// ResultTwice is the list of letters that may have been sent twice, whatever their result.
+// ResultTwice stands for the letters that may have been sent twice, whatever their result.
 const ResultTwice deadletter.Result = "twice"
 
 // OperationsPage is the list of operations.
 type OperationsPage struct {
 	Shell
-	Operations []deadletter.Operation // newest first
-	Older      deadletter.OperationID // last operation of this page, after which the list continues; 0 at the end
+	Operations []deadletter.Operation // the newest operation comes first
+	Older      deadletter.OperationID // the last operation of this page, before which older ones continue; 0 at the end
 	First      bool                   // this is the first page
 }
 
@@ -61,14 +61,14 @@ func (p OperationPage) is(phase deadletter.OperationPhase) bool {
 
 func (p OperationPage) requeue() bool { return p.Operation.Action.Sends() }
 
-// sending reports whether the operation still has letters to process and can be paused or
+// sending reports whether the operation still has letters to process, so that it can be paused or
 // cancelled.
 func (p OperationPage) sending() bool {
 	return p.Operation.State.Active() && p.Operation.Phase != deadletter.PhaseWatching && p.Operation.Phase != deadletter.PhaseOver
 }
 
 // stage describes the state of the operation. It never says "success", because dlo does not see the
-// ack of the consumer.
+// acknowledgement of the consumer.
 func (p OperationPage) stage() string {
 	o, n := p.Operation, progressOf(p.Operation.Counts)
 	toGo := Count(n.ToGo) + " to go"
@@ -123,13 +123,13 @@ func rate(r float64) string { return plainNumber(r) + "/s" }
 
 func plainNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// holding reports whether the operation can still be undone because nothing has been sent.
+// holding reports whether the operation can still be undone because it has sent nothing.
 func (p OperationPage) holding() bool {
 	return p.is(deadletter.PhaseHolding) || p.is(deadletter.PhaseSelecting) && p.Operation.Pace.Hold > 0
 }
 
-// begins returns the time at which the hold ends. While letters are still being selected, it
-// returns the earliest possible time.
+// begins returns the time at which the operation starts to send, after its delay. While it still
+// selects letters, begins returns the earliest possible time.
 func (p OperationPage) begins() time.Time {
 	if p.is(deadletter.PhaseSelecting) {
 		return p.Now.Add(p.Operation.Pace.Hold)
@@ -137,12 +137,12 @@ func (p OperationPage) begins() time.Time {
 	return p.Operation.PhaseUntil
 }
 
-// seconds returns the remaining seconds of the hold.
+// seconds returns the number of seconds until the operation starts to send.
 func (p OperationPage) seconds() int {
 	return max(int(p.begins().Sub(p.Now).Round(time.Second)/time.Second), 0)
 }
 
-// ResultTabs lists the results in tab order.
+// ResultTabs lists the results in the order of their tabs.
 var ResultTabs = []deadletter.Result{
 	deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt, deadletter.ResultSkipped, ResultTwice, deadletter.ResultCancelled,
 	deadletter.ResultQuiet, deadletter.ResultUnverified, deadletter.ResultConfirmed, deadletter.ResultChanged, deadletter.ResultReleased, deadletter.ResultPending,
@@ -160,7 +160,7 @@ func (p OperationPage) sentWords() string {
 	return Count(n.Back) + " of them came back and are here again. The other " + Count(n.Good) + " cannot be recalled. If they fail again, they come back here, to the same letters."
 }
 
-// several reports whether the queues of an operation belong to more than one broker or vhost.
+// several reports whether queues belong to more than one broker or vhost.
 func several(queues []deadletter.OperationQueue) bool {
 	for _, q := range queues {
 		if q.Broker != queues[0].Broker || q.VHost != queues[0].VHost {
@@ -177,10 +177,10 @@ func toneIf(n int, tone string) string {
 	return "num strong " + tone
 }
 
-// queuesShown is the maximum number of origin queues on an operation's page.
+// queuesShown is the maximum number of origin queues on the page of an operation.
 const queuesShown = 100
 
-// doneWord returns the heading of the column of finished letters.
+// doneWord returns the heading of the column for finished letters.
 func doneWord(v deadletter.Verb) string {
 	if past := v.Past(); past != "" {
 		return upperFirst(past)
@@ -188,7 +188,7 @@ func doneWord(v deadletter.Verb) string {
 	return "Done"
 }
 
-// doneLegend returns the legend of the green part of the bar.
+// doneLegend returns the legend for the green part of the bar.
 func doneLegend(o deadletter.Operation, good int) string {
 	if !o.Action.Sends() {
 		return Count(good) + " " + o.Action.Past()
@@ -200,7 +200,8 @@ func doneLegend(o deadletter.Operation, good int) string {
 	return text
 }
 
-// OperationFrom returns the URL of the page of an operation that was started from a list.
+// OperationFrom returns the URL of the page of an operation. The parameter list is the URL of the
+// list from which the operation was started.
 func OperationFrom(id deadletter.OperationID, list string) string {
 	return address(OperationURL(id), "from", list)
 }
@@ -214,4 +215,4 @@ func operationListMark(o deadletter.Operation) mark {
 	return m
 }
 
-const maxCommandPatch = 300 // bytes
+const maxCommandPatch = 300 // in bytes

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// command returns the command that starts the same operation on the command line. It is empty if
-// the command would contain invisible characters, or if the letters were selected individually.
+// command returns the dlo command that starts the same operation. It returns "" if the command
+// would contain invisible characters, or if the letters were selected one by one.
 func (p OperationPage) command() string {
 	o := p.Operation
 	if o.Query == "" || !safe(o.Query) || !safe(o.To) || !safe(o.Reason) || o.Action.Past() == "" {
@@ -63,8 +63,8 @@ func (p OperationPage) command() string {
 	return text
 }
 
-// commandTitle is the title of the command. The title says so if the command also acts on letters
-// that the operation left out.
+// commandTitle returns the title of the command. If the command would also act on letters that the
+// operation left out, the title says so.
 func (p OperationPage) commandTitle() string {
 	if p.Operation.Except+p.Operation.Changed > 0 {
 		return "The same query on the command line, including the letters left out"

@@ -7,20 +7,21 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// NextGroups is the maximum number of groups for which an operation's page suggests next steps.
+// NextGroups is the maximum number of groups for which the page of an operation suggests next
+// steps.
 const NextGroups = 5
 
-// MaxFrom is the maximum length in bytes of the list URL that an operation's page remembers. The
-// length is limited because every link on the page repeats the URL.
+// MaxFrom is the maximum length in bytes of the URL of a list that the page of an operation
+// remembers. The length is limited because every link on the page repeats the URL.
 const MaxFrom = 1000
 
-// nextStep is one suggestion for an action after an operation.
+// nextStep is one suggestion for what to do after an operation.
 type nextStep struct {
 	text    string
 	button  string
-	group   deadletter.GroupID // group of the step; 0 = letters of a result
-	resolve bool               // the step resolves the group; otherwise it requeues the remaining letters
-	result  deadletter.Result  // result whose letters the step is about
+	group   deadletter.GroupID // the group that the step is about; 0 if it is about the letters of a result
+	resolve bool               // whether the step resolves the group; otherwise it requeues the remaining letters
+	result  deadletter.Result  // the result whose letters the step is about
 }
 
 // steps returns the suggested next steps once all letters of the operation are sent or changed.
@@ -71,7 +72,8 @@ func areDead(n int) string {
 	return map[bool]string{true: "is", false: "are"}[n == 1] + " dead or held."
 }
 
-// sameMark returns the mark that shows whether a letter came back with the same error as before.
+// sameMark returns the mark that shows whether a letter came back with its old error or another
+// one.
 func sameMark(same bool) mark {
 	if same {
 		return mark{"The same error", "return", ""}
@@ -79,7 +81,7 @@ func sameMark(same bool) mark {
 	return mark{"Another error", "warn", "warn"}
 }
 
-// backWord returns the text of the link back to a list.
+// backWord returns the text of a link back to the list with the given address.
 func backWord(address string) string {
 	path, _, _ := strings.Cut(address, "?")
 	switch {
@@ -95,10 +97,12 @@ func backWord(address string) string {
 	return "Back"
 }
 
-// LookEvery is the interval at which a page without scripts reloads if a person asked for that.
+// LookEvery is the interval at which a page without scripts reloads itself, if a person asked for
+// that.
 const LookEvery = 5 * time.Second
 
-// reloadURL returns the URL of this page. If every is not 0, the page reloads automatically.
+// reloadURL returns the URL of the page of the operation. If the parameter every is not 0, the page
+// with that URL reloads itself.
 func (p OperationPage) reloadURL(every time.Duration) string {
 	look := ""
 	if every > 0 {

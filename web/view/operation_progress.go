@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// progress summarises the counts of an operation.
+// progress contains the summed counts of an operation.
 type progress struct {
 	Total, Done, ToGo      int
 	Good, Back, Bad, Other int // Good + Back + Bad + Other = Done
@@ -33,8 +33,8 @@ func progressOf(counts map[deadletter.Result]int) progress {
 	return p
 }
 
-// done returns the number of letters that the operation completed. For a requeue, this includes
-// letters that came back, because these letters were sent.
+// done returns the number of letters that the operation completed. If the parameter sends is true,
+// letters that came back are included, because they were sent.
 func (p progress) done(sends bool) int {
 	if sends {
 		return p.Good + p.Back
@@ -42,10 +42,10 @@ func (p progress) done(sends bool) int {
 	return p.Good
 }
 
-// segment is one coloured part of a bar of width 100.
+// segment is one coloured part of a bar that is 100 wide.
 type segment struct{ Class, X, Width string }
 
-// segments places the parts of a bar side by side. Each part that is not empty is at least 0.4
+// segments returns the parts of a bar side by side. Each part that is not empty is at least 0.4
 // wide, so that one failure in 100,000 is visible.
 func (p progress) segments() []segment {
 	var out []segment

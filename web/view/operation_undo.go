@@ -2,7 +2,7 @@ package view
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// undone reports whether the operation was cancelled before it did anything.
+// undone reports whether the operation was cancelled before it changed or sent anything.
 func (p OperationPage) undone() bool {
 	return p.Operation.State == deadletter.OperationCancelled && p.count(deadletter.ResultCancelled)+p.count(deadletter.ResultSkipped) == p.Operation.Total
 }
@@ -18,12 +18,12 @@ func undoes(v deadletter.Verb) deadletter.Verb {
 	return ""
 }
 
-// undoable returns the number of letters for which the operation can be undone.
+// undoable returns, as text, the number of letters for which the operation can be undone.
 func (p OperationPage) undoable() string {
 	return Count(p.Undoable) + map[bool]string{true: "", false: " or more"}[p.UndoExact]
 }
 
-// restorable returns text with the number of discarded letters that can be restored.
+// restorable returns a sentence with the number of discarded letters that can be restored.
 func (p OperationPage) restorable() string {
 	switch n := progressOf(p.Operation.Counts).Good; {
 	case n == 0:
@@ -36,7 +36,7 @@ func (p OperationPage) restorable() string {
 	return "Of these, " + p.undoable() + " can still be restored, until retention purges them."
 }
 
-// releasable returns text with the number of held letters that can be released.
+// releasable returns a sentence with the number of held letters that can be released.
 func (p OperationPage) releasable() string {
 	switch n := progressOf(p.Operation.Counts).Good; {
 	case n == 0:

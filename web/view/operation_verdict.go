@@ -7,12 +7,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// judged reports whether the results of the operation's letters can be described.
+// judged reports whether the page can describe what became of the letters of the operation.
 func (p OperationPage) judged() bool {
 	return !p.Operation.State.Active() || p.is(deadletter.PhaseWatching)
 }
 
-// verdict describes what happened to the letters in one sentence.
+// verdict describes in one sentence what became of the letters.
 func (p OperationPage) verdict() string {
 	c, n := p.Operation.Counts, progressOf(p.Operation.Counts)
 	if p.undone() {
@@ -58,7 +58,7 @@ func (p OperationPage) verdictTone() (tone, name string) {
 	return "", "info"
 }
 
-// tabs lists the results that have letters. Results that a person has to look at come first.
+// tabs returns the results that have letters. Results that a person has to look at come first.
 func (p OperationPage) tabs() []deadletter.Result {
 	var out []deadletter.Result
 	for _, r := range ResultTabs {
@@ -83,11 +83,10 @@ func tabWord(r deadletter.Result) string {
 	return resultMark(r).Word
 }
 
-// ResultWord returns a result in the form that links and the query language use, for example
-// "came-back".
+// ResultWord returns a result as links and the query language write it, for example "came-back".
 func ResultWord(r deadletter.Result) string { return strings.ReplaceAll(string(r), " ", "-") }
 
-// resultQuery returns the query that selects the letters of an operation with any of the results.
+// resultQuery returns the query for the letters of an operation that have one of the given results.
 func resultQuery(id deadletter.OperationID, results ...deadletter.Result) string {
 	values := make([]string, len(results))
 	for i, r := range results {
@@ -105,7 +104,7 @@ func retried(r deadletter.Result) bool {
 	return false
 }
 
-// fateOf describes the fate of a letter that the operation could not process.
+// fateOf describes what becomes of a letter that the operation could not process.
 func (p OperationPage) fateOf(l deadletter.OperationLetter) string {
 	switch l.Result {
 	case deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
@@ -131,12 +130,12 @@ func (p OperationPage) nowIs(l deadletter.OperationLetter) string {
 	return strings.ToLower(StateWord(l.State)) + " since"
 }
 
-// resultURL returns the URL of this page with the letters of a result.
+// resultURL returns the URL of the page of the operation that lists the letters with a result.
 func (p OperationPage) resultURL(r deadletter.Result, after string) string {
 	return address(OperationURL(p.Operation.ID), "result", ResultWord(r), "after", after, "from", p.From)
 }
 
-// openWord returns the text of the link to the letters of a result.
+// openWord returns the text of the link to the n letters with a result.
 func openWord(r deadletter.Result, n int) string {
 	switch r {
 	case deadletter.ResultCameBack:
@@ -149,8 +148,8 @@ func openWord(r deadletter.Result, n int) string {
 	return "Open the " + Count(n) + " that failed."
 }
 
-// newFailures returns the number of letters of the same groups that arrived since the operation
-// began. These letters are not part of the operation.
+// newFailures returns, as text, the number of letters of the same groups that arrived since the
+// operation began. These letters are not part of the operation.
 func (p OperationPage) newFailures() string {
 	return Number(p.NewFailures, "new failure", "new failures") + map[bool]string{true: "", false: " or more"}[p.NewExact]
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// orderWord holds the words that describe an order of the list.
+// orderWord contains the words that describe one order of the list.
 type orderWord struct {
-	name          string // in the menu and the caption: "newest first"
-	column        string // heading of the list's time column
-	first         string // the first page: "Newest 50 of 1,341"
-	before, after string // links to the adjacent pages
-	up            bool   // ascending
+	name          string // in the menu and the caption, for example "newest first"
+	column        string // the heading of the column with the time
+	first         string // the words for the first page, for example "Newest" in "Newest 50 of 1,341"
+	before, after string // the links to the neighbouring pages
+	up            bool   // the order is ascending
 }
 
 var orderWords = map[deadletter.Order]orderWord{
@@ -43,12 +43,13 @@ func (p LettersPage) at(r deadletter.Row) time.Time {
 	return r.ReceivedAt
 }
 
-// byTime reports whether the list is sorted by its time column.
+// byTime reports whether the list is sorted by the time that it shows.
 func (p LettersPage) byTime() bool {
 	return p.Order != deadletter.OrderAttempts && p.Order != deadletter.OrderSize
 }
 
-// sortTo returns the URL of the list in another order, or "" if the order is not available.
+// sortTo returns the URL of the list in another order. It returns "" if the list cannot be shown in
+// that order.
 func (p LettersPage) sortTo(order deadletter.Order) string {
 	for _, s := range p.Sorts {
 		if s.Order == order {
@@ -58,7 +59,7 @@ func (p LettersPage) sortTo(order deadletter.Order) string {
 	return ""
 }
 
-// turned returns the order that a click on the heading of the time column selects.
+// turned returns the order that a click on the heading of the time column leads to.
 func (p LettersPage) turned() deadletter.Order {
 	if p.Order == deadletter.OrderReceived || p.Order == "" {
 		return deadletter.OrderOldest
@@ -66,7 +67,7 @@ func (p LettersPage) turned() deadletter.Order {
 	return deadletter.OrderReceived
 }
 
-// span describes which part of the list is shown.
+// span says which part of the list the page shows.
 func (p LettersPage) span() string {
 	place := p.order().first
 	switch {

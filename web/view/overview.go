@@ -14,31 +14,31 @@ type OverviewPage struct {
 	Arrivals  deadletter.Histogram
 	Dead      int
 	Held      int
-	Aside     int // number of Dead and Held letters in snoozed or resolved groups
+	Aside     int // the number of dead and held letters in snoozed or resolved groups
 	Scheduled int
 	Standing  deadletter.Standing
-	Worst     *deadletter.Group     // worst of the failing groups; nil = none
-	Fix       *deadletter.Deploy    // the first deploy after the last death; nil = none
-	ByPeople  int                   // letters of the chart that people requeued and that have stayed quiet
-	HeldBack  bool                  // a breaker stops retries
-	Groups    []deadletter.GroupRow // groups with the most letters needing a person come first
-	MoreThan  bool                  // there are more groups
-	Disk      string                // the known room for letters, in words; "" = not known
-	Told      []string              // channels notified of problems; nil = not known
-	Unindexed int                   // letters not yet searchable by words
-	Restore   string                // for how long a discarded letter can be restored; "" when not known
+	Worst     *deadletter.Group     // the worst failing group, or nil
+	Fix       *deadletter.Deploy    // the first deploy after the last death, or nil
+	ByPeople  int                   // letters of the chart that people requeued and that did not come back
+	HeldBack  bool                  // a circuit breaker stops retries
+	Groups    []deadletter.GroupRow // the group in which most letters need a person comes first
+	MoreThan  bool                  // there are more groups than are shown
+	Disk      string                // the known room for letters in words, or ""
+	Told      []string              // the channels that are notified of problems; nil if unknown
+	Unindexed int                   // the number of letters that words cannot find yet
+	Restore   string                // how long a discarded letter can be restored, or ""
 	FirstRun  *FirstRun
-	Halted    []deadletter.Operation // operations that wait for a person
-	Lag       time.Duration          // how late the oldest due retry is; 0 = no retry is late
-	NoticeAt  time.Time              // when the last notice was sent; zero = no notice was sent
-	NoticeTo  string                 // channel of that notice
-	Deploys   []deadletter.Deploy    // deploys in the chart's time range, newest first
+	Halted    []deadletter.Operation // the operations that wait for a person
+	Lag       time.Duration          // how late the oldest due retry is; 0 if no retry is late
+	NoticeAt  time.Time              // when the last notice was sent; zero if none was sent
+	NoticeTo  string                 // the channel of that notice
+	Deploys   []deadletter.Deploy    // the deploys in the time range of the chart, newest first
 }
 
-// tile is a number that links to its letters.
+// tile is a number on the overview with a link to the letters that it counts.
 type tile struct{ Label, Icon, Tone, Value, Sub, Link string }
 
-// sums returns the sum of the outcomes of all bars.
+// sums returns the sum of all bars for each outcome.
 func sums(bars []deadletter.Bar) deadletter.Bar {
 	var all deadletter.Bar
 	for _, b := range bars {
@@ -52,7 +52,7 @@ func sums(bars []deadletter.Bar) deadletter.Bar {
 
 func (p OverviewPage) tiles() []tile {
 	in := sums(p.Arrivals.Bars)
-	since := " since:" + Stamp(p.Arrivals.From) // since the start of the chart, which is the start of a whole bar
+	since := " since:" + Stamp(p.Arrivals.From) // the chart begins with a whole bar, and so does this query
 	quiet := "none so far"
 	if in.Recovered > 0 {
 		quiet = Count(max(0, in.Recovered-p.ByPeople)) + " by retries, " + Count(min(p.ByPeople, in.Recovered)) + " by people"
@@ -81,7 +81,7 @@ func (p OverviewPage) rangeWord() string {
 
 func (p OverviewPage) short() string { return shortRange(p.Range) }
 
-// shortRange formats 24h as "24 h".
+// shortRange formats a preset range, for example "24 h" for 24h.
 func shortRange(r string) string {
 	if r == "" {
 		return ""
@@ -92,16 +92,17 @@ func shortRange(r string) string {
 // OverviewURL returns the URL of the overview for a time range.
 func OverviewURL(r string) string { return "/?range=" + r }
 
-// judgement is the verdict of the overview.
+// judgement is the sentence on the overview that sums up the situation, with its icon and its
+// button.
 type judgement struct {
 	tone, icon, title string
 	text              []Span
-	link, word        string // link and label of the button; "" = none
+	link, word        string // the link and the label of the button, or ""
 }
 
 // verdict describes the situation in words. Failures that are happening now come before letters
-// that wait for a person. The button of the verdict links to exactly the letters or groups that the
-// sentence counts.
+// that wait for a person. Its button leads to exactly the letters or groups that the sentence
+// counts.
 func (p OverviewPage) verdict() judgement {
 	j := p.standing()
 	j.text = append(j.text, p.aside(j)...)
@@ -126,8 +127,8 @@ const nothingNeeded = "Nothing needs a person."
 // asideQuery selects dead and held letters whose groups are snoozed or resolved.
 const asideQuery = "state:dead,held status:snoozed,resolved"
 
-// aside returns text with the number of letters that the sentence leaves out, because their groups
-// are snoozed or resolved.
+// aside returns a sentence with the number of letters that the summary does not count, because
+// their groups are snoozed or resolved.
 func (p OverviewPage) aside(j judgement) []Span {
 	if p.Aside == 0 || j.link == LettersURL(asideQuery, "", "") {
 		return nil
@@ -138,7 +139,7 @@ func (p OverviewPage) aside(j judgement) []Span {
 func (p OverviewPage) standing() judgement {
 	failing, quiet := p.Standing.Failing, p.Standing.Quiet
 	switch {
-	case failing.Groups > 0 && p.Fix != nil && p.Worst != nil: // it is too early to call the groups quiet
+	case failing.Groups > 0 && p.Fix != nil && p.Worst != nil: // it is too early to say that the groups have stopped failing
 		title := "Nothing has died since " + deployName(*p.Fix) + " went live at " + hourMinute(p.Now, p.Fix.At) + ", " + Ago(p.Now, p.Fix.At) + "."
 		return judgement{"warn", "clock", title, p.story(), TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""), "Open the " + Number(failing.Groups, "group", "groups")}
 	case failing.Groups == 1 && p.Worst != nil:
@@ -166,8 +167,8 @@ func (p OverviewPage) standing() judgement {
 	return judgement{"good", "check", nothingNeeded, []Span{{Text: "No letter is dead, and none waits for a retry."}}, "", ""}
 }
 
-// quietSince returns the deploy since which nothing has failed. If there is no such deploy, it
-// returns the time of the last death.
+// quietSince returns words for the deploy since which nothing has failed. If there is no such
+// deploy, it returns the time of the last death.
 func (p OverviewPage) quietSince() string {
 	if p.Fix == nil {
 		return hourMinute(p.Now, p.Standing.LastAt)
@@ -175,7 +176,7 @@ func (p OverviewPage) quietSince() string {
 	return deployName(*p.Fix) + " went live at " + hourMinute(p.Now, p.Fix.At)
 }
 
-// deployName returns the name of the service and the version of a deploy.
+// deployName returns the service and the version of a deploy.
 func deployName(d deadletter.Deploy) string {
 	return strings.TrimSpace(line(d.Service, 60) + " " + line(d.Version, 60))
 }
@@ -188,8 +189,8 @@ func (p OverviewPage) toRequeue() []Span {
 	}
 }
 
-// paged returns the first problem with severity page. While there is such a problem, the overview
-// does not say that nothing needs a person.
+// paged returns the first problem with the severity page, or nil. While there is such a problem,
+// the overview does not say that nothing needs a person.
 func (p OverviewPage) paged() *Problem {
 	for i := range p.Problems {
 		if p.Problems[i].Pages {
@@ -199,13 +200,13 @@ func (p OverviewPage) paged() *Problem {
 	return nil
 }
 
-// waiting returns text with the number of letters that wait for a retry.
+// waiting returns a sentence with the number of letters that wait for a retry.
 func (p OverviewPage) waiting() []Span {
 	return []Span{{Text: LetterCount(p.Scheduled) + " " + map[bool]string{true: "waits", false: "wait"}[p.Scheduled == 1] + " for a retry."}}
 }
 
-// overdueWord returns text with the number of a group's overdue letters. The retries of these
-// letters should have finished by now.
+// overdueWord returns words with the number of overdue letters of a group. An overdue letter is one
+// whose retries should have ended by now.
 func overdueWord(g deadletter.GroupRow) string {
 	if g.Overdue == 0 {
 		return ""
@@ -213,7 +214,7 @@ func overdueWord(g deadletter.GroupRow) string {
 	return ", " + Count(g.Overdue) + " of them overdue"
 }
 
-// overdueToo works like overdueWord, for a sentence that also names dead letters.
+// overdueToo does the same as overdueWord, for a sentence that also names dead letters.
 func overdueToo(g deadletter.GroupRow) string {
 	if g.Overdue == 0 {
 		return ""
@@ -236,8 +237,8 @@ func (p OverviewPage) story() []Span {
 	return append(text, Span{Text: "; last death "}, clockSpan(p.Now, g.LastAt), Span{Text: ", " + Ago(p.Now, g.LastAt) + "."})
 }
 
-// fixed returns text with the number of groups that failed until a deploy and have had no deaths
-// since. The text adds that it is too early to call these groups quiet.
+// fixed returns a sentence with the number of groups that failed until a deploy and have had no
+// deaths since. It adds that it is too early to call these groups quiet.
 func (p OverviewPage) fixed() []Span {
 	if p.Fix == nil {
 		return nil
@@ -246,8 +247,8 @@ func (p OverviewPage) fixed() []Span {
 	return []Span{{Text: Number(n, "group was", "groups were") + " failing until then; it is too early to call " + map[bool]string{true: "it", false: "them"}[n == 1] + " quiet. "}}
 }
 
-// lateRetries is the delay from which Health reports a retry as late. It leaves room for rates,
-// which delay some retries by seconds.
+// lateRetries is the delay from which the health panel reports a retry as late. The limits on the
+// sending rate may delay a retry by some seconds without a fault.
 const lateRetries = 30 * time.Second
 
 // fact is one line of the health panel.
@@ -256,7 +257,7 @@ type fact struct {
 	Text       []Span
 }
 
-// health lists the things that dlo depends on, with the known state of each.
+// health returns one line for each thing that dlo depends on, with the known state of that thing.
 func (p OverviewPage) health() []fact {
 	var out []fact
 	for _, b := range p.Brokers {
@@ -315,7 +316,7 @@ func (p OverviewPage) health() []fact {
 	return out
 }
 
-// unread reports whether one of the shell's problems concerns this inbox.
+// unread reports whether a problem says that dlo does not read the given inbox.
 func (p OverviewPage) unread(inbox string) bool {
 	for _, problem := range p.Problems {
 		if problem.Unread && problem.Inbox == inbox {
@@ -334,7 +335,8 @@ func (p OverviewPage) healthy() bool {
 	return len(p.Problems) == 0
 }
 
-// notes returns the number of warnings that do not prevent anything from working.
+// notes returns the number of warnings in the health panel. A warning does not prevent anything
+// from working.
 func (p OverviewPage) notes() (n int) {
 	for _, f := range p.health() {
 		if f.Tone == "warn" {
@@ -344,7 +346,7 @@ func (p OverviewPage) notes() (n int) {
 	return n
 }
 
-// deployed lists the newest deploys of the chart.
+// deployed returns a sentence with the newest deploys of the chart.
 func deployed(list []deadletter.Deploy) string {
 	const named = 3
 	var names []string
@@ -358,5 +360,5 @@ func deployed(list []deadletter.Deploy) string {
 	return text
 }
 
-// urgent reports whether a group is shown in red because its severity is page.
+// urgent reports whether a group has the severity page. Such a group is shown in red.
 func urgent(g deadletter.GroupRow) bool { return g.Severity == deadletter.SeverityPage }

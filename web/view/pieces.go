@@ -8,12 +8,12 @@ import (
 	"github.com/a-h/templ"
 )
 
-// piece is a run of text inside a <pre>. The whole run has one look: it is plain, in a <mark>, or
-// in a span of a syntax class.
+// piece is a run of text inside a <pre> element. All of it looks the same: it is plain, inside
+// <mark>, or inside a <span> with the class of a kind of token.
 type piece struct {
 	Look look
 	Text string
-	Node string // name of the node that the text links to; "" = none
+	Node string // the name of the node to which the text links, or ""
 }
 
 type look string
@@ -27,8 +27,9 @@ const (
 	numText look = "n"
 )
 
-// pieces writes runs of text one after the other and escapes each. It is not a templ component
-// because templ puts white space between nodes, which a <pre> would show.
+// pieces returns a component that writes pieces of text one after another and escapes each. The
+// component is not written in templ, because templ puts white space between nodes, which <pre>
+// would show.
 func pieces(all []piece) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder
@@ -44,7 +45,7 @@ func pieces(all []piece) templ.Component {
 				b.WriteString(text)
 			case marked:
 				id := ""
-				if !named { // target of a link that leads to the marked bytes
+				if !named { // the target of the links that lead to the marked bytes
 					id, named = ` id="at"`, true
 				}
 				b.WriteString("<mark" + id + ">" + text + "</mark>")
@@ -57,7 +58,7 @@ func pieces(all []piece) templ.Component {
 	})
 }
 
-// appendPiece adds text to the last piece if that piece has the same look.
+// appendPiece adds text to the last piece if both look the same. Otherwise, it appends a new piece.
 func appendPiece(all []piece, look look, text string) []piece {
 	if text == "" {
 		return all
@@ -69,7 +70,7 @@ func appendPiece(all []piece, look look, text string) []piece {
 	return append(all, piece{Look: look, Text: text})
 }
 
-// appendLinked works like appendPiece, for text that links to a node.
+// appendLinked does the same as appendPiece for a text that links to a node.
 func appendLinked(all []piece, look look, node, text string) []piece {
 	if n := len(all); n > 0 && all[n-1].Look == look && all[n-1].Node == node {
 		all[n-1].Text += text

@@ -10,18 +10,18 @@ import (
 type QueuePage struct {
 	Shell
 	Queue   WatchedQueue
-	Policy  string    // the policy that applies to the queue; "" = none, or unknown
-	ReadAt  time.Time // when the broker was read; zero = never
-	Passive bool      // the broker was read over AMQP, because there is no management API
+	Policy  string    // the policy that applies to the queue; "" if there is none or it is unknown
+	ReadAt  time.Time // when dlo last read the broker; zero if never
+	Passive bool      // dlo reads the broker over AMQP, because there is no management API
 	Retries QueueRow
 	Faults  []Fault
-	Groups  []deadletter.GroupRow // newest first
-	More    bool                  // there are more groups
-	Arrived deadletter.Histogram  // letters of the last 7 days
-	Letters string                // URL of the queue's letters
-	Triage  string                // URL of the queue's groups
-	Past    []AuditRow            // newest first
-	Audit   string                // URL of the queue's audit entries
+	Groups  []deadletter.GroupRow // the newest group comes first
+	More    bool                  // there are more groups than are shown
+	Arrived deadletter.Histogram  // the letters of the last 7 days
+	Letters string                // the URL of the letters of the queue
+	Triage  string                // the URL of the groups of the queue
+	Past    []AuditRow            // the newest act comes first
+	Audit   string                // the URL of the acts on the queue in the audit log
 }
 
 // place returns the broker and the vhost of the queue.
@@ -29,7 +29,7 @@ func (p QueuePage) place() string {
 	return "vhost " + line(p.Queue.Origin.VHost, 80) + " of broker " + line(p.Queue.Origin.Broker, 80)
 }
 
-// way says how the broker was read.
+// way says how dlo reads the broker of the queue.
 func (p QueuePage) way() string {
 	if p.Passive {
 		return overAMQP

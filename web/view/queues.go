@@ -8,36 +8,36 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// QueuesPage lists the inboxes and the queues that letters died in, with the reasons why retries
-// are stopped.
+// QueuesPage lists the inboxes and the queues in which letters died. It also says why retries are
+// stopped.
 type QueuesPage struct {
 	Shell
-	Queues   []QueueRow // queues of this page; queues with stopped retries come first
+	Queues   []QueueRow // the queues of this page; those with stopped retries come first
 	Total    int
-	From     int // number of queues on the pages before
+	From     int // the number of queues on earlier pages
 	PageSize int
 	Inboxes  []InboxRow
 	Rights   []RightRow
-	Unasked  []string // brokers without a configured management API
-	Several  bool     // several brokers or vhosts: a queue name alone is ambiguous
-	Asked    bool     // brokers can report facts about queues
-	NotAsked int      // number of queues that were not asked about, because there are too many
+	Unasked  []string // the brokers without a configured management API
+	Several  bool     // there are several brokers or vhosts, so the name of a queue alone is ambiguous
+	Asked    bool     // dlo can ask brokers for facts about queues
+	NotAsked int      // the number of queues that were not asked about, because there are too many
 	Problem  string   // why the last request failed
 
-	Faults     []Fault // faults of the dead-letter paths, the most urgent first
-	FaultsLeft int     // number of faults for which the page has no room
+	Faults     []Fault // the faults of the dead-letter paths; the most urgent comes first
+	FaultsLeft int     // the number of faults for which the page has no room
 	Looks      []PathLook
-	Adopted    []AdoptedPolicy // set by dlo
+	Adopted    []AdoptedPolicy // the policies that dlo has set
 	Watched    WatchedQueues
 }
 
-// QueueRow is a queue that letters died in.
+// QueueRow is a queue in which letters died.
 type QueueRow struct {
 	Broker, VHost, Queue  string
 	Scheduled, Dead, Held QueueCount
-	Guard                 deadletter.Guard   // no state: retries are running
-	Away                  string             // why nothing can be sent to its broker now; "" = it can
-	Groups                []deadletter.Guard // groups of the queue with stopped retries
+	Guard                 deadletter.Guard   // if it has no state, retries are running
+	Away                  string             // why nothing can be sent to the broker of the queue now, or ""
+	Groups                []deadletter.Guard // the groups of the queue whose retries are stopped
 	Facts                 deadletter.QueueFacts
 }
 
@@ -50,14 +50,14 @@ type QueueCount struct {
 // InboxRow is a dead-letter queue that dlo drains.
 type InboxRow struct {
 	Broker, VHost, Queue string
-	Up                   bool   // the inbox's broker is connected
-	Why                  string // why the broker is not connected
+	Up                   bool   // dlo is connected to the broker of the inbox
+	Why                  string // why dlo is not connected to the broker
 	Draining             bool
-	Note                 string // why the inbox is not drained; if it is drained, a warning about it
+	Note                 string // why dlo does not drain the inbox, or a warning about a drained inbox
 	Facts                deadletter.QueueFacts
 }
 
-// RightRow is a permission that dlo's user needs on a broker.
+// RightRow is a permission that the RabbitMQ user of dlo needs.
 type RightRow struct {
 	Broker, User string
 	deadletter.Right
@@ -69,15 +69,15 @@ var rightMarks = map[deadletter.RightState]mark{
 	deadletter.RightAssumed: {"Assumed", "clock", ""},
 }
 
-// GroupGuard is the state of the retries of a group.
+// GroupGuard says whether the automatic retries of a group are running, paused or stopped.
 type GroupGuard struct {
 	Group deadletter.GroupID
-	Guard deadletter.Guard // no state: not paused
-	Queue deadletter.Guard // guard of the group's queue
-	Away  string           // why nothing can be sent to its broker now; "" = it can
+	Guard deadletter.Guard // if it has no state, the retries are not paused
+	Queue deadletter.Guard // the same for the queue of the group
+	Away  string           // why nothing can be sent to the broker of the queue now, or ""
 }
 
-// QueuesURL returns the URL of a page of the list of queues. The argument "from" is the number of
+// QueuesURL returns the URL of one page of the list of queues. The parameter from is the number of
 // queues on earlier pages.
 func QueuesURL(from int) string {
 	if from <= 0 {
@@ -86,18 +86,18 @@ func QueuesURL(from int) string {
 	return "/queues?from=" + strconv.Itoa(from)
 }
 
-// place encodes the queue's name for a form, byte by byte. A browser would otherwise change line
-// ends and text that is not UTF-8.
+// place returns the name of the queue, encoded for a form byte by byte. Without that, a browser
+// would change line ends and text that is not UTF-8.
 func (q QueueRow) place() string {
 	return PlaceOf(deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue})
 }
 
-// PlaceOf encodes a queue for a form.
+// PlaceOf returns the broker, the vhost and the name of a queue, encoded for a form.
 func PlaceOf(o deadletter.Origin) string {
 	return url.Values{"broker": {o.Broker}, "vhost": {o.VHost}, "queue": {o.Queue}}.Encode()
 }
 
-// depth returns the number of messages that are ready in a queue.
+// depth returns words for the number of messages that are ready in a queue.
 func depth(f deadletter.QueueFacts) string {
 	switch {
 	case f.Known && !f.Exists:
@@ -126,17 +126,18 @@ var guardMarks = map[deadletter.GuardState]mark{
 	deadletter.GuardRamping: {"Ramping", "up", "accent"},
 }
 
-// observed is the pill for queues whose letters are only observed.
+// observed is the mark of a queue whose letters are only observed.
 var observed = mark{"Observed", "search", "accent"}
 
-// waiting is the pill for retries that only wait for their broker.
+// waiting is the mark of retries that wait only for their broker.
 var waiting = mark{"Waiting", "clock", "warn"}
 
-// guardMark returns the state of retries as a pill. The zero Guard means that retries are running.
+// guardMark returns the mark for the state of retries. For the zero Guard, it says that retries are
+// running.
 func guardMark(g deadletter.Guard) mark { return markOf(guardMarks, g.State) }
 
-// guardWords returns the facts that the pill does not show: who stopped the retries and why, or the
-// next event.
+// guardWords returns what the mark of a guard does not show: who stopped the retries and why, or
+// what happens next.
 func guardWords(now time.Time, g deadletter.Guard) string {
 	why := ""
 	if g.Why != "" {
@@ -165,8 +166,9 @@ func guardWords(now time.Time, g deadletter.Guard) string {
 	return ""
 }
 
-// mayPause and mayResume report which buttons a queue has. If a person paused the queue, it can
-// only be resumed. If a breaker stopped the queue, it can also be paused.
+// mayPause and mayResume report whether a queue has the button Pause or Resume. If a person paused
+// the queue, it can only be resumed. If a circuit breaker stopped its retries, it can also be
+// paused.
 func mayPause(g deadletter.Guard) bool { return g.State != deadletter.GuardPaused }
 
 func mayResume(g deadletter.Guard) bool {
@@ -186,7 +188,7 @@ func groupAction(g deadletter.GroupID, what string) string {
 	return "/groups/" + g.String() + "/" + what
 }
 
-// inboxMark shows whether an inbox is connected and drained.
+// inboxMark returns a mark that says whether an inbox is connected and drained.
 func inboxMark(i InboxRow) mark {
 	switch {
 	case !i.Up:
@@ -204,7 +206,7 @@ func inboxNote(i InboxRow) string {
 	return line(i.Note, 300)
 }
 
-// unasked returns a sentence with the names of the brokers whose policies dlo cannot check.
+// unasked returns a sentence that names the brokers whose policies dlo cannot check.
 func unasked(brokers []string) string {
 	names := make([]string, len(brokers))
 	for i, b := range brokers {

@@ -12,106 +12,106 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// RulesPage shows what happens to letters: the rules in use, the rule that applies to a given
-// letter, and the redirects that people added.
+// RulesPage shows what happens to letters. It contains the current rules, the answer to which rule
+// applies to a given letter, and the redirects that people added.
 type RulesPage struct {
 	Shell
-	File      string    // file that the rules were read from; "" = none
-	Loaded    time.Time // zero: not shown
-	Rules     []Rule    // in order, the default last; empty = the rules are not known here
-	Chosen    int       // index of the rule shown in detail
+	File      string    // the file from which the rules were read, or ""
+	Loaded    time.Time // when the rules were loaded; a zero time is not shown
+	Rules     []Rule    // the rules in their order with the default last; empty if this process has none
+	Chosen    int       // the index of the rule that is shown in detail
 	Try       TryForm
-	WhatIf    *WhatIf // nil: not requested
+	WhatIf    *WhatIf // nil if it was not requested
 	Tester    Tester
-	Guards    []deadletter.Guard // guards that stop retries now
+	Guards    []deadletter.Guard // the guards that stop retries now
 	Overrides []deadletter.Override
-	Places    []RulesPlace // where a redirect can apply: brokers with their vhosts
+	Places    []RulesPlace // the brokers, with their vhosts, to which a redirect can apply
 	Form      OverrideForm
 	Apply     string            // the query for applying the rules, as typed
-	Mistakes  map[string]string // mistakes by form field: the fields of the redirect form, "q" and "try-q"
+	Mistakes  map[string]string // the mistakes by field: the fields of the form for redirects, "q" and "try-q"
 }
 
-// Rule is one rule in use.
+// Rule is one of the current rules.
 type Rule struct {
 	Name     string
-	When     []Clause // a letter must meet all of them; none = every letter
+	When     []Clause // a letter must meet all conditions; without conditions, every letter matches
 	Retry    RetryPlan
-	OwnRetry bool // false: the default rule's retries apply, but only to rejected letters
+	OwnRetry bool // if false, the retries of the default rule apply, but only to rejected letters
 	Discard  bool
-	Severity deadletter.Severity // severity of the rule's dead letters; "" = the severity of the default rule
-	Notify   []string            // channels notified of dead letters
-	Further  []string            // further effects of the rule, one sentence each
+	Severity deadletter.Severity // the severity of letters that the rule leaves dead; "" is that of the default rule
+	Notify   []string            // the channels that are notified of dead letters
+	Further  []string            // the further effects of the rule, one sentence each
 	YAML     string
 	Default  bool
 }
 
-// Clause is one condition of a rule. It does not contain the letter's value.
+// Clause is one condition of a rule. It does not contain the value in the letter.
 type Clause struct {
 	Field, Want string
 	Fits        bool
 }
 
-// RetryPlan is a back-off, either explicit delays or a growing first delay.
+// RetryPlan describes when a rule retries. It has either a list of delays, or a first delay that
+// grows.
 type RetryPlan struct {
 	Delays     []time.Duration
-	First, Max time.Duration // used if Delays is empty; Max 0 = no own limit
+	First, Max time.Duration // used if Delays is empty; Max is 0 if the rule has no limit of its own
 	Factor     float64
 	Curve      Curve
 }
 
-// Tester holds the question which rule applies to a letter or to given facts. It also holds the
-// answer.
+// Tester contains a letter or typed facts, and the answer to which rule applies to them.
 type Tester struct {
-	Letter   string // id, as typed
+	Letter   string // the id as typed
 	Facts    FactsForm
-	Mistakes map[string]string // mistakes by field: "letter", "attempts" or "headers"
+	Mistakes map[string]string // the mistakes by field: "letter", "attempts" or "headers"
 	Answer   *RuleAnswer
 }
 
-// FactsForm holds the facts of a letter as typed.
+// FactsForm contains the facts about a letter as a person typed them.
 type FactsForm struct{ Queue, Reason, Type, Error, Exchange, Key, Attempts, Headers string }
 
-// RuleAnswer says which rule applies, what the rule does next, and why the other rules do not
-// apply.
+// RuleAnswer says which rule applies to a letter, what the rule does next, and why the other rules
+// do not apply.
 type RuleAnswer struct {
-	Letter    deadletter.ID    // "" = pasted facts
-	State     deadletter.State // of the letter
-	Was       string           // the rule that made the last decision on the letter; "" = none
-	Known     []Span           // the facts considered, in one line; no header values
+	Letter    deadletter.ID    // "" if the facts were typed
+	State     deadletter.State // the state of the letter
+	Was       string           // the rule that made the last decision on the letter, or ""
+	Known     []Span           // the facts that were considered in one line, without values of headers
 	Rule      string
 	Outcome   deadletter.RuleOutcome
-	Number    int           // number of the retry, from 1
-	Delay     time.Duration // delay of the retry; 0 if not drawn yet
-	Low, High time.Duration // range of the retry's delay
+	Number    int           // the number of the retry, from 1
+	Delay     time.Duration // the delay of the retry; 0 if it has not been chosen yet
+	Low, High time.Duration // the shortest and the longest delay of the retry
 	Severity  deadletter.Severity
 	Why       string
 	Notes     []string // other facts that affect the decision
 	Steps     []RuleStep
 }
 
-// RuleStep says whether one rule matches. If the rule does not match, it says why.
+// RuleStep says whether one rule matches a letter. If it does not match, RuleStep says why.
 type RuleStep struct {
 	Rule             string
 	Matched, Applies bool
 	Clauses          []Clause
 }
 
-// RulesPlace is a broker and its vhost.
+// RulesPlace is a broker and one of its vhosts.
 type RulesPlace struct{ Broker, VHost string }
 
-// Value returns the form value of a place.
+// Value returns the value that stands for a broker and its vhost in a form.
 func (p RulesPlace) Value() string { return p.Broker + "\n" + p.VHost }
 
-// OverrideForm holds the redirect form as typed.
+// OverrideForm contains the form for a redirect as a person typed it.
 type OverrideForm struct{ Place, Queue, To, Reason string }
 
-// RuleURL returns the URL of the rules page with one rule in detail. i counts from 0.
+// RuleURL returns the URL of the page of rules with one rule in detail. The first rule has i = 0.
 func RuleURL(i int) string { return "/rules?rule=" + strconv.Itoa(i+1) + "#rule" }
 
-// WhyURL returns the URL of the page that explains the rules for a letter.
+// WhyURL returns the URL of the page that explains which rule applies to a letter.
 func WhyURL(id deadletter.ID) string { return "/rules?" + url.Values{"letter": {string(id)}}.Encode() }
 
-// source describes where the rules come from.
+// source says from which file the rules come and when they were loaded.
 func (p RulesPage) source() []Span {
 	loaded := ""
 	if !p.Loaded.IsZero() {
@@ -129,9 +129,9 @@ func (p RulesPage) chosen() Rule { return p.Rules[min(max(p.Chosen, 0), len(p.Ru
 // fallback returns the default rule.
 func (p RulesPage) fallback() Rule { return p.Rules[len(p.Rules)-1] }
 
-const ruleName = 80 // maximum bytes of a rule's name
+const ruleName = 80 // the maximum size of the name of a rule in bytes
 
-// label returns the name of a rule in the form in which the page shows it.
+// label returns the name of a rule as the page shows it.
 func (r Rule) label() string {
 	if r.Name == "" {
 		return "without a name"
@@ -140,9 +140,9 @@ func (r Rule) label() string {
 }
 
 const (
-	wantShown    = 120 // maximum bytes of a clause's expected value
-	clausesShown = 12  // maximum number of clauses of one rule; its YAML shows all
-	wantInRow    = 60  // like wantShown, in the list of rules
+	wantShown    = 120 // the maximum size of the value that a condition expects, in bytes
+	clausesShown = 12  // the maximum number of conditions of one rule; its YAML shows all
+	wantInRow    = 60  // the same as wantShown, for the list of rules
 	clausesInRow = 3
 )
 
@@ -150,7 +150,7 @@ func (c Clause) words(not string, n int) []Span {
 	return []Span{{Text: line(c.Field, n) + " is " + not}, {Text: line(c.Want, n), Code: true}}
 }
 
-// when describes which letters a rule matches. It lists the first n clauses of the rule.
+// when describes which letters a rule matches. It lists the first n conditions of the rule.
 func (r Rule) when(n int) []Span {
 	switch {
 	case r.Default:
@@ -179,7 +179,7 @@ func clauses(all []Clause, not string, n int) []Span {
 	return out
 }
 
-// retries summarises the retries of a rule before a letter is dead.
+// retries returns a summary of the retries that a rule makes before a letter is dead.
 func (r Rule) retries() string {
 	switch {
 	case r.Discard:
@@ -190,8 +190,8 @@ func (r Rule) retries() string {
 	return r.Retry.words()
 }
 
-// words summarises a back-off, for example "10 s, 1 min 40 s" or "30 s × 3, 5 times, at most 30
-// min".
+// words returns a summary of when a rule retries, for example "10 s, 1 min 40 s" or "30 s × 3, 5
+// times, at most 30 min".
 func (p RetryPlan) words() string {
 	text := ""
 	switch {
@@ -223,7 +223,7 @@ func (p RetryPlan) words() string {
 	return text
 }
 
-// then describes the fate of a letter after its last retry.
+// then describes what becomes of a letter after its last retry.
 func (p RulesPage) then(r Rule) string {
 	if s := p.severity(r); s != "" {
 		return "dead, severity " + s
@@ -231,7 +231,7 @@ func (p RulesPage) then(r Rule) string {
 	return "dead"
 }
 
-// severity returns the severity of a rule's dead letters, or "" if it is not known.
+// severity returns the severity of letters that a rule leaves dead, or "" if it is not known.
 func (p RulesPage) severity(r Rule) string {
 	s := r.Severity
 	if s == "" {
@@ -241,13 +241,13 @@ func (p RulesPage) severity(r Rule) string {
 	return strings.ToLower(word)
 }
 
-// asked reports whether the tester was used.
+// asked reports whether a person asked which rule applies.
 func (t Tester) asked() bool { return t.Answer != nil || len(t.Mistakes) > 0 }
 
-// described reports whether the tester was used with facts instead of a letter.
+// described reports whether a person asked about typed facts instead of a letter.
 func (t Tester) described() bool { return t.asked() && t.Letter == "" }
 
-// next describes what the rule does next.
+// next describes what the rule does next with the letter.
 func (a RuleAnswer) next() string {
 	switch a.Outcome {
 	case deadletter.RuleDiscard:
@@ -259,7 +259,7 @@ func (a RuleAnswer) next() string {
 	return "dead, severity " + strings.ToLower(unknownIf(severity)) + ": " + line(a.Why, 200)
 }
 
-// when describes the time at which the retry of an answer can happen.
+// when describes when the retry can happen.
 func (a RuleAnswer) when() string {
 	switch {
 	case a.Low == a.High:
@@ -273,7 +273,7 @@ func (a RuleAnswer) when() string {
 // changed reports whether another rule made the last decision on the letter.
 func (a RuleAnswer) changed() bool { return a.Was != "" && a.Was != a.Rule }
 
-// reason explains why a rule does not apply.
+// reason explains why a rule does not apply to the letter.
 func (s RuleStep) reason() []Span {
 	if s.Matched {
 		return []Span{{Text: "would match, but comes later"}}
@@ -285,7 +285,7 @@ func (s RuleStep) reason() []Span {
 	return clauses(missed, "not ", clausesInRow)
 }
 
-// place returns the number of a step's rule. The default rule has no number.
+// place returns the number of the rule with index i. The default rule has no number.
 func (a RuleAnswer) place(i int) string {
 	if i == len(a.Steps)-1 {
 		return ""
@@ -293,7 +293,8 @@ func (a RuleAnswer) place(i int) string {
 	return strconv.Itoa(i+1) + " "
 }
 
-// stepsShown is the maximum number of rules in a tester's answer. The API returns all.
+// stepsShown is the maximum number of rules in the answer to which rule applies. The API returns
+// all.
 const stepsShown = 50
 
 var guardStates = map[deadletter.GuardState]mark{
@@ -303,10 +304,10 @@ var guardStates = map[deadletter.GuardState]mark{
 	deadletter.GuardRamping: {"Starting slowly", "play", "wait"},
 }
 
-// guardWord returns the mark for the state of a guard.
+// guardWord returns the mark for the state of a pause or a circuit breaker.
 func guardWord(g deadletter.Guard) mark { return markOf(guardStates, g.State) }
 
-// several reports whether a redirect has to name the broker and vhost of its queue.
+// several reports whether a redirect has to name the broker and the vhost of its queue.
 func (p RulesPage) several() bool { return len(p.Places) > 1 }
 
 func overrideWord(o deadletter.Override) string {
@@ -318,12 +319,12 @@ func ruleWrong(wrong map[string]string, name string) templ.Attributes {
 }
 
 const (
-	rulesShown  = 50   // maximum rows of the table of rules; the API returns all
-	guardsShown = 20   // maximum number of lines about stopped retries
-	ruleYAML    = 3000 // maximum bytes of a rule's YAML; the file has all
+	rulesShown  = 50   // the maximum number of rows in the table of rules; the API returns all
+	guardsShown = 20   // the maximum number of lines about stopped retries
+	ruleYAML    = 3000 // the maximum size of the YAML of a rule in bytes; the file contains all of it
 )
 
-// yamlShown returns YAML in the form in which a page shows it.
+// yamlShown returns YAML as a page shows it, cut to n bytes.
 func yamlShown(text string, n int) string {
 	shown := deadletter.VisibleLines(deadletter.Cut(text, n))
 	if len(text) > n {
@@ -332,8 +333,8 @@ func yamlShown(text string, n int) string {
 	return shown
 }
 
-// Known describes a letter in one line. It lists the pairs of name and value, and leaves out empty
-// values. It also shows the number of attempts used.
+// Known describes a letter in one line. Each pair contains a name and a value, and pairs with an
+// empty value are omitted. The line also contains the number of attempts used.
 func Known(pairs [][2]string, attempts int) []Span {
 	var out []Span
 	for _, p := range pairs {

@@ -11,90 +11,90 @@ import (
 
 // TryForm is the form for trying rules on stored letters.
 type TryForm struct {
-	Text     string // as typed; at first the rules in use
-	Unshown  int    // bytes of the rules in use if they are too long to show; else 0
-	Query    string // query for the letters, as written; "" = the usual letters
+	Text     string // the text as typed; at first the current rules
+	Unshown  int    // the size of the current rules in bytes if they are too long to show, or 0
+	Query    string // the query for the letters as typed; "" selects the usual letters
 	Mistakes []RuleMistake
-	Tried    bool     // the result is for Text, not for the rules in use
-	Notes    []string // parts of Text that were not tried, one sentence each
+	Tried    bool     // the result is for Text and not for the current rules
+	Notes    []string // the parts of Text that were not tried, one sentence each
 }
 
-// RuleMistake is an error in one line of the typed rules.
+// RuleMistake is a mistake in one line of the typed rules.
 type RuleMistake struct {
-	Line, Column int // 0: the whole text
+	Line, Column int // 0 if the mistake concerns the whole text
 	Text         string
-	In           string // the line
+	In           string // the line with the mistake
 }
 
-// WhatIf shows the outcomes that rules would have had for stored letters at their last death,
-// beside the real outcomes.
+// WhatIf shows what would have become of stored letters under other rules. For each letter, it
+// compares the decision of these rules at its last death with what really happened.
 type WhatIf struct {
-	Query    string // which letters
+	Query    string // the query for the letters
 	Usual    bool   // the default letters, because the query is empty
-	Matching int    // stored letters that Query selects
-	Exact    bool   // false: the count stopped early
-	Most     int    // maximum number of letters examined
+	Matching int    // the number of stored letters that Query selects
+	Exact    bool   // whether Matching is exact; if false, the count stopped early
+	Most     int    // the maximum number of letters that are examined
 	Looked   int
-	Late     int         // letters that were not examined because time ran out
-	Left     int         // letters that are gone, in queues hidden from the reader, or from trials
-	Rules    []RuleCount // one per rule, the default last
-	Totals   []RuleTotal // by the letters' state
-	Fates    []Fate      // changed outcomes first, and then by number of letters
+	Late     int         // the number of letters that were not examined because time ran out
+	Left     int         // letters that are gone, that the reader may not see, or that come from trials
+	Rules    []RuleCount // one for each rule; the default rule comes last
+	Totals   []RuleTotal // one for each state of the letters
+	Fates    []Fate      // changed outcomes first, and then those with the most letters
 }
 
-// RuleCount counts, by outcome, the letters to which one rule would apply.
+// RuleCount contains the number of letters to which one rule would apply, by outcome.
 type RuleCount struct {
 	Rule    string
-	Delays  string // the rule's retries and final outcome in one line
+	Delays  string // the retries and the final outcome of the rule in one line
 	Letters int
-	Become  map[deadletter.RuleOutcome]int // letters
+	Become  map[deadletter.RuleOutcome]int // the number of letters for each outcome
 }
 
-// RuleTotal counts the letters in one state. It counts them by the outcome that rules would have.
+// RuleTotal contains the number of letters in one state, by the outcome that the rules would have.
 type RuleTotal struct {
 	State   deadletter.State
 	Letters int
-	Become  map[deadletter.RuleOutcome]int // letters
+	Become  map[deadletter.RuleOutcome]int // the number of letters for each outcome
 }
 
-// Fate is a number of letters with the same real outcome and the same outcome under the tried
-// rules.
+// Fate is a number of letters that had the same real outcome and would have the same outcome under
+// the tried rules.
 type Fate struct {
 	Was, Would Decided
 	Same       bool // the rules would change nothing
 	Letters    int
-	Examples   []deadletter.ID // newest first
-	Query      string          // query that selects exactly these letters; "" = no query does
+	Examples   []deadletter.ID // the newest letter comes first
+	Query      string          // the query that selects exactly these letters, or "" if no query does
 }
 
-// Decided is either the real outcome of a letter, or the outcome that it would have had.
+// Decided is the outcome of a letter: either the real outcome, or the one that it would have had.
 type Decided struct {
-	State    deadletter.State       // for a real outcome; "" for an outcome under the tried rules
-	Outcome  deadletter.RuleOutcome // for an outcome under the tried rules; "" for a real outcome
-	Rule     string                 // rule that decided; "" = none
-	Severity deadletter.Severity    // if dead
-	Delays   string                 // delays of that rule, in one line; "" = the rule is no longer in use
+	State    deadletter.State       // set for a real outcome; "" under the tried rules
+	Outcome  deadletter.RuleOutcome // set under the tried rules; "" for a real outcome
+	Rule     string                 // the rule that decided, or ""
+	Severity deadletter.Severity    // set if the letter is dead
+	Delays   string                 // the delays of that rule in one line; "" if the rule no longer exists
 }
 
-// WhatIfLetters is the number of stored letters on which rules are tried.
+// WhatIfLetters is the number of stored letters on which a person can try rules.
 const WhatIfLetters = 500
 
 const (
-	fatesShown  = 25  // maximum rows of results; the API returns all
-	lineShown   = 120 // maximum bytes of a line with a mistake
-	delaysShown = 200 // bytes of delays
-	triedShown  = 25  // maximum rows of tried rules
+	fatesShown  = 25  // the maximum number of rows of results; the API returns all
+	lineShown   = 120 // the maximum size of a line with a mistake in bytes
+	delaysShown = 200 // the maximum size of the delays in bytes
+	triedShown  = 25  // the maximum number of rows of tried rules
 )
 
-// tried reports whether rules were submitted. In that case, the page shows the result first.
+// tried reports whether a person tried rules. In that case, the page begins with the result.
 func (p RulesPage) tried() bool {
 	return p.Try.Tried || len(p.Try.Mistakes) > 0 || p.Mistakes["try-q"] != ""
 }
 
-// rows returns the height of the rules field in a browser without scripts.
+// rows returns the number of lines that the field for rules has in a browser without scripts.
 func (f TryForm) rows() string { return strconv.Itoa(min(max(strings.Count(f.Text, "\n")+1, 8), 24)) }
 
-// invalid returns the attributes that link the rules field to its error message.
+// invalid returns the HTML attributes that link the field for rules to its error message.
 func (f TryForm) invalid() templ.Attributes {
 	if len(f.Mistakes) == 0 {
 		return nil
@@ -102,7 +102,7 @@ func (f TryForm) invalid() templ.Attributes {
 	return templ.Attributes{"aria-invalid": "true", "aria-describedby": "try-text-wrong"}
 }
 
-// place returns the line and the column of a mistake.
+// place returns words for the line and the column of a mistake.
 func (m RuleMistake) place() string {
 	if m.Line == 0 {
 		return ""
@@ -124,8 +124,8 @@ func (p RulesPage) howToUse() []Span {
 	}
 }
 
-// outcomeCounts returns the counts of letters by the outcome that rules would have, for example "3
-// retried, 2 dead".
+// outcomeCounts returns words with the number of letters for each outcome, for example "3 retried,
+// 2 dead".
 func outcomeCounts(become map[deadletter.RuleOutcome]int) string {
 	var parts []string
 	for _, o := range deadletter.RuleOutcomes {
@@ -136,8 +136,8 @@ func outcomeCounts(become map[deadletter.RuleOutcome]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// Words describes a total in a sentence: "Of 312 dead letters, 288 would still be dead and 24 would
-// be retried."
+// Words describes the total in a sentence, for example "Of 312 dead letters, 288 would still be
+// dead and 24 would be retried."
 func (t RuleTotal) Words() string {
 	state := strings.ToLower(StateWord(t.State))
 	letters := Number(t.Letters, state+" letter", state+" letters")
@@ -157,7 +157,7 @@ func (t RuleTotal) Words() string {
 	return "Of " + letters + ", " + enumerated(would) + "."
 }
 
-// dryRun reports whether the result is for the rules in use.
+// dryRun reports whether the result is for the current rules instead of typed rules.
 func (p RulesPage) dryRun() bool { return p.WhatIf != nil && !p.Try.Tried }
 
 // words describes which letters were examined.
@@ -180,7 +180,8 @@ func (f WhatIf) words() string {
 	return text + " Nothing was changed."
 }
 
-// count returns the number of letters that rule i would apply to, by outcome.
+// count returns, for the rule with index i, the number of letters to which it would apply, by
+// outcome.
 func (f WhatIf) count(i int) RuleCount {
 	if i < len(f.Rules) {
 		return f.Rules[i]
@@ -188,7 +189,7 @@ func (f WhatIf) count(i int) RuleCount {
 	return RuleCount{}
 }
 
-// matched returns text with the number of tried rules that apply to at least one letter.
+// matched returns a sentence with the number of tried rules that apply to at least one letter.
 func (f WhatIf) matched() string {
 	n := 0
 	for _, r := range f.Rules {
@@ -199,8 +200,8 @@ func (f WhatIf) matched() string {
 	return "Each rule that was tried: " + Count(n) + " of " + Count(len(f.Rules)) + " apply to one of these letters"
 }
 
-// words describes the real outcome of letters. For held letters, it names no rule, because a guard
-// or a person held them.
+// words describes the real outcome of letters. For held letters, it names no rule, because a person
+// or a guard held them.
 func (d Decided) words() string {
 	text := StateWord(d.State)
 	if d.Rule == "" || d.State == deadletter.StateHeld {
@@ -209,7 +210,7 @@ func (d Decided) words() string {
 	return text + ruleAndSeverity(d)
 }
 
-// delays returns the delays of the rule.
+// delays returns the delays of the rule that decided.
 func (d Decided) delays() string {
 	if d.Rule != "" && d.Delays == "" {
 		return "no longer in use"

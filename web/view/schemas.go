@@ -8,39 +8,39 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// SchemasPage shows how many stored letters can be decoded, with which types, and from which
-// sources the types come.
+// SchemasPage shows how many stored letters can be decoded, with which message types, and from
+// which sources the types come.
 type SchemasPage struct {
 	Shell
-	Library   bool     // descriptor sets can be listed and changed here
-	Types     int      // registered types
-	Problems  []string // the schemas that cannot be read, with reasons
+	Library   bool     // the page can list and change descriptor sets
+	Types     int      // the number of registered types
+	Problems  []string // the schemas that cannot be read, each with the reason
 	Coverage  Coverage
 	Rereading deadletter.RereadProgress
 	Unmatched UnmatchedQueues
-	Added     []deadletter.AddedCount // most letters first
-	Queues    []TypedQueue            // queues of this page, most letters first
-	Total     int                     // number of queues on all pages
-	From      int                     // number of queues on the pages before
+	Added     []deadletter.AddedCount // the field with the most letters comes first
+	Queues    []TypedQueue            // the queues of this page; the one with the most letters comes first
+	Total     int                     // the number of queues on all pages
+	From      int                     // the number of queues on earlier pages
 	PageSize  int
-	Several   bool // several brokers or vhosts: a queue name alone is ambiguous
+	Several   bool // there are several brokers or vhosts, so the name of a queue alone is ambiguous
 	Picks     []deadletter.Pick
-	Bindings  []TypeBinding // from the configuration
-	Names     []string      // registered types, for the forms
-	Unnamed   int           // number of registered types missing from Names
+	Bindings  []TypeBinding // the bindings from the configuration
+	Names     []string      // the registered types for the forms
+	Unnamed   int           // the number of registered types that are not in Names
 	Bind      BindForm
-	Sets      []SchemaSet // sets in use, by name
+	Sets      []SchemaSet // the sets in use, sorted by name
 	Removed   []SchemaVersion
-	Directory string // directory that dlo watches; "" = none
+	Directory string // the directory that dlo watches, or ""
 	Servers   []deadletter.SchemaServer
-	Set       *SetDetail // nil: not requested
+	Set       *SetDetail // nil if it was not requested
 	Find      TypeSearch
-	Type      *TypeSource // nil: not requested
+	Type      *TypeSource // nil if it was not requested
 	Upload    UploadForm
-	Said      string // the change made a moment ago; "" = none
+	Said      string // the change that was just made, or ""
 }
 
-// BoundWords describes the effect of a new binding.
+// BoundWords describes the effect of a new binding in a sentence.
 func BoundWords(p deadletter.Pick) string {
 	text := "Letters of " + line(p.Queue, 255)
 	if p.Key != "" {
@@ -49,48 +49,49 @@ func BoundWords(p deadletter.Pick) string {
 	return text + " are read as " + line(p.Type, 255) + " from now on. Those that are stored are read again."
 }
 
-// UsedWords returns the sentence that reports that an uploaded set is in use.
+// UsedWords returns the sentence that says that an uploaded set is in use.
 func UsedWords(set string) string {
 	return "The uploaded file is now the set " + line(set, 100) + ". Letters that it concerns are read again."
 }
 
-// TypeBinding binds queues to a type.
+// TypeBinding says which message type the letters of some queues have.
 type TypeBinding struct{ Queue, Key, Type string }
 
-// asked reports whether the page shows a search for types, or one type. The page then shows the
-// search or the type first.
+// asked reports whether the reader searched for types or opened one type. In that case, the page
+// begins with the search or the type.
 func (p SchemasPage) asked() bool { return p.Find.Word != "" || p.Type != nil }
 
-// BindForm is the binding form as typed.
+// BindForm contains the form for a binding as a person typed it.
 type BindForm struct{ Queue, Key, Type, Reason, Problem string }
 
-// UploadForm is the upload form as sent, without its file.
+// UploadForm contains the form for an upload as it was sent, without the file.
 type UploadForm struct{ Name, Problem string }
 
-// These constants limit the page, to keep it under 300 KB. The API returns everything, and the
-// search finds the parts that the page leaves out.
+// These constants limit the page, so that it stays under 300 KB. The API returns everything, and
+// the search finds what the page omits.
 const (
 	closestShown   = 3
 	queueTypes     = 4
 	picksShown     = 12
 	setsShown      = 20
-	conflictsShown = 3  // maximum number of names in a set's state
-	versionsShown  = 20 // of one set
-	setTypes       = 50 // maximum number of types of one set
+	conflictsShown = 3  // the maximum number of names in the state of a set
+	versionsShown  = 20 // the maximum number of versions of one set
+	setTypes       = 50 // the maximum number of types of one set
 	conflictTypes  = 6
-	differences    = 4 // of one type
+	differences    = 4 // the maximum number of differences of one type
 	hitsShown      = 20
 	definedIn      = 6
 	usedBy         = 8
-	typeLinked     = 100   // maximum bytes of a name that is a link
-	protoShown     = 6_000 // maximum bytes of a type
+	typeLinked     = 100   // the maximum size of a name that is a link, in bytes
+	protoShown     = 6_000 // the maximum size of the text of a type in bytes
 	problemsShown  = 10
 	removedShown   = 10
 	namesOffered   = 300
-	bytesOffered   = 10_000 // of their names
+	bytesOffered   = 10_000 // the maximum total size of their names in bytes
 )
 
-// NamesOffered returns the types that a form offers, and the number of types that are left out.
+// NamesOffered returns the types that a form offers. It also returns the number of types that it
+// omits.
 func NamesOffered(all []string) (some []string, left int) {
 	n := 0
 	for i, name := range all {
@@ -101,7 +102,7 @@ func NamesOffered(all []string) (some []string, left int) {
 	return all, 0
 }
 
-// SchemasURL returns the URL of a page of the list of queues. The argument "from" is the number of
+// SchemasURL returns the URL of one page of the list of queues. The parameter from is the number of
 // queues on earlier pages.
 func SchemasURL(from int) string {
 	if from <= 0 {
@@ -110,20 +111,20 @@ func SchemasURL(from int) string {
 	return "/schemas?from=" + strconv.Itoa(from) + "#queues"
 }
 
-// TypeURL returns the URL of a type's definition.
+// TypeURL returns the URL of the definition of a type.
 func TypeURL(name string) string {
 	return "/schemas?" + url.Values{"type": {name}}.Encode() + "#type"
 }
 
-// SetURL returns the URL of the page with one set in detail.
+// SetURL returns the URL of the page of schemas with one set in detail.
 func SetURL(name string) string { return "/schemas?" + url.Values{"set": {name}}.Encode() + "#set" }
 
-// bindURL returns the URL of a binding form with the given values filled in.
+// bindURL returns the URL of the form for a binding with the given values filled in.
 func bindURL(queue, key, typ string) string {
 	return address("/schemas", "bind", queue, "key", key, "as", typ) + "#bind"
 }
 
-// AddCommand is the command that adds the output of buf build as a set.
+// AddCommand is a command that adds the output of `buf build` as a set.
 const AddCommand = "buf build -o - | dlo types add --name notify -"
 
 func (p SchemasPage) sum() string {
@@ -133,7 +134,7 @@ func (p SchemasPage) sum() string {
 	return Number(p.Types, "message type", "message types") + " in " + Number(len(p.Sets), "set", "sets")
 }
 
-// pickWord describes what a pick applies to.
+// pickWord describes what a picked type applies to, for example a letter or a group.
 func pickWord(p deadletter.Pick) string {
 	switch {
 	case p.Letter != "":
@@ -144,12 +145,13 @@ func pickWord(p deadletter.Pick) string {
 	return "queue " + queueName(p.Queue)
 }
 
-// removePick returns the URL that removes a pick.
+// removePick returns the URL to which a form sends the removal of a picked type.
 func removePick(p deadletter.Pick) string {
 	return "/schemas/picks/" + strconv.FormatInt(p.ID, 10) + "/remove"
 }
 
-// problemLines splits a problem with several lines, such as the errors in a .proto file.
+// problemLines splits the text of a problem into lines. The errors in a .proto file, for example,
+// take several lines.
 func problemLines(text string) []string {
 	var out []string
 	for l := range strings.Lines(deadletter.Cut(text, 4000)) {

@@ -2,34 +2,34 @@ package view
 
 import "time"
 
-// SchemaUploadPage shows what an uploaded file would change before it is put into use.
+// SchemaUploadPage shows what an uploaded file would change before it is used.
 type SchemaUploadPage struct {
 	Shell
-	Key          string // key of the file, which is stored for the second step
+	Key          string // the key of the file that the server keeps until it is used
 	Set, Version string
-	Was          string // the version in use; "" = the set is new
+	Was          string // the version in use; "" if the set is new
 	WasAt        time.Time
-	Known        string // "current": nothing would change; "older": the set had this version before; "" = it is new
+	Known        string // "current": nothing would change; "older": an earlier version of the set; "": new
 	Types, Files int
 	Added        []string
-	Enums        int // enums among Added
+	Enums        int // the number of enums in Added
 	Changed      []ChangedType
 	Removed      []string
 	Conflicts    []ChangedType
-	Letters      int // letters of a type that would decode differently
-	Sampled      int // newest letters that no schema decodes
-	Readable     int // number of sampled letters that would decode
+	Letters      int // the number of letters of a type that would be decoded differently
+	Sampled      int // the number of newest letters that no schema decodes
+	Readable     int // the number of these letters that could then be decoded
 	Problem      string
 }
 
-// SchemaRemovePage shows the effects of removing a set.
+// SchemaRemovePage shows what would happen if a set were removed.
 type SchemaRemovePage struct {
 	Shell
 	Set            string
 	Types, Letters int
 }
 
-const namesInList = 30 // maximum number of type names in one list
+const namesInList = 30 // the maximum number of names of types in one list
 
 // same reports whether the file is already in use.
 func (p SchemaUploadPage) same() bool { return p.Known == "current" }
@@ -44,7 +44,7 @@ func (p SchemaUploadPage) title() string {
 	return "New version of set " + line(p.Set, 120)
 }
 
-// added returns the number of new types. If there are new enums, it also returns their number.
+// added returns words with the number of new types and, if there are any, of new enums.
 func (p SchemaUploadPage) added() string {
 	text := Number(len(p.Added)-p.Enums, "type", "types")
 	if p.Enums > 0 {
@@ -53,7 +53,7 @@ func (p SchemaUploadPage) added() string {
 	return text
 }
 
-// compared describes the version that the file is compared with.
+// compared describes the version with which the file is compared.
 func (p SchemaUploadPage) compared() string {
 	text := Number(p.Types, "type", "types") + " in " + Number(p.Files, "file", "files") + ", version " + SchemaVersion{Version: p.Version}.short() + ". "
 	switch {
@@ -69,7 +69,7 @@ func (p SchemaUploadPage) compared() string {
 	return text + "Nothing is changed yet."
 }
 
-// effects describes the effects of the change, one sentence each.
+// effects returns the effects of the change, one sentence each.
 func (p SchemaUploadPage) effects() []string {
 	out := []string{
 		p.added() + " added, " + Count(len(p.Changed)) + " changed, " + Count(len(p.Removed)) + " removed" + removedNote(len(p.Removed)) + ".",

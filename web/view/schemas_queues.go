@@ -8,37 +8,38 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Coverage shows how the stored letters that still have a body were decoded.
+// Coverage counts, by how they were decoded, the stored letters that still have a body.
 type Coverage struct {
-	Typed     int // letters decoded by one type
-	Plain     int // JSON, text or empty
+	Typed     int // the number of letters decoded with one type
+	Plain     int // the number of letters with JSON, text or no content
 	Ambiguous int
 	Unknown   int
-	Refused   int // letters that are too large, or that crashed dlo when it read them
-	Unread    int // not read yet by this version
+	Refused   int // the number of letters that are too large, or that crashed dlo when it read them
+	Unread    int // the number of letters that this version has not read yet
 }
 
-// UnmatchedQueues lists queues with letters for which no type was found.
+// UnmatchedQueues lists the queues with letters for which no type was found.
 type UnmatchedQueues struct {
 	Letters int
-	Rows    []UnmatchedQueue // most letters first
-	More    int              // queues left out
+	Rows    []UnmatchedQueue // the queue with the most letters comes first
+	More    int              // the number of omitted queues
 }
 
-// UnmatchedQueue is a queue with letters of unknown type. It describes the newest such letter.
+// UnmatchedQueue is a queue with letters for which no type was found. It describes the newest of
+// them.
 type UnmatchedQueue struct {
 	Broker, VHost, Queue string
 	Letters              int
-	Link                 string    // list of these letters
-	Since                time.Time // zero: unknown
-	Smallest, Largest    int       // bytes of the newest letters
-	Sampled              int       // number of newest letters
+	Link                 string    // the link to a list of these letters
+	Since                time.Time // zero if unknown
+	Smallest, Largest    int       // the sizes of the newest letters in bytes
+	Sampled              int       // the number of newest letters whose sizes are known
 	Letter               deadletter.ID
-	Shape                string // shape of the newest letter; "" = no protobuf
+	Shape                string // the shape of the newest letter; "" if it is no protobuf message
 	Masked               bool
 	Why                  string // why no type was chosen, as a sentence
 	Closest              []Candidate
-	Late                 bool // not examined, because time ran out
+	Late                 bool // the queue was not examined, because time ran out
 }
 
 // TypedQueue is a queue with the types of its letters.
@@ -47,11 +48,11 @@ type TypedQueue struct {
 	Letters              int
 	Unread               int
 	Link                 string
-	Types                []TypeCount            // most letters first
-	By                   []deadletter.ReadCount // how the queue's letters were decoded; most letters first
-	Bound                *deadletter.Pick       // first matching binding made by a person
-	Configured           *TypeBinding           // first matching binding of the configuration
-	Exact                bool                   // Bound is for this queue alone, with any key
+	Types                []TypeCount            // the type with the most letters comes first
+	By                   []deadletter.ReadCount // how the letters of the queue were decoded; the most frequent way comes first
+	Bound                *deadletter.Pick       // the first matching binding made by a person
+	Configured           *TypeBinding           // the first matching binding from the configuration
+	Exact                bool                   // Bound applies to this queue alone, with any routing key
 }
 
 // TypeCount is the number of letters of one type.
@@ -60,12 +61,12 @@ type TypeCount struct {
 	Letters int
 }
 
-// read returns the number of letters that this version has read.
+// read returns the number of letters that this version of dlo has read.
 func (c Coverage) read() int { return c.Typed + c.Plain + c.Ambiguous + c.Unknown + c.Refused }
 
 func (c Coverage) decoded() string { return Percent(c.Typed+c.Plain, c.read()) }
 
-// ofTotal returns the words for the total to which the decoded share refers.
+// ofTotal returns words for the total of which the page shows the decoded share.
 func (c Coverage) ofTotal() string {
 	if c.Unread > 0 {
 		return " of the " + LetterCount(c.read()) + " read by this version could be decoded"
@@ -73,8 +74,8 @@ func (c Coverage) ofTotal() string {
 	return " of " + Number(c.read(), "stored letter decodes", "stored letters decode")
 }
 
-// unread returns text with the number of letters that have not been read yet. It returns "" if all
-// letters have been read.
+// unread returns a sentence with the number of letters that have not been read yet. It returns ""
+// if all have been read.
 func (c Coverage) unread() string {
 	if c.Unread == 0 {
 		return ""
@@ -82,14 +83,14 @@ func (c Coverage) unread() string {
 	return Number(c.Unread, "letter has", "letters have") + " not been read by this version yet, so it is unknown how they decode."
 }
 
-// coverageShare is one segment of the bar.
+// coverageShare is one segment of the bar that shows how letters were decoded.
 type coverageShare struct {
 	class, words string
 	letters      int
 	x, width     string
 }
 
-// shares returns the segments of the bar in per cent. Segments without letters are left out.
+// shares returns the segments of the bar in per cent. It omits segments without letters.
 func (c Coverage) shares() []coverageShare {
 	var out []coverageShare
 	at := 0.0
@@ -111,7 +112,7 @@ func (c Coverage) shares() []coverageShare {
 	return out
 }
 
-// rereadingWords returns text with the number of letters that are left to be read again.
+// rereadingWords returns a sentence with the number of letters that dlo still has to read again.
 func rereadingWords(a deadletter.RereadProgress) string {
 	text := Count(a.Left) + " of " + LetterCount(a.Total) + " left to read again"
 	if a.Total == 0 { // the letters are not listed yet
@@ -120,7 +121,7 @@ func rereadingWords(a deadletter.RereadProgress) string {
 	return text + "; " + Number(a.Changed, "was", "were") + " found to be something else."
 }
 
-// size describes the size of the newest letters.
+// size describes the sizes of the newest letters.
 func (u UnmatchedQueue) size() string {
 	text := ""
 	switch {
@@ -139,7 +140,7 @@ func (u UnmatchedQueue) size() string {
 	return text
 }
 
-// bodyWords returns a description of the newest letter if the letter has no protobuf shape.
+// bodyWords describes the newest letter if it is not a protobuf message.
 func (u UnmatchedQueue) bodyWords() string {
 	switch {
 	case u.Late:
@@ -160,8 +161,8 @@ func (q TypedQueue) count(r deadletter.Reading) int {
 	return n
 }
 
-// read returns the number of letters of a queue that this version has read. The method decoded
-// returns the number of these letters that people can read.
+// read returns the number of letters of a queue that this version has read. decoded returns how
+// many of them people can read.
 func (q TypedQueue) read() int { return q.Letters - q.Unread }
 
 func (q TypedQueue) decoded() int {
@@ -174,7 +175,8 @@ func (q TypedQueue) decoded() int {
 	return n
 }
 
-// share returns the decoded share of a queue, or "unknown" if nothing was read.
+// share returns the share of the letters of a queue that were decoded. It returns "unknown" if none
+// was read.
 func (q TypedQueue) share() string {
 	if q.read() == 0 {
 		return "unknown"
@@ -184,7 +186,7 @@ func (q TypedQueue) share() string {
 
 func (q TypedQueue) bad() bool { return q.read() > 0 && q.decoded() == 0 }
 
-// plainType describes the letters of a queue without types. The tone is bad if their format is
+// plainType describes the letters of a queue without types. The tone is "bad" if their format is
 // unknown.
 func (q TypedQueue) plainType() (text, tone string) {
 	switch {
@@ -200,7 +202,7 @@ func (q TypedQueue) plainType() (text, tone string) {
 	return "none", "bad"
 }
 
-// chosen describes how the types of a queue are found, starting with the most frequent way.
+// chosen describes how the types of a queue were found. The most frequent way comes first.
 func (q TypedQueue) chosen() []Span {
 	var parts [][]Span
 	add := func(spans ...Span) { parts = append(parts, spans) }
@@ -261,16 +263,15 @@ func (q TypedQueue) chosen() []Span {
 	return out
 }
 
-// named reports whether the type of some letters is known from facts other than the shape of their
-// bodies.
+// named reports whether the type of some letters is known from more than the shape of their bodies.
 func (q TypedQueue) named() bool {
 	return slices.ContainsFunc(q.By, func(c deadletter.ReadCount) bool {
 		return c.Letters > 0 && c.Reading.Typed() && c.Reading != deadletter.ReadByMatch
 	})
 }
 
-// learned considers the types that were found by matching. It returns the number of letters of the
-// most frequent one.
+// learned returns the number of letters of the most frequent type that was found by comparing
+// bodies with the schemas.
 func (q TypedQueue) learned() int {
 	most := 0
 	for _, c := range q.By {
@@ -281,8 +282,8 @@ func (q TypedQueue) learned() int {
 	return most
 }
 
-// boundBy returns the source of a queue's binding. It adds the pattern if the pattern is not the
-// queue's name, and the key if there is one.
+// boundBy returns words for who made the binding of a queue. It adds the pattern if that is not the
+// name of the queue, and the routing key if there is one.
 func boundBy(by, glob, key, queue string) []Span {
 	out := []Span{{Text: by}}
 	if glob != queue {
@@ -294,7 +295,8 @@ func boundBy(by, glob, key, queue string) []Span {
 	return out
 }
 
-// bindLink returns the URL of the binding form for this queue, filled with its current binding.
+// bindLink returns the URL of the form for a binding of this queue, filled with the current
+// binding.
 func (q TypedQueue) bindLink() string {
 	switch {
 	case q.Exact:

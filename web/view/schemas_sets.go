@@ -13,34 +13,35 @@ type SchemaVersion struct {
 	Name, Version string
 	Source        deadletter.SchemaSource
 	Detail, By    string
-	At            time.Time // when it became the newest version or was removed
+	At            time.Time // when the version became the newest one or was removed
 	Types, Files  int
 	Current       bool
 }
 
-// SchemaSet is a descriptor set in use.
+// SchemaSet is a descriptor set that is in use.
 type SchemaSet struct {
 	SchemaVersion
-	Older     int      // versions
-	Conflicts []string // sets with a different definition of one of its types
+	Older     int      // the number of older versions
+	Conflicts []string // the sets that define one of the same types differently
 }
 
-// SetDetail is a set in detail.
+// SetDetail describes one set in detail.
 type SetDetail struct {
 	Name      string
-	Versions  []SchemaVersion // newest first; empty: no such set is in use
-	Types     []string        // types of the newest version
+	Versions  []SchemaVersion // the newest version comes first; empty if no such set is in use
+	Types     []string        // the types of the newest version
 	Conflicts []ChangedType
 }
 
-// ChangedType describes how the definition of a type differs, and in which set.
+// ChangedType is a type of which another set has a different definition. It names that set and the
+// differences.
 type ChangedType struct {
 	Type, Set   string
 	Differences []string
 	More        int
 }
 
-// TypeSearch is a search word with the types and fields whose names contain the word.
+// TypeSearch contains a searched word and the types and fields whose names contain it.
 type TypeSearch struct {
 	Word string
 	Hits []TypeHit
@@ -50,17 +51,17 @@ type TypeSearch struct {
 // TypeHit is a type or one of its fields that matches a search.
 type TypeHit struct{ Type, Set, Field, Is string }
 
-// TypeSource is the definition of a type as .proto text.
+// TypeSource is the definition of a message type as .proto text.
 type TypeSource struct {
 	Name        string
 	Text        string
 	Cut         bool
-	Definitions []TypeDefinition // the first one is shown
-	Queues      []TypedIn        // most letters first
+	Definitions []TypeDefinition // the first definition is the one shown
+	Queues      []TypedIn        // the queue with the most letters comes first
 	Problem     string           // why there is no text
 }
 
-// TypeDefinition is a place where a type is defined.
+// TypeDefinition names where a type is defined: the set, its version and the file.
 type TypeDefinition struct {
 	Set, Version, File string
 	Current            bool
@@ -74,7 +75,7 @@ type TypedIn struct {
 	Link    string
 }
 
-// from returns the source of a version.
+// from describes where a version of a set comes from.
 func (v SchemaVersion) from() string {
 	switch v.Source {
 	case deadletter.SchemaDirectory:
@@ -89,7 +90,7 @@ func (v SchemaVersion) uploaded() bool { return v.Source == deadletter.SchemaUpl
 
 func (v SchemaVersion) short() string { return v.Version[:min(8, len(v.Version))] }
 
-// mark returns the state of a set in use.
+// mark returns the mark for the state of a set in use.
 func (s SchemaSet) mark() mark {
 	if len(s.Conflicts) == 0 {
 		return mark{"In use", "check", "good"}
@@ -105,7 +106,7 @@ func (s SchemaSet) mark() mark {
 	return mark{text, "warn", "warn"}
 }
 
-// versionMark returns the state of one version.
+// versionMark returns the mark that says whether the version is in use.
 func (v SchemaVersion) versionMark() mark {
 	if v.Current {
 		return mark{"In use", "check", "good"}
@@ -115,13 +116,14 @@ func (v SchemaVersion) versionMark() mark {
 
 func (s SetDetail) title() string { return "Set " + line(s.Name, 200) }
 
-// typeTitle returns the last part of a type's name.
+// typeTitle returns the last part of the name of a type.
 func typeTitle(name string) string {
 	_, last := typeParts(name)
 	return cmp.Or(last, "Type")
 }
 
-// place returns a description of a hit: the field that matches, or the set that contains the type.
+// place describes what a search found: the field whose name matches, or the set that contains the
+// type.
 func (h TypeHit) place() string {
 	if h.Field == "" {
 		return "set " + line(h.Set, 60)

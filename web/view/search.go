@@ -9,26 +9,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Word is a completion for a query. Text is inserted into the box, and Label explains the
-// completion.
+// Word is one completion that the search box offers. Text is inserted into the box, and Label
+// explains it.
 type Word struct {
 	Text  string `json:"text"`
 	Label string `json:"label,omitempty"`
 }
 
-// Range is the part of a query that restricts the time of receipt.
+// Range is the part of a query that limits the time of receipt.
 type Range struct {
-	Preset   string    // one of Presets; "" = none of them
-	From, To time.Time // zero: open
+	Preset   string    // one of Presets, or ""
+	From, To time.Time // zero if there is no limit
 }
 
-// Preset is a named time range. Value is the text after "since:" in a query.
+// Preset is a named time range. Value is the text that follows "since:" in a query.
 type Preset struct{ Value, Name string }
 
 // Presets are the time ranges in the menu.
 var Presets = []Preset{{"1h", "Last hour"}, {"6h", "Last 6 hours"}, {"24h", "Last 24 hours"}, {"7d", "Last 7 days"}, {"30d", "Last 30 days"}}
 
-// AllTime is the value of the menu entry that removes a time range.
+// AllTime is the value in the menu that removes the time range.
 const AllTime = "all"
 
 func (r Range) name() string {
@@ -49,7 +49,7 @@ func (r Range) name() string {
 	}
 }
 
-// MinuteLayout is the layout of a time in a form, in UTC.
+// MinuteLayout is the layout of times in forms. The times are in UTC.
 const MinuteLayout = "2006-01-02T15:04"
 
 func inMinutes(t time.Time) string {
@@ -59,7 +59,8 @@ func inMinutes(t time.Time) string {
 	return t.UTC().Format(MinuteLayout)
 }
 
-// around splits a wrong query into the text before the mistake, the mistake, and the rest.
+// around splits a query with a mistake into the text before the mistake, the mistake, and the text
+// after it.
 func (e QueryError) around(q string) (before, wrong, rest string) {
 	at := min(max(e.Pos, 0), len(q))
 	end := at
@@ -73,8 +74,8 @@ func (e QueryError) around(q string) (before, wrong, rest string) {
 	return deadletter.Visible(q[:at]), wrong, line(q[end:], 400)
 }
 
-// maxLinked is the maximum number of bytes that the remove links of all tokens take. If a query
-// needs more, it can only be edited as text.
+// maxLinked is the maximum number of bytes that the links for removing terms may take together. A
+// query that needs more can only be edited as text.
 const maxLinked = 30_000
 
 func (p LettersPage) removable() bool { return len(p.Query)*len(p.Tokens) <= maxLinked }
@@ -86,13 +87,13 @@ func tokenWord(t Token) string {
 	return "Remove " + line(t.Text, 100)
 }
 
-// tokenText is the text that the script puts back into the box. It is left out if the text is very
-// long or contains invisible characters.
+// tokenText returns the HTML attribute with the text of a term that the script puts back into the
+// search box. It returns no attribute if the text is very long or contains invisible characters.
 func tokenText(t Token) templ.Attributes {
 	return attribute(safe(t.Text) && len(t.Text) <= maxCarried, "data-token", t.Text)
 }
 
-// named returns the saved view with this query, or nil if there is none.
+// named returns the saved view with the query of the page, or nil.
 func (p LettersPage) named() *deadletter.View {
 	for i := range p.Views {
 		if p.Views[i].Query == p.Query {

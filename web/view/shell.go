@@ -8,8 +8,8 @@ import (
 	"github.com/a-h/templ"
 )
 
-// attribute returns the given attribute if the argument "there" is true, and no attribute
-// otherwise.
+// attribute returns an HTML attribute if the parameter there is true. Otherwise, it returns no
+// attribute.
 func attribute(there bool, name string, value any) templ.Attributes {
 	if !there {
 		return nil
@@ -17,30 +17,32 @@ func attribute(there bool, name string, value any) templ.Attributes {
 	return templ.Attributes{name: value}
 }
 
-// themeAttribute sets data-theme on the root element, unless the theme follows the system.
+// themeAttribute returns the attribute data-theme of the root element. It returns none if the page
+// follows the theme of the system.
 func themeAttribute(t Theme) templ.Attributes {
 	return attribute(t != ThemeSystem, "data-theme", string(t))
 }
 
-// events returns the address of the event stream of a live page. The stream starts at the position
-// that the page has seen.
+// events returns the attribute with the URL of the event stream of a live page. The stream begins
+// after the changes that the page already shows.
 func events(s Shell) templ.Attributes {
 	return attribute(s.Live, "data-events", "/events?since="+url.QueryEscape(s.Seen))
 }
 
-// current returns the attribute that marks the link to the current page.
+// current returns the attribute that marks the link to the current page, if the parameter is true.
 func current(on bool) templ.Attributes { return attribute(on, "aria-current", "page") }
 
-// pressed returns the attribute that marks the button of the current choice.
+// pressed returns the attribute that marks the button of the current choice, if the parameter is
+// true.
 func pressed(on bool) templ.Attributes { return attribute(on, "aria-pressed", "true") }
 
-// opened returns the attribute that opens a <details>.
+// opened returns the attribute that opens a <details> element, if the parameter is true.
 func opened(on bool) templ.Attributes { return attribute(on, "open", true) }
 
-// on returns the attribute that marks the chosen link.
+// on returns the attribute that marks the chosen link, if the parameter is true.
 func on(on bool) templ.Attributes { return attribute(on, "aria-current", "true") }
 
-// initials returns at most two capitals for the avatar of name.
+// initials returns at most two capital letters of a name, for the picture of a person.
 func initials(name string) string {
 	var out []rune
 	for _, word := range strings.FieldsFunc(line(name, 60), func(r rune) bool { return r == ' ' || r == '.' || r == '@' || r == '-' }) {
@@ -51,24 +53,24 @@ func initials(name string) string {
 	return string(out)
 }
 
-// scripts lists the files of static/js in execution order. The file dlo contains the code that the
-// others share.
+// scripts lists the files of static/js in the order in which they run. The file dlo contains the
+// code that the others share.
 var scripts = []string{"dlo", "choose", "list", "triage", "search", "times", "live", "edit"}
 
-// Place is an entry of the navigation: a page with its path and its key. The router, the keyboard
+// Place is one page in the navigation, with its path and its key. The router, the keyboard
 // shortcuts and the tests use it.
 type Place struct {
 	Section Section
 	Path    string
-	Key     string // pressed after g
+	Key     string // the key that is pressed after g
 	Name    string
 	icon    string
-	label   string // heading above the entry; "" = none
-	first   bool   // the entry is shown in the bar of small screens
-	whole   bool   // the page concerns all queues: only for users who see all of them
+	label   string // the heading above the entry, or ""
+	first   bool   // the entry is also in the bar of small screens
+	whole   bool   // the page concerns all queues, so only users who may see all queues have it
 }
 
-// Places lists the pages of the navigation in order.
+// Places lists the pages in the navigation in their order.
 var Places = []Place{
 	{SectionOverview, "/", "h", "Overview", "overview", "", true, false},
 	{SectionTriage, "/triage", "t", "Triage", "triage", "", true, false},
@@ -80,7 +82,7 @@ var Places = []Place{
 	{SectionAudit, "/audit", "a", "Audit log", "audit", "", false, false},
 }
 
-// places returns the pages of the navigation that the user may open.
+// places returns the pages in the navigation that the user may open.
 func (s Shell) places() []Place {
 	return slices.DeleteFunc(slices.Clone(Places), func(p Place) bool { return s.Bounded && p.whole })
 }
@@ -91,7 +93,7 @@ type shortcut struct {
 	keys []string
 }
 
-// shortcuts returns the shortcuts in the keyboard dialog, which js/dlo.js implements.
+// shortcuts returns the keyboard shortcuts that the dialog lists. js/dlo.js implements them.
 func (s Shell) shortcuts() []shortcut {
 	list := []shortcut{
 		{"Next / previous row or letter", []string{"j", "k"}},

@@ -11,16 +11,16 @@ import (
 // SignInPage is the content of the pages for people who have not signed in.
 type SignInPage struct {
 	Name  string
-	Next  string // the path to which a person wanted to go
-	Code  string // code of an invitation; "" = the invitation is not valid
+	Next  string // the path to which the person wanted to go
+	Code  string // the code of an invitation; "" if the invitation is not valid
 	Error string
 }
 
 // maxNext is the maximum number of bytes of the path to which a person wanted to go.
 const maxNext = 2000
 
-// next returns the path to which a person wanted to go. It returns / if a link to that path would
-// hide a part of it.
+// next returns the path to which the person wanted to go. It returns "/" if the path is not local,
+// too long, or has invisible characters.
 func (p SignInPage) next() string {
 	if !strings.HasPrefix(p.Next, "/") || len(p.Next) > maxNext || deadletter.Visible(p.Next) != p.Next {
 		return "/"
@@ -28,7 +28,7 @@ func (p SignInPage) next() string {
 	return p.Next
 }
 
-// invalid returns the attributes that mark the fields of a form that was refused.
+// invalid returns the HTML attributes that mark the fields of a form that was refused.
 func invalid(text string) templ.Attributes {
 	if text == "" {
 		return nil

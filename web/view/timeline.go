@@ -7,18 +7,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// happening is one entry of a letter's timeline.
+// happening is one entry on the timeline of a letter.
 type happening struct {
 	At    time.Time
-	Tone  string // bad, wait, good or none
+	Tone  string // "bad", "wait", "good" or ""
 	Title string
 	Text  []Span
 }
 
-// timeline merges the deaths that the broker reports with dlo's own records. The entries are
+// timeline merges the deaths that the broker reports with what dlo recorded. The entries are
 // publish, deaths, arrival, attempts and returns, oldest first. Death times are whole seconds, and
-// each x-death entry holds only the time of its first death. Entries in the same second therefore
-// keep their logical order.
+// each x-death entry contains only the time of its first death. So entries in the same second keep
+// their logical order.
 func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 	var out []happening
 	first, _ := deadletter.ReadDeaths(l.Properties.Headers, deadletter.NoOrigin)
@@ -48,7 +48,7 @@ func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 		}
 		out = append(out, next)
 	}
-	// An entry without a time stays behind the entry that precedes it in the list.
+	// An entry without a time stays directly after the entry before it.
 	keys := make(map[int]time.Time, len(out))
 	order := make([]int, len(out))
 	var last time.Time
@@ -90,7 +90,8 @@ func death(d deadletter.Death) happening {
 	return happening{At: d.FirstAt, Tone: "bad", Title: deathWords(d.Reason) + queueName(d.Queue), Text: text}
 }
 
-// tries returns the entries of an attempt: when it was sent, where it waited, and how it came back.
+// tries returns the entries of one attempt: when the letter was sent, where it waited, and how it
+// came back.
 func tries(a deadletter.Attempt, waited []Span) []happening {
 	m := outcomeMark(a.Outcome)
 	sent := happening{At: a.At, Tone: "wait", Title: "Attempt " + Count(a.Number) + ": to the tail of " + queueName(a.Queue)}
@@ -129,8 +130,8 @@ func tries(a deadletter.Attempt, waited []Span) []happening {
 	return out
 }
 
-// gap returns the time between an entry and the previous one, such as "+10.5 s". It is empty if
-// either time is unknown or no time passed.
+// gap returns the time between the entry with index i and the previous entry, for example "+10.5
+// s". It returns "" if a time is unknown or if hardly any time passed.
 func gap(all []happening, i int) string {
 	if i == 0 || all[i].At.IsZero() || all[i-1].At.IsZero() {
 		return ""

@@ -11,27 +11,27 @@ import (
 type Fault struct {
 	Severity deadletter.Severity
 	Titles   []string // one title for each queue
-	Place    string   // broker and vhost; "" if there is only one
+	Place    string   // the broker and the vhost; "" if there is only one
 	Loses    string
 	Why      string
 	Cure     string
 	Likely   bool
-	Since    time.Time // zero = unknown
-	Fix      string    // commands that cure the fault; "" = there are none
-	Plan     string    // identifies the plan of Fix in a form; "" = dlo cannot apply it
-	Queue    string    // the only queue of Plan, as PlaceOf encodes it; "" = all queues of the fault
+	Since    time.Time // zero if unknown
+	Fix      string    // the commands that cure the fault, or ""
+	Plan     string    // names the plan of Fix in a form; "" if dlo cannot apply the plan
+	Queue    string    // the only queue of Plan as PlaceOf encodes it; "" for all queues of the fault
 	Policies []PlannedPolicy
-	Refused  []Refusal // queues that no policy can cure
-	Drops    []Drop    // queues that drop messages by design
-	Rule     string    // rule that discards the letters of Drops; "" = Drops is empty
-	Sent     int       // letters that dlo sent to the queue of a storm, and that have not settled
-	SentURL  string    // their list
+	Refused  []Refusal // the queues that no policy can cure
+	Drops    []Drop    // the queues that drop messages by design
+	Rule     string    // the rule that discards the letters of Drops; "" if Drops is empty
+	Sent     int       // letters that dlo sent to a queue with endless redeliveries and that have not settled
+	SentURL  string    // the URL of the list of these letters
 }
 
-// Refusal is a queue that a plan leaves alone.
+// Refusal is a queue for which a plan contains no policy, and the reason.
 type Refusal struct{ Queue, Why string }
 
-// words says why a plan leaves the queue alone.
+// words says why a plan contains no policy for the queue.
 func (r Refusal) words() string {
 	return "dlo plans no policy for " + queueName(r.Queue) + ": " + line(r.Why, 300) + "."
 }
@@ -40,10 +40,10 @@ func (r Refusal) words() string {
 type Drop struct {
 	Queue  string
 	Limit  string
-	PerDay int64 // -1 = unknown
+	PerDay int64 // -1 if unknown
 }
 
-// words describes the letters that dlo receives if the queue is adopted.
+// words describes the letters that dlo would receive if it changed the policy of the queue.
 func (d Drop) words() string {
 	volume := "How many is unknown."
 	if d.PerDay >= 0 {
@@ -54,27 +54,26 @@ func (d Drop) words() string {
 
 // PathLook is the latest look at the dead-letter paths of one vhost.
 type PathLook struct {
-	Place  string    // broker and vhost
-	ReadAt time.Time // zero = no look has succeeded
-	// Passive means that dlo looks over AMQP, because there is no management API.
+	Place  string    // the broker and the vhost
+	ReadAt time.Time // zero if no look has succeeded
+	// Passive reports that dlo looks over AMQP, because there is no management API.
 	Passive bool
-	Failed  string // why the latest look failed; "" = it did not fail
+	Failed  string // why the latest look failed, or ""
 	Queues  int
 	Gaps    []string
 }
 
-// These constants limit the problems on the page. dlo topology check lists all of them.
+// These constants limit the faults on the page. `dlo topology check` lists all of them.
 const (
 	MaxFaults      = 10
 	maxFaultTitles = 6
-	maxFix         = 3000 // bytes
+	maxFix         = 3000 // in bytes
 	maxDrops       = 3
 	maxRefused     = 3
-	maxRule        = 500 // maximum bytes; dlo topology plan prints longer ones
+	maxRule        = 500 // in bytes; `dlo topology plan` prints longer ones
 )
 
-// shownTitles returns the titles of a problem for which there is room, and the number of the
-// others.
+// shownTitles returns the titles of a fault for which there is room, and the number of the others.
 func (p Fault) shownTitles() ([]string, int) {
 	if n := len(p.Titles) - maxFaultTitles; n > 0 {
 		return p.Titles[:maxFaultTitles], n
@@ -82,7 +81,7 @@ func (p Fault) shownTitles() ([]string, int) {
 	return p.Titles, 0
 }
 
-// icon returns the name of the icon for the severity of a problem, and its tone.
+// icon returns the name of the icon for the severity of a fault, and the tone of the icon.
 func (p Fault) icon() (name, tone string) {
 	switch p.Severity {
 	case deadletter.SeverityPage:
@@ -93,7 +92,7 @@ func (p Fault) icon() (name, tone string) {
 	return "info", "faint"
 }
 
-// facts returns the details of a problem: the place, the loss, the certainty, and when it was first
+// facts returns the details of a fault: the place, the loss, the certainty, and when it was first
 // seen.
 func (p Fault) facts(now time.Time) string {
 	text := ""
@@ -110,7 +109,7 @@ func (p Fault) facts(now time.Time) string {
 	return text
 }
 
-// looked returns words for the time at which the paths were last examined, and for the number of
+// looked returns words for the time of the oldest of the latest looks, and for the number of
 // queues.
 func looked(now time.Time, looks []PathLook) string {
 	queues, oldest := 0, time.Time{}
@@ -126,7 +125,7 @@ func looked(now time.Time, looks []PathLook) string {
 	return Number(queues, "queue", "queues") + " checked " + When(now, oldest) + " " + ways(looks)
 }
 
-// ways says how dlo looked at the vhosts.
+// ways says how dlo looked at the vhosts: through the management API, over AMQP, or both.
 func ways(looks []PathLook) string {
 	api, passive := false, false
 	for _, l := range looks {
@@ -147,7 +146,8 @@ const (
 	overAMQP   = "over AMQP"
 )
 
-// noFaults is shown if there is no fault. A look that read only a part proves nothing.
+// noFaults returns the sentence for a page without faults. If a look read only a part, the sentence
+// does not say that there is no fault.
 func noFaults(looks []PathLook) string {
 	for _, l := range looks {
 		if l.Failed != "" || len(l.Gaps) > 0 {

@@ -9,22 +9,22 @@ import (
 
 // TreeNode is one field of a decoded body.
 type TreeNode struct {
-	Number   int    // number of the field; 0 = none, for example in a map entry
-	Name     string // "" = the schema does not define the field
-	Value    string // value as shown; "" if the children show it
+	Number   int    // the number of the field; 0 if it has none, for example in a map entry
+	Name     string // "" if the schema does not define the field
+	Value    string // the value as shown; "" if the children show it
 	Kind     Kind
-	Note     string // in faint ink after the value: "default, not on the wire", "16 B", "2 entries"
+	Note     string // a faint remark after the value, such as "default, not on the wire", "16 B" or "2 entries"
 	Type     string
-	Unknown  bool    // on the wire but not in the schema
-	InError  bool    // the error text contains the value
-	Masked   bool    // the value is hidden
-	Revealed bool    // the value is shown, but hidden from others
-	At       string  // position in the tree, such as "0.2.1"; it names the node on the page
-	Bytes    []Bytes // position in the body; several if repeated
+	Unknown  bool    // the body contains the field, but the schema does not define it
+	InError  bool    // the text of the error contains the value
+	Masked   bool    // the value is masked
+	Revealed bool    // the value is shown here, but masked for others
+	At       string  // the position in the tree, such as "0.2.1", which names the node on the page
+	Bytes    []Bytes // the position in the body; several ranges if the field is repeated
 	Children []TreeNode
 }
 
-// Kind is the kind of a value, which determines its look.
+// Kind is the kind of a value, which decides how the value looks.
 type Kind string
 
 const (
@@ -34,20 +34,21 @@ const (
 	KindWord   Kind = "t" // enum values, true and false
 )
 
-// These constants limit a tree, a JSON text, a table or a dump, in bytes of HTML. They keep a
-// letter's page under 300 KB for any body.
+// These constants limit a tree, a JSON text, a table or a dump, in bytes of HTML. With them, the
+// page of a letter stays under 300 KB for any body.
 const (
 	treeBudget   = 120_000
 	jsonBudget   = 150_000
 	headerBudget = 100_000
-	rowCost      = 300 // markup of one tree or table row, rounded up
+	rowCost      = 300 // the markup of one row of a tree or table, rounded up
 	maxValue     = 2_000
 	maxDepth     = 40
 )
 
-// fit returns as much of the tree as fits into budget bytes of HTML, and the number of fields left
-// out. It escapes and cuts names and values. It cuts a tree at its end, so that the shown part is
-// contiguous. The argument "each" is the extra cost of every row in bytes.
+// fit returns as much of a tree as fits into the budget, in bytes of HTML. It also returns the
+// number of fields that it omits. It escapes and cuts names and values. It omits fields only at the
+// end, so that the part shown has no holes. The parameter each is the extra cost of every row in
+// bytes.
 func fit(nodes []TreeNode, budget, each int) (kept []TreeNode, left int) {
 	room := budget
 	return fitAt(nodes, &room, each, 0)
@@ -63,7 +64,7 @@ func fitAt(nodes []TreeNode, room *int, each, depth int) (kept []TreeNode, left 
 			cost += len(html.EscapeString(s))
 		}
 		if *room < cost || depth >= maxDepth {
-			*room = min(*room, 0) // leave out all following fields too
+			*room = min(*room, 0) // omit all following fields too
 			left += 1 + fields(n.Children)
 			continue
 		}
@@ -76,7 +77,7 @@ func fitAt(nodes []TreeNode, room *int, each, depth int) (kept []TreeNode, left 
 	return kept, left
 }
 
-// fields returns the number of nodes, including all nested ones.
+// fields returns the number of nodes, including all nested nodes.
 func fields(nodes []TreeNode) int {
 	n := len(nodes)
 	for _, node := range nodes {
@@ -85,19 +86,20 @@ func fields(nodes []TreeNode) int {
 	return n
 }
 
-// Bytes is a range of the body. It includes From and excludes To.
+// Bytes is a range of bytes in the body. From is its first byte, and To is the byte after its last.
 type Bytes struct{ From, To int }
 
-// node returns the attributes that name a node on the page.
+// node returns the HTML attribute that names a node on the page.
 func node(n TreeNode) templ.Attributes {
 	return attribute(n.At != "", "id", "n"+n.At)
 }
 
-// linked reports whether a node is linked to its bytes. Masked and revealed nodes are not linked.
+// linked reports whether a node links to its bytes. Masked nodes and nodes shown unmasked have no
+// link.
 func (n TreeNode) linked() bool { return len(n.Bytes) > 0 && n.At != "" && !n.Masked && !n.Revealed }
 
-// mark returns the text of the link to the bytes. The text contains the field number if there is
-// one.
+// mark returns the text of the link to the bytes of a node. That is the number of the field, if it
+// has one.
 func (n TreeNode) mark() string {
 	if n.Number > 0 {
 		return strconv.Itoa(n.Number)

@@ -7,23 +7,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TriagePage is the page /triage.
+// TriagePage is the content of the page /triage.
 type TriagePage struct {
 	Shell
 	Tab        TriageTab
 	Query      string
 	QueryError *QueryError
-	DigestSize int // number of groups in the current digest
+	DigestSize int // the number of groups in the current digest
 	Rows       []deadletter.GroupRow
-	After      string // cursor of this page, "" = first
-	Next       string // cursor of the next page, "" = none
+	After      string // the cursor of this page; "" is the first page
+	Next       string // the cursor of the next page, or ""
 	Peek       *GroupView
-	People     []string // known names that groups can be assigned to
-	Done       *Done    // the latest decision
+	People     []string // the known names of people to whom groups can be assigned
+	Done       *Done    // the decision that was just made
 	Halted     []deadletter.Operation
-	Decisions  []deadletter.Decided // of today
+	Decisions  []deadletter.Decided // the decisions of today
 	Digest     *DigestView
-	WorkedOn   map[deadletter.GroupID]deadletter.Operation // newest unfinished operation of each group
+	WorkedOn   map[deadletter.GroupID]deadletter.Operation // the newest unfinished operation of each group
 }
 
 // TriageTab is one of the tabs of the page.
@@ -37,7 +37,7 @@ const (
 	TriageResolved TriageTab = "resolved"
 )
 
-// ParseTriageTab parses the tab given in the URL. An unknown value gives the inbox.
+// ParseTriageTab parses the tab in a URL. It returns the inbox for an unknown tab.
 func ParseTriageTab(s string) TriageTab {
 	switch t := TriageTab(s); t {
 	case TriageMine, TriageDigest, TriageSnoozed, TriageResolved:
@@ -62,7 +62,7 @@ func StayWords(n int) string {
 	return ". " + LetterCount(n) + map[bool]string{true: " stays dead or held.", false: " stay dead or held."}[n == 1]
 }
 
-// DecidedWords describes a decision in a sentence: "Resolved 3 groups".
+// DecidedWords describes a decision in a sentence, for example "Resolved 3 groups".
 func DecidedWords(d deadletter.Decided) string {
 	what := Number(len(d.Groups), "group", "groups")
 	if len(d.Groups) == 1 {
@@ -90,7 +90,7 @@ func DecidedWords(d deadletter.Decided) string {
 	return text
 }
 
-// TriageURL returns the URL of a tab with a query. The argument "after" is a cursor.
+// TriageURL returns the URL of a tab with a query. The parameter after is the cursor of a page.
 func TriageURL(tab TriageTab, q, after string) string {
 	if tab == TriageInbox {
 		tab = ""
@@ -120,15 +120,14 @@ func (p TriagePage) found() string {
 	return Number(p.Groups.Inbox, "group", "groups") + ", " + Number(p.Groups.Letters, "letter needs", "letters need") + " a person"
 }
 
-// section holds the groups of one severity.
+// section contains the groups of one severity.
 type section struct {
 	word  string
-	count string // number of the severity's groups on all pages; "" = not known
+	count string // the number of groups with that severity on all pages, or "" if it is not known
 	rows  []deadletter.GroupRow
 }
 
-// sections splits the rows of the inbox by severity. Tabs without severities have one untitled
-// section.
+// sections splits the rows of the inbox by severity. Other tabs have one section without a title.
 func (p TriagePage) sections() []section {
 	if p.Tab != TriageInbox && p.Tab != TriageMine {
 		return []section{{rows: p.Rows}}
@@ -153,7 +152,7 @@ func (p TriagePage) sections() []section {
 }
 
 // groupsOf returns the number of groups of a severity on all pages of the list. It returns "" if
-// the number is not known.
+// that is not known.
 func (p TriagePage) groupsOf(s deadletter.Severity, here int) string {
 	switch {
 	case p.After == "" && p.Next == "":
@@ -182,8 +181,8 @@ func groupStatusMark(s deadletter.GroupStatus) (mark, bool) {
 	return mark{}, false
 }
 
-// whatDied returns the reason and the type of a group's letters. These may be the only difference
-// between two rows.
+// whatDied returns the reason for the deaths in a group and the type of its letters. Two rows may
+// differ in nothing else.
 func whatDied(g deadletter.GroupRow) string {
 	text := line(g.Reason, 40)
 	if g.Type != "" {
@@ -193,7 +192,8 @@ func whatDied(g deadletter.GroupRow) string {
 	return strings.TrimSpace(text)
 }
 
-// noteWords returns the note of a group in one line, with its author if that is known.
+// noteWords returns the note of a group in one line. The line begins with the author if that is
+// known.
 func noteWords(g deadletter.GroupRow) string {
 	note := strings.ReplaceAll(g.Note, "\n", " ")
 	if g.NoteBy == "" {
@@ -202,7 +202,7 @@ func noteWords(g deadletter.GroupRow) string {
 	return g.NoteBy + ": " + note
 }
 
-// putOff returns words for the events at which a snoozed group returns.
+// putOff returns words for when a snoozed group returns.
 func putOff(g deadletter.GroupRow) string {
 	text := "until " + Stamp(g.Snooze.Until)
 	if g.Snooze.After > 0 {
@@ -214,7 +214,7 @@ func putOff(g deadletter.GroupRow) string {
 	return text
 }
 
-// settled returns words for the resolution of a group: its time, the person and the version.
+// settled returns words for when a group was resolved, by whom and in which version.
 func settled(now time.Time, g deadletter.GroupRow) string {
 	text := "resolved " + When(now, g.Resolved.At) + " by " + line(g.Resolved.By, 60)
 	if g.Resolved.Version != "" {
@@ -223,7 +223,7 @@ func settled(now time.Time, g deadletter.GroupRow) string {
 	return text
 }
 
-// shown describes which part of the list is on the page.
+// shown says which part of the list is on the page.
 func (p TriagePage) shown() string {
 	switch {
 	case p.Next == "" && p.After == "":
@@ -234,12 +234,12 @@ func (p TriagePage) shown() string {
 	return Number(len(p.Rows), "group", "groups") + " on this page"
 }
 
-// snoozes are the snooze presets with their form values.
+// snoozes are the durations that the form for snoozing offers, with their values.
 var snoozes = []struct{ value, word string }{
 	{"4h", "4 hours"}, {"morning", "tomorrow morning"}, {"72h", "3 days"}, {"168h", "a week"}, {"720h", "30 days"}, {"", "the maximum (90 days)"},
 }
 
-// emptyWords returns the text of an empty tab.
+// emptyWords returns the title and the text of a tab without groups.
 func (p TriagePage) emptyWords() (title, text string) {
 	switch {
 	case p.Query != "":
@@ -254,7 +254,7 @@ func (p TriagePage) emptyWords() (title, text string) {
 	return "Inbox zero", "No group has letters that need a person."
 }
 
-// rowProgress summarises the progress of an operation.
+// rowProgress returns a summary of the progress of an operation for one row.
 func rowProgress(o deadletter.Operation, n progress) string {
 	words := Count(n.Done) + " of " + Count(n.Total)
 	switch {

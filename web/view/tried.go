@@ -4,12 +4,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Tried follows the only letter of a requeue. The letter is sent, confirmed and taken, and then it
-// comes back or is quiet.
+// Tried shows what happens to the only letter of a requeue. The letter is sent, confirmed and taken
+// by a consumer. Then it comes back or stays away.
 type Tried struct {
 	Letter  deadletter.OperationLetter
-	Attempt *deadletter.Attempt   // attempt made by the operation; nil = none yet
-	Facts   deadletter.QueueFacts // current facts of the letter's queue
+	Attempt *deadletter.Attempt   // the attempt that the operation made; nil if it has made none yet
+	Facts   deadletter.QueueFacts // the current facts about the queue of the letter
 }
 
 // Waits reports whether the letter is in its queue or with a consumer, as far as dlo knows.
@@ -17,7 +17,7 @@ func (t Tried) Waits() bool {
 	return t.Attempt != nil && t.Attempt.Outcome == deadletter.OutcomeConfirmed && t.Letter.Result == deadletter.ResultConfirmed
 }
 
-// triedSteps returns the past steps of the only letter of a requeue, and the next step.
+// triedSteps returns what has happened to the only letter of a requeue, and what comes next.
 func (p OperationPage) triedSteps() []happening {
 	t, op := p.Tried, &p.Operation
 	all := []happening{{At: op.CreatedAt, Title: "Requested", Text: []Span{{Text: "by " + line(op.By, 60)}}}}
@@ -51,7 +51,8 @@ func (p OperationPage) triedSteps() []happening {
 	return all
 }
 
-// answered returns the broker's answer to an attempt and the letter's return.
+// answered returns entries for the answer of the broker to an attempt, and for the return of the
+// letter.
 func (p OperationPage) answered(a deadletter.Attempt) []happening {
 	var all []happening
 	switch a.Outcome {
@@ -74,8 +75,8 @@ func (p OperationPage) answered(a deadletter.Attempt) []happening {
 	return append(all, happening{At: a.Back.At, Tone: "bad", Title: "Came back", Text: text})
 }
 
-// taken returns the entry that shows whether a consumer has the letter. The entry is based on the
-// facts of the letter's queue.
+// taken returns the entry that says whether a consumer has the letter. It is based on the facts
+// about the queue.
 func taken(f deadletter.QueueFacts, queue string) happening {
 	name := Span{Text: queueName(queue), Code: true}
 	switch {

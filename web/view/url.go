@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// address returns a path with parameters. The argument pairs alternates names and values. Pairs
-// with an empty value are left out.
+// address returns a path with parameters. The parameter pairs contains names and values in turn.
+// Parameters with an empty value are omitted.
 func address(path string, pairs ...string) string {
 	v := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -21,8 +21,8 @@ func address(path string, pairs ...string) string {
 	return path + "?" + v.Encode()
 }
 
-// LettersURL returns the URL of the list of letters that q selects. The arguments "after" and
-// "before" are cursors.
+// LettersURL returns the URL of the list of the letters that q selects. The parameters after and
+// before are cursors.
 func LettersURL(q, after, before string) string {
 	v := url.Values{}
 	v.Set("q", q)
@@ -40,11 +40,11 @@ func exportURL(q, format string) string {
 	return "/letters/export?" + url.Values{"q": {q}, "format": {format}}.Encode()
 }
 
-// maxCarried is the maximum length in bytes of a query in the links of a list. The limit is needed
-// because 50 rows repeat the query, and the size of the page is limited.
+// maxCarried is the maximum length in bytes of a query that the links of a list repeat. It is
+// limited because 50 rows repeat the query, and pages have to stay small.
 const maxCarried = 200
 
-// carried returns q for use in links, or "" if it is too long.
+// carried returns the query q for use in links. It returns "" if q is too long.
 func carried(q string) string {
 	if len(q) > maxCarried {
 		return ""
@@ -52,8 +52,8 @@ func carried(q string) string {
 	return q
 }
 
-// LetterURL returns the URL of a letter's page. q keeps the filter of the list unless the filter is
-// very long. An empty tab stands for the first tab.
+// LetterURL returns the URL of the page of a letter. The query q is the query of the list, which
+// the URL omits if it is very long. If tab is "", the page shows its first tab.
 func LetterURL(id deadletter.ID, q string, tab Tab) string {
 	if tab == TabDecoded {
 		tab = ""
@@ -61,14 +61,14 @@ func LetterURL(id deadletter.ID, q string, tab Tab) string {
 	return address("/letters/"+url.PathEscape(string(id)), "q", carried(q), "tab", string(tab))
 }
 
-// BodyURL returns the URL for downloading the stored bytes of a letter.
+// BodyURL returns the URL from which the stored bytes of a letter are downloaded.
 func BodyURL(id deadletter.ID) string { return "/letters/" + url.PathEscape(string(id)) + "/body" }
 
-// RevealURL returns the URL for revealing one masked value of a letter.
+// RevealURL returns the URL to which a form sends the request to show one masked value of a letter.
 func RevealURL(id deadletter.ID) string { return "/letters/" + url.PathEscape(string(id)) + "/reveal" }
 
-// GroupURL returns the URL of a group's page.
+// GroupURL returns the URL of the page of a group.
 func GroupURL(g deadletter.GroupID) string { return "/groups/" + g.String() }
 
-// OperationURL returns the URL of an operation's page.
+// OperationURL returns the URL of the page of an operation.
 func OperationURL(o deadletter.OperationID) string { return "/operations/" + o.String() }

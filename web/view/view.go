@@ -1,10 +1,10 @@
-// Package view turns values into pages. It contains templ components, their view models, and the
-// functions that format numbers, times and foreign text for people. It does no input or output and
-// knows neither the store nor a broker. Each page is a function of one struct, which package web
-// fills.
+// Package view turns values into pages. It contains the templ components, the structs that they
+// show, and the functions that format numbers, times and foreign text for people. It does no input
+// or output, and it does not use the store or a broker. Each page is a function of one struct,
+// which package web fills.
 //
-// Everything in a letter is treated as hostile. It passes through deadletter.Visible here, and
-// templ escapes it. Nothing in this package marks text as safe.
+// Everything in a letter is treated as hostile. The functions of this package pass it through
+// deadletter.Visible, and templ escapes it. Nothing in this package marks text as safe.
 package view
 
 import (
@@ -15,28 +15,28 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Shell surrounds the content of every page.
+// Shell contains what surrounds the content of every page.
 type Shell struct {
-	Title      string  // title of the page, without the product's name
-	Section    Section // current entry of the navigation
+	Title      string  // the title of the page without the name of the product
+	Section    Section // the current page in the navigation
 	Theme      Theme
-	Path       string // path and query of this page, to which the shell's forms return
-	Actor      string // the signed-in user
-	As         string // words of the grant under which an admin views the page; "" = their own
-	Bounded    bool   // the user sees some queues only
+	Path       string // the path and query of this page, to which the forms of the shell return
+	Actor      string // the user who is signed in
+	As         string // describes the role with which an admin views the page; "" if it is the admin's own
+	Bounded    bool   // the user may see only some queues
 	Groups     deadletter.GroupCounts
-	Running    int  // running operations
-	Schemaless int  // queues that need a schema
+	Running    int  // the number of running operations
+	Schemaless int  // the number of queues that need a schema
 	SchemasBad bool // some schemas cannot be read
 	Brokers    []Broker
 	Problems   []Problem
 	Live       bool   // the page receives events from /events
-	Seen       string // position of the page in the events; later changes are sent immediately
+	Seen       string // the position up to which the page shows all events; later ones are sent at once
 	Now        time.Time
-	Refresh    time.Duration // how often the page reloads without scripts; 0: never
+	Refresh    time.Duration // how often the page reloads without scripts; 0 is never
 }
 
-// Section is an entry of the navigation.
+// Section is one page in the navigation.
 type Section string
 
 const (
@@ -50,7 +50,7 @@ const (
 	SectionAudit      Section = "audit"
 )
 
-// Theme is the theme that the reader chose. If it is empty, the page follows the system.
+// Theme is the theme that the reader chose. If it is "", the page follows the system.
 type Theme string
 
 const (
@@ -59,7 +59,7 @@ const (
 	ThemeDark   Theme = "dark"
 )
 
-// ParseTheme parses the theme in the cookie. An unknown value gives ThemeSystem.
+// ParseTheme parses the theme in a cookie. It returns ThemeSystem for an unknown theme.
 func ParseTheme(s string) Theme {
 	if t := Theme(s); t == ThemeLight || t == ThemeDark {
 		return t
@@ -67,8 +67,8 @@ func ParseTheme(s string) Theme {
 	return ThemeSystem
 }
 
-// Next returns the theme after one press of the button without JavaScript: system, dark, light,
-// system.
+// Next returns the theme to which the button changes without JavaScript. The order is system, dark,
+// light, and system again.
 func (t Theme) Next() Theme {
 	switch t {
 	case ThemeSystem:
@@ -89,17 +89,17 @@ func (t Theme) label() string {
 	return "Theme: as the system. Switch to dark"
 }
 
-// Problem is shown on every page because it stops a part of dlo. A full disk is an example.
+// Problem is something that stops a part of dlo, for example a full disk. Every page shows it.
 type Problem struct {
 	Title, Text, Cure string
-	Inbox             string // inbox that the problem is about; "" = none
-	Unread            bool   // the inbox is not being read
-	Pages             bool   // the problem has severity page
+	Inbox             string // the inbox that the problem is about, or ""
+	Unread            bool   // dlo does not read the inbox
+	Pages             bool   // the problem has the severity page
 	Asks              bool   // people have to confirm that the store is current
-	Query             string // query for the letters that the problem is about; "" = none
+	Query             string // the query for the letters that the problem is about, or ""
 }
 
-// said returns the known facts of a problem, and how to solve it.
+// said returns what is known about a problem, and how to solve it.
 func (p Problem) said() []Span {
 	spans := []Span{{Text: line(p.Text, 500)}}
 	if p.Cure != "" {
@@ -108,30 +108,30 @@ func (p Problem) said() []Span {
 	return spans
 }
 
-// Span is a piece of a sentence. Code sets it in a fixed-width font.
+// Span is a piece of a sentence. If Code is true, it is set in a fixed-width font.
 type Span struct {
 	Text string
 	Code bool
-	At   time.Time // the time that Text shows; zero: Text is not a time
-	Link string    // URL that Text links to; "" = none
+	At   time.Time // the time that Text shows; zero if Text is not a time
+	Link string    // the URL to which Text links, or ""
 }
 
 // clockSpan returns a clock time for a sentence.
 func clockSpan(now, t time.Time) Span { return Span{Text: hourMinute(now, t), At: t} }
 
-// line prepares foreign text for one line of a page. It escapes everything invisible. It then cuts
-// the text to n bytes with an ellipsis.
+// line prepares foreign text for one line of a page. It first escapes everything invisible. Then it
+// cuts the text to n bytes and ends it with an ellipsis if it is longer.
 func line(s string, n int) string {
-	// An escape is never shorter than the text that it replaces. The first n bytes of the result
-	// therefore need no more than n bytes of input.
+	// An escape is never shorter than the text that it replaces. So the first n bytes of the result
+	// need at most n bytes of input.
 	if len(s) > 2*n+16 {
 		s = deadletter.Cut(s, 2*n+16)
 	}
 	return deadletter.Cut(deadletter.Visible(s), n)
 }
 
-// middle works like line, but it cuts in the middle, because names with a common beginning differ
-// at the end.
+// middle does the same as line, but cuts the text in the middle. It is for names that begin alike
+// and differ at the end.
 func middle(s string, n int) string {
 	if s = line(s, 10*n); len(s) <= n {
 		return s

@@ -2,7 +2,7 @@ package view
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// waitsInBroker explains the consequences for a letter that waits in the broker.
+// waitsInBroker explains what follows for a letter that waits in the broker.
 func (p LetterPage) waitsInBroker() []Span {
 	text := []Span{{Text: "This letter waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}}
 	if !p.Letter.InBroker(p.Now) {
@@ -12,13 +12,13 @@ func (p LetterPage) waitsInBroker() []Span {
 		text = append(text, Span{Text: ", until " + UTC(p.Letter.DueAt) + " (" + Ago(p.Now, p.Letter.DueAt) + ")"})
 	}
 	text = append(text, Span{Text: ". The broker then sends it on automatically, even while dlo is down. Until then it cannot be edited, rescheduled, held, requeued or discarded."})
-	if p.Letter.WaitsIn == deadletter.WaitTTL { // RabbitMQ expires messages only at a queue's head
+	if p.Letter.WaitsIn == deadletter.WaitTTL { // RabbitMQ expires messages only at the head of a queue
 		text = append(text, Span{Text: " A letter ahead of it that waits longer delays it."})
 	}
 	return text
 }
 
-// waitsHere reports whether attempt i is waiting in the broker now.
+// waitsHere reports whether the attempt with index i is waiting in the broker now.
 func (p LetterPage) waitsHere(i int) bool {
 	return p.Letter.State == deadletter.StateScheduled && p.Letter.WaitsIn != "" && i == len(p.Attempts)-1 && p.Attempts[i].WaitsIn == p.Letter.WaitsIn
 }
@@ -31,7 +31,7 @@ func (p LetterPage) next() string {
 	return "The next attempt is due"
 }
 
-// place describes where a scheduled letter waits.
+// place describes where a scheduled letter waits for its next attempt.
 func (p LetterPage) place() []Span {
 	if p.Letter.WaitsIn != "" {
 		return []Span{{Text: "waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}, {Text: ", which sends it on automatically."}}
@@ -39,8 +39,8 @@ func (p LetterPage) place() []Span {
 	return []Span{{Text: "waits in dlo's store; it can be requeued now, held or discarded."}}
 }
 
-// waitedIn describes where in the broker attempt i waited before it went to its queue. It is empty
-// if the attempt went there directly.
+// waitedIn describes where in the broker the attempt with index i waited before it went to its
+// queue. It returns nil if the attempt went there directly.
 func (p LetterPage) waitedIn(i int) []Span {
 	a := p.Attempts[i]
 	if a.WaitsIn == "" {
@@ -56,8 +56,8 @@ func (p LetterPage) waitedIn(i int) []Span {
 	return text
 }
 
-// unverified describes the facts that dlo could not verify about a settled letter. It is empty if
-// everything was verified.
+// unverified says what dlo could not verify about a settled letter. It returns "" if everything was
+// verified.
 func (p LetterPage) unverified() string {
 	if !p.Letter.Unverified || p.Letter.State != deadletter.StateSettled {
 		return ""

@@ -10,12 +10,12 @@ import (
 
 // WatchedQueues is one page of the list of all queues that dlo knows.
 type WatchedQueues struct {
-	Queues   []WatchedQueue // of this page
-	Total    int            // number of queues that match the filter
-	From     int            // number of queues on the pages before
+	Queues   []WatchedQueue // the queues of this page
+	Total    int            // the number of queues that match the filter
+	From     int            // the number of queues on earlier pages
 	PageSize int
 	Filter   string // a part of the name, or a glob
-	Only     string // OnlyLosing, OnlyLetters, or "" = all
+	Only     string // OnlyLosing, OnlyLetters, or "" for all queues
 }
 
 // These are the values of WatchedQueues.Only.
@@ -28,36 +28,36 @@ const (
 type WatchedQueue struct {
 	Origin    deadletter.Origin
 	Gone      bool    // the broker no longer has the queue
-	Own       string  // why dlo owns the queue: it is an inbox, or made by dlo; "" = dlo does not own it
-	Kind      string  // type of the queue; "" = unknown
-	Ready     int     // -1 = unknown
-	Unacked   int     // -1 = unknown
-	Consumers int     // -1 = unknown
-	Published float64 // messages per second; -1 = unknown
+	Own       string  // why the queue belongs to dlo, for example as an inbox; "" if it does not
+	Kind      string  // the type of the queue; "" if unknown
+	Ready     int     // -1 if unknown
+	Unacked   int     // -1 if unknown
+	Consumers int     // -1 if unknown
+	Published float64 // messages per second; -1 if unknown
 	Acked     float64 // messages per second
 	Chain     Chain
-	Observed  bool   // letters of the queue are only observed: nothing is sent
-	Rule      string // rule for a letter that a consumer rejects; "" = unknown
-	Week      int    // letters received in the last 7 days
+	Observed  bool   // letters of the queue are only observed, so nothing is sent
+	Rule      string // the rule for a letter that a consumer rejects; "" if unknown
+	Week      int    // the number of letters received in the last 7 days
 	Dead      QueueCount
 	Scheduled QueueCount
 }
 
-// Chain is the path that a queue's dead letters take.
+// Chain is the path that the dead letters of a queue take.
 type Chain struct {
 	Known     bool
-	Judged    bool // false for queues that are exclusive, deleted automatically, or streams
+	Judged    bool // false for a queue that is exclusive, deleted automatically, or a stream
 	Set       bool
 	Exchange  string
-	Key       string // "" = the key of the message
+	Key       string // "" is the routing key of the message
 	From      string // the setting that names the exchange
 	Queues    []string
 	More      int
-	Lost      string // why dead letters are lost; "" = they are not lost
+	Lost      string // why dead letters are lost, or ""
 	Guarantee string
 }
 
-// WatchedURL returns the URL of a page of all queues.
+// WatchedURL returns the URL of one page of the list of all queues.
 func (w WatchedQueues) WatchedURL(from int) string {
 	v := url.Values{}
 	for key, value := range map[string]string{"name": w.Filter, "only": w.Only} {
@@ -74,13 +74,13 @@ func (w WatchedQueues) WatchedURL(from int) string {
 	return "/queues?" + v.Encode() + "#all-queues"
 }
 
-// QueueURL returns the URL of the page of a queue. Names may have any bytes.
+// QueueURL returns the URL of the page of a queue. The names may contain any bytes.
 func QueueURL(o deadletter.Origin) string {
 	return "/queues/one?" + url.Values{"broker": {o.Broker}, "vhost": {o.VHost}, "queue": {o.Queue}}.Encode()
 }
 
-// exchange returns the name of the exchange for people. The default exchange, which has no name, is
-// called "default exchange".
+// exchange returns the name of the exchange as people call it. The default exchange, which has no
+// name, is called "default exchange".
 func (c Chain) exchange() string {
 	if c.Exchange == "" {
 		return "default exchange"
@@ -88,7 +88,7 @@ func (c Chain) exchange() string {
 	return queueName(c.Exchange)
 }
 
-// tone returns the icon and the tone of a chain.
+// tone returns the icon and the tone for the path of dead letters.
 func (c Chain) tone() (icon, tone string) {
 	switch {
 	case !c.Known || !c.Judged:
@@ -101,7 +101,7 @@ func (c Chain) tone() (icon, tone string) {
 	return "check", "good"
 }
 
-// note returns the remark that a chain shows beside its path.
+// note returns the remark beside the path of dead letters.
 func (c Chain) note() string {
 	switch {
 	case !c.Known:
@@ -135,7 +135,7 @@ func perSecond(n float64) string {
 	return Count(int(n+0.5)) + "/s"
 }
 
-// rates formats the rates at which messages come into a queue and leave it.
+// rates formats the rates at which messages come into the queue and leave it.
 func (q WatchedQueue) rates() string {
 	switch {
 	case q.Published < 0:
@@ -146,7 +146,8 @@ func (q WatchedQueue) rates() string {
 	return perSecond(q.Published) + " in, " + perSecond(q.Acked) + " out"
 }
 
-// kindWords describes the type of a queue, its owner if it is dlo, and whether the queue is gone.
+// kindWords describes the type of the queue. It also says whether the queue belongs to dlo and
+// whether it is gone.
 func (q WatchedQueue) kindWords() string {
 	var parts []string
 	for _, part := range []string{q.Kind, q.Own} {

@@ -6,11 +6,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// mark is the look of a state or a result: a word, an icon and a colour. The meaning never depends
-// on colour alone.
+// mark shows a state or a result with a word, an icon and a colour. Its meaning never depends on
+// the colour alone.
 type mark struct{ Word, Icon, Tone string }
 
-// markOf returns the mark of a value from a table. A value that is not in the table is shown as is.
+// markOf returns the mark of a value from a table. If the table lacks the value, the mark shows the
+// value itself.
 func markOf[K ~string](table map[K]mark, k K) mark {
 	if m, ok := table[k]; ok {
 		return m
@@ -32,7 +33,7 @@ var stateMarks = map[deadletter.State]mark{
 
 func stateMark(s deadletter.State) mark { return markOf(stateMarks, s) }
 
-// StateWord returns the name of a state as shown on pages.
+// StateWord returns the name of a state as pages show it.
 func StateWord(s deadletter.State) string { return stateMark(s).Word }
 
 var resultMarks = map[deadletter.Result]mark{
@@ -62,8 +63,8 @@ var operationMarks = map[deadletter.OperationState]mark{
 
 func operationMark(s deadletter.OperationState) mark { return markOf(operationMarks, s) }
 
-// operationPhaseMark returns the state of an operation. For a running operation, it also shows that
-// sending has not begun, or that only watching is left.
+// operationPhaseMark returns the mark for the state of an operation. If the operation is running,
+// the mark also says that sending has not begun, or that dlo only watches the letters.
 func operationPhaseMark(o deadletter.Operation) mark {
 	if o.State == deadletter.OperationRunning {
 		switch {
@@ -102,7 +103,7 @@ var verbWords = map[deadletter.Verb]string{
 	deadletter.VerbCancel:     "Cancel",
 }
 
-// VerbWord returns a verb as shown on buttons.
+// VerbWord returns a verb as buttons show it.
 func VerbWord(v deadletter.Verb) string { return cmp.Or(verbWords[v], line(string(v), 20)) }
 
 var verbIcons = map[deadletter.Verb]string{
@@ -131,7 +132,8 @@ func severityMark(s deadletter.Severity) (word string, bars int) {
 	return "", 0
 }
 
-// deathWords describes a death reason of RabbitMQ. Further reasons may exist.
+// deathWords describes the reason that RabbitMQ gives for a death. RabbitMQ may give reasons that
+// are not listed here.
 func deathWords(reason string) string {
 	switch reason {
 	case "rejected":
