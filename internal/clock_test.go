@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// clocked lists the work rooms, and the pure rooms that handle times. Their code gets the clock as
-// a function.
+// clocked lists the packages that must not read the system clock, because they handle times. Their
+// code gets the current time from a function.
 var clocked = []string{"ingest", "drain", "annotation", "classify", "requeue", "operation", "schemas", "notify", "rules", "query", "payload", "failure", "deadletter"}
 
-// readsClock lists the functions in the clocked rooms that read the system clock anyway, with the
-// reasons.
+// readsClock lists the functions in those packages that read the system clock anyway, each with the
+// reason.
 var readsClock = map[string]string{
 	"requeue/clock.go jumped":      "compares the clock that is given with the one that nobody can set",
 	"notify/digester.go Size":      "measures how long a question took",
@@ -24,10 +24,10 @@ var readsClock = map[string]string{
 	"query/values.go literalValue": "a relative time keeps its text, which Parse reads with the right clock",
 }
 
-// TestTheClockIsGiven checks that the rooms that decide by time never read the system clock. In the
-// broker code, a time read from the clock must not be converted to a number or rounded. That would
-// drop the monotonic part of the time.Time. If the clock was then set back, dlo would wait for it
-// to catch up.
+// TestTheClockIsGiven checks that the packages that decide by time never read the system clock. It
+// also checks that the broker code never rounds a time from the clock or converts it to a number.
+// That would drop the monotonic part of the time.Time. If the clock was then set back, dlo would
+// wait until the clock shows that time again.
 func TestTheClockIsGiven(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
@@ -80,7 +80,7 @@ func TestTheClockIsGiven(t *testing.T) {
 	}
 }
 
-// asksClock reports whether a call is time.Now, time.Since or time.Until.
+// asksClock reports whether a call is a call of time.Now, time.Since or time.Until.
 func asksClock(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -90,7 +90,7 @@ func asksClock(call *ast.CallExpr) bool {
 	return ok && of.Name == "time" && slices.Contains([]string{"Now", "Since", "Until"}, f.Sel.Name)
 }
 
-// losesSteady reports whether a call drops the monotonic part of a time returned by time.Now.
+// losesSteady reports whether a call drops the monotonic part of a time that time.Now returned.
 func losesSteady(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || !slices.Contains([]string{"Unix", "UnixMilli", "UnixNano", "Round", "Truncate"}, f.Sel.Name) {

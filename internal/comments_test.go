@@ -13,7 +13,7 @@ import (
 // columns is the maximum width of a line of prose.
 const columns = 100
 
-// comments matches lines that consist only of a comment, by file extension.
+// comments contains, for each file extension, the pattern of lines that are only a comment.
 var comments = map[string]*regexp.Regexp{
 	".go":    regexp.MustCompile(`^\t*//`),
 	".templ": regexp.MustCompile(`^\t*//`),
@@ -23,7 +23,7 @@ var comments = map[string]*regexp.Regexp{
 	"":       regexp.MustCompile(`^\s*# `), // shell scripts and the Makefile
 }
 
-// unbroken matches lines that cannot be wrapped: JSDoc types.
+// unbroken matches lines that cannot be wrapped, because they contain a JSDoc type.
 var unbroken = regexp.MustCompile(`^\s*/?\*+ .*@(type|param|returns)`)
 
 // TestCommentsFit checks that comment lines have at most 100 columns.
@@ -42,8 +42,8 @@ func TestCommentsFit(t *testing.T) {
 	})
 }
 
-// TestProseFits checks that lines in the documents have at most 100 columns, except in code, tables
-// and images.
+// TestProseFits checks that lines in the documents have at most 100 columns. Lines of code, tables
+// and images may be longer.
 func TestProseFits(t *testing.T) {
 	t.Parallel()
 	sources(t, func(path string, lines []string) {
@@ -65,7 +65,8 @@ func TestProseFits(t *testing.T) {
 	})
 }
 
-// sources reads the files of the project, including those in the folders .ci and .github.
+// sources reads the files of the project, including those in the folders .ci and .github, and calls
+// the function visit for each.
 func sources(t *testing.T, visit func(path string, lines []string)) {
 	t.Helper()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

@@ -17,15 +17,16 @@ import (
 
 const module = "github.com/deadletteroffice/dlo/"
 
-// room is one of our packages: its purpose, and which of our other packages it may import besides
-// internal/deadletter.
+// room is one package of dlo. It contains the purpose of the package. It also contains the packages
+// of dlo that the package may import besides internal/deadletter.
 type room struct{ name, is, imports string }
 
-// rooms lists all packages and their allowed imports. Imports point down: from the program to the
-// wiring and the command line, to faces, to work, to the pure rooms. Work and faces never import
-// the adapters (store, rabbitmq), and adapters never import work. Work rooms never import each
-// other. Each declares the methods that it needs, and internal/server asserts that they match.
-// docs/architecture.md contains this table; go test ./internal -update writes it there.
+// rooms lists all packages of dlo and the imports that they may have. Imports point down: from the
+// program to the wiring and the command line, then to the faces, to the work rooms, and to the pure
+// rooms. Work rooms and faces never import the adapters (store, rabbitmq). Adapters never import
+// work rooms. Work rooms never import each other. Each work room declares the methods that it
+// needs, and internal/server asserts that other packages have them. docs/architecture.md contains
+// this table; `go test ./internal -update` writes it there.
 var rooms = []room{
 	{"cmd/dlo", "the program: signals and exit codes", "internal/cli internal/server"},
 	{"cmd/demo", "`make demo`: a private broker, a shop with two bugs, dlo serve; not shipped", "internal/testenv"},
@@ -66,10 +67,11 @@ var rooms = []room{
 	{"internal/payload/payloadtest", "tests only: messages and bombs, for payload, descriptor, schemas and the corpus", ""},
 }
 
-// all stands for every package; "all but" excludes the packages that follow.
+// all stands for every package; the words "all but" exclude the packages after them.
 const all = "all"
 
-// pure lists the packages that import only the standard library and what their row allows.
+// pure lists the packages that import only the standard library and the packages in their row of
+// rooms.
 var pure = []string{"internal/deadletter", "internal/api", "internal/query", "internal/failure", "internal/topology"}
 
 type pkg struct {
@@ -78,7 +80,7 @@ type pkg struct {
 	GoFiles    []string
 }
 
-// packages lists our packages, except those that contain only tests.
+// packages returns the packages of dlo, without those that contain only tests.
 func packages(t *testing.T) map[string]pkg {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -99,7 +101,7 @@ func packages(t *testing.T) map[string]pkg {
 		if len(p.GoFiles) > 0 {
 			name := strings.TrimPrefix(p.ImportPath, module)
 			found[name] = p
-			for dir := name; dir != "."; dir = path.Dir(dir) { // so that go test does not use a cached result after a change
+			for dir := name; dir != "."; dir = path.Dir(dir) { // because these folders are read, go test runs again after a change in them
 				if _, err := os.ReadDir("../" + dir); err != nil {
 					t.Fatal(err)
 				}
@@ -108,7 +110,7 @@ func packages(t *testing.T) map[string]pkg {
 	}
 }
 
-// allowed reports whether the row of a package allows an import of one of our packages.
+// allowed reports whether a row of rooms allows its package to import the package of.
 func allowed(row, of string) bool {
 	if but, ok := strings.CutPrefix(row, all+" but "); ok {
 		return !slices.Contains(strings.Fields(but), of)
@@ -116,8 +118,8 @@ func allowed(row, of string) bool {
 	return row != "nothing" && of == "internal/deadletter" || slices.Contains(strings.Fields(row), of)
 }
 
-// neverLinked lists the packages that must not be linked into a package, not even indirectly. These
-// are promises of docs/architecture.md.
+// neverLinked contains, for each package, the packages that must not become part of its program,
+// not even through other packages. docs/architecture.md promises this.
 var neverLinked = map[string][]string{
 	"internal/cli":        {module + "internal/store", module + "internal/rabbitmq", "github.com/rabbitmq/amqp091-go", "modernc.org/sqlite"},
 	"internal/payload":    {"net/http", "google.golang.org/grpc"},
@@ -125,8 +127,8 @@ var neverLinked = map[string][]string{
 	"internal/api":        {"net/http"},
 }
 
-// noHTTP lists packages that do not import net/http directly. An indirect import through templ does
-// not matter.
+// noHTTP lists the packages that must not import net/http themselves. They may import it through
+// templ.
 var noHTTP = []string{"web/view", "static", "internal/payload", "internal/deadletter", "internal/api"}
 
 func TestWhatIsNeverLinked(t *testing.T) {
@@ -194,7 +196,8 @@ const (
 	tableEnds    = "<!-- end of rooms -->\n"
 )
 
-// TestTheHouseOfTheDocument checks that docs/architecture.md contains the table of rooms above.
+// TestTheHouseOfTheDocument checks that docs/architecture.md contains the table of the variable
+// rooms.
 func TestTheHouseOfTheDocument(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder

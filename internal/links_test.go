@@ -14,7 +14,7 @@ var (
 	unslug  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// anchors returns the link anchors of a document's headings, as GitHub generates them.
+// anchors returns the anchors of all headings in a document, as GitHub generates them.
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {
@@ -24,8 +24,8 @@ func anchors(text string) map[string]bool {
 	return all
 }
 
-// TestNoLinkIsDead follows every link in the documents to a file of the project, and to a heading
-// in it. It does not follow links to other sites.
+// TestNoLinkIsDead checks every link in the documents that leads to a file of the project or to a
+// heading in such a file. It does not check links to other sites.
 func TestNoLinkIsDead(t *testing.T) {
 	t.Parallel()
 	followed := 0

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestNamedTestsExist checks that each test that docs/security.md gives as evidence exists.
+// TestNamedTestsExist checks that every test that docs/security.md names as evidence exists.
 func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/security.md")

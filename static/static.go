@@ -1,7 +1,7 @@
-// Package static holds the files that pages load: style sheets, scripts and images. Each file is
-// served under a name that contains a hash of its content. Browsers can therefore cache the file
-// forever, and a new version of dlo never uses an old file. The package renders nothing and does
-// not depend on the pages.
+// Package static contains the files that pages load: style sheets, scripts and images. Each file is
+// served under a name that contains a hash of its content. So browsers can cache a file forever,
+// and a new version of dlo never uses an old file. The package renders nothing and does not depend
+// on the pages.
 package static
 
 import (
@@ -21,8 +21,8 @@ var embedded embed.FS
 // Prefix is the path under which the files are served.
 const Prefix = "/static/"
 
-// types lists the file types that the folders may contain. Tests fail if a folder contains a file
-// of any other type.
+// types contains the Content-Type of each file type that the folders may contain. The tests fail if
+// a folder contains a file of any other type.
 var types = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -35,14 +35,14 @@ type file struct {
 }
 
 type files struct {
-	urls   map[string]string // name in the folder -> URL
-	byPath map[string]file   // URL -> content
+	urls   map[string]string // the URL of each file by its name in the folder
+	byPath map[string]file   // the content of each file by its URL
 }
 
 var load = sync.OnceValue(func() files {
 	loaded, err := read(embedded)
 	if err != nil {
-		panic(err) // cannot happen: the files are embedded, and the package's tests load them
+		panic(err) // this cannot happen: the files are embedded, and the tests of the package load them
 	}
 	return loaded
 })
@@ -58,15 +58,15 @@ func URL(name string) string {
 	return url
 }
 
-// File returns the content served under a path that URL returned, and its Content-Type. It returns
-// false for any other path.
+// File returns the content and the Content-Type of the file whose path is url. The path is one that
+// URL returned. For any other path, the result ok is false.
 func File(url string) (body []byte, kind string, ok bool) {
 	f, ok := load().byPath[url]
 	return f.body, f.kind, ok
 }
 
-// read hashes every file. It adds style sheets last, because it replaces each url("...") in a style
-// sheet with the hashed name of the file.
+// read loads and hashes all files. It adds the style sheets last, because it replaces each
+// url("...") in a style sheet with the path of the hashed file.
 func read(fsys fs.FS) (files, error) {
 	loaded := files{urls: map[string]string{}, byPath: map[string]file{}}
 	var sheets []string
@@ -121,8 +121,8 @@ func (l files) put(name string, body []byte) {
 	l.byPath[url] = file{body, types[ext]}
 }
 
-// addSheet adds a style sheet. It returns false if the sheet refers to a file that has not been
-// added yet.
+// addSheet adds a style sheet. It returns false if the style sheet refers to a file that has not
+// been added yet.
 func (l files) addSheet(fsys fs.FS, name string) (bool, error) {
 	raw, err := fs.ReadFile(fsys, name)
 	if err != nil {
@@ -144,7 +144,7 @@ func (l files) addSheet(fsys fs.FS, name string) (bool, error) {
 		if !ok {
 			return false, nil
 		}
-		out.WriteString(`url("` + path.Join(path.Dir(ref), path.Base(url)) + `")`) // relative, because dlo may be served below a base path
+		out.WriteString(`url("` + path.Join(path.Dir(ref), path.Base(url)) + `")`) // the path is relative, because dlo may be served below a base path
 		rest = tail
 	}
 	l.put(name, []byte(out.String()))

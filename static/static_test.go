@@ -60,9 +60,9 @@ func TestWrongFoldersAreRefused(t *testing.T) {
 	}
 }
 
-// TestBudgets limits the size of the files that a browser loads on its first visit and then caches
-// forever. The files are sent unmodified, so comments count. Browsers load no framework besides
-// these files.
+// TestBudgets checks the maximum size of the files that a browser loads on its first visit. The
+// browser then caches them forever. The files are sent unmodified, so comments in them count.
+// Browsers load no framework besides these files.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	budgets := map[string]int{".css": 48 << 10, ".js": 48 << 10}

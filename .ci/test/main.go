@@ -37,8 +37,8 @@ const (
 	// they can grow more between collections. The tests of internal/store took 12 % less processor
 	// time.
 	garbage = "400"
-	// uncached turns off the cache, because go test does not see the sources of a program that a
-	// test starts.
+	// uncached turns off the test cache. A test may start a program, and go test does not notice that
+	// the source of that program has changed.
 	uncached = "-count=1"
 )
 
@@ -46,8 +46,8 @@ var (
 	system = module + "internal/system" // takes longer than any other package
 	// waiting lists the other packages whose tests start whole programs or brokers.
 	waiting = []string{module + "cmd/demo", module + "internal/testenv", module + "internal/rabbitmq"}
-	// long lists the packages whose tests need the most processor time. The last one needs the
-	// most. These packages start first, so that the lanes end at about the same time.
+	// long lists the packages whose tests need the most processor time. The last one needs the most.
+	// They start first, so that the three lanes end at about the same time.
 	long = []string{module + "internal/payload", module + "web", module + "internal/store", module + "web/view"}
 	// twice lists packages that also run without the race detector. Some of their tests use much
 	// memory or time in one goroutine, and skip themselves under the race detector.
@@ -102,8 +102,8 @@ func main() {
 	}
 }
 
-// jobs returns the runs of go test, except the run of internal/system. It returns two lists: runs
-// that mostly wait, and runs that keep a processor busy.
+// jobs returns the runs of go test except that of internal/system. The first list contains the runs
+// that mostly wait. The second contains the runs that keep a processor busy.
 func jobs(packages []string, race bool) (waits, computes []job) {
 	slices.SortStableFunc(packages, func(a, b string) int { return slices.Index(long, b) - slices.Index(long, a) })
 	for _, name := range packages {
@@ -123,7 +123,8 @@ func jobs(packages []string, race bool) (waits, computes []job) {
 	return waits, slices.Insert(computes, len(long), job{".", twice})
 }
 
-// canRace reports whether the race detector works here. It needs cgo, and cgo needs a C compiler.
+// canRace reports whether the race detector works on this machine. It needs cgo, and cgo needs a C
+// compiler.
 func canRace() bool {
 	out, err := exec.Command("go", "env", "CGO_ENABLED", "CC").Output()
 	fields := strings.Fields(string(out))
@@ -134,31 +135,31 @@ func canRace() bool {
 	return err == nil
 }
 
-// results collects the results of all tests in all lanes.
+// results contains the results of all tests in all lanes.
 type results struct {
 	mu       sync.Mutex
 	packages int
-	tests    map[string]string // package and name of a top-level test -> pass, fail or skip
+	tests    map[string]string // "pass", "fail" or "skip" by the package and the name of a top-level test
 	reasons  map[string]string // why a test was skipped
 	failed   bool
 
-	latest     map[string]string // package and name of a test or subtest -> its latest message
-	unexpected []string          // tests that were skipped although DLO_TEST_REQUIRE demands them
+	latest     map[string]string // the latest message by the package and the name of a test or subtest
+	unexpected []string          // the tests that were skipped although DLO_TEST_REQUIRE forbids it
 }
 
-// expected matches the reasons for which make test may skip a test. Such a test measures or takes
-// long, runs in another lane, or needs root. Or it is about another RabbitMQ version or another
-// operating system.
+// expected matches the reasons for which a test may be skipped in `make test`. Such a test only
+// measures something, takes long, runs in another lane, or needs root. Or it is for another version
+// of RabbitMQ or another operating system.
 var expected = regexp.MustCompile(`make bench|DLO_BENCH|DLO_SOAK|without the race detector|needs root|cannot be mounted here|^only Linux|^quorum queues of 3\.x|^3\.x refuses|^-update|to install what is missing:`)
 
-// event is one line of go test -json (go doc test2json).
+// event is one line of the output of `go test -json`. `go doc test2json` describes its fields.
 type event struct {
 	Action, Package, Test, Output string
-	ImportPath                    string // set for a line about a build
+	ImportPath                    string // only set for a line about a build
 	Elapsed                       float64
 }
 
-// run runs go test, one package after the other, and reads its output.
+// run runs go test for one package after another and reads its output.
 func (r *results) run(j job) {
 	cmd := exec.Command("go", append([]string{"test", "-json", "-p=1", "-vet=off", timeout}, j.args...)...) // make runs vet on all packages first
 	cmd.Dir, cmd.Stderr = j.folder, os.Stderr
@@ -204,8 +205,8 @@ func (r *results) fail(err error) {
 
 var reason = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)\n`)
 
-// output holds the lines that the tests of one run of go test print until they end, by package and
-// name. Lines that belong to no test have the name "".
+// output contains the lines that tests have printed so far, by package and test name. Lines that
+// belong to no test have the name "".
 type output map[string][]string
 
 func (r *results) take(e event, said output) {
@@ -234,8 +235,8 @@ func (r *results) take(e event, said output) {
 	}
 }
 
-// judge records how a test ended. If a test runs in one lane and is skipped in another, it counts
-// as run.
+// judge records how a test ended. A test that runs in one lane and is skipped in another counts as
+// run.
 func (r *results) judge(key, action string, text []string) {
 	switch {
 	case action == "fail":
@@ -251,8 +252,8 @@ func (r *results) judge(key, action string, text []string) {
 	r.tests[key] = rank[max(slices.Index(rank, action), slices.Index(rank, r.tests[key]))]
 }
 
-// over prints the line of a package that has ended. If one of its tests has not ended by then, the
-// test program died, and the test has failed.
+// over prints the line of a package that has ended. If one of its tests has not ended, the test
+// program died, and the test counts as failed.
 func (r *results) over(e event, said output) {
 	if e.Action == "fail" {
 		for _, key := range slices.Sorted(maps.Keys(said)) {
@@ -270,7 +271,8 @@ func (r *results) over(e event, said output) {
 	maps.DeleteFunc(said, func(key string, _ []string) bool { return strings.HasPrefix(key, e.Package+" ") })
 }
 
-// line returns the last line of a run.
+// line returns the last line of the output: the number of tests, their time, and why tests were
+// skipped.
 func (r *results) line(took time.Duration) string {
 	count, why := map[string]int{}, map[string]int{}
 	for key, ended := range r.tests {
