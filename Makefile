@@ -6,7 +6,7 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 FUZZTIME ?= 10m
 # The folders with our own Go files.
 FOLDERS  := $(wildcard cmd internal migrations static web)
-# Runs linters and similar tools, whose versions are pinned apart from the product's dependencies.
+# Runs linters and similar tools. Their versions are in a go.mod file of their own.
 TOOL     := go tool -modfile=.ci/tools.mod
 # The checkers of static/js and web/openapi.yaml. .ci/js/install installs them.
 JS       := .cache/js/node_modules/.bin

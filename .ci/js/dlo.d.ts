@@ -29,14 +29,14 @@ interface Gone { row: HTMLTableRowElement; next: HTMLTableRowElement | null }
 
 /** The interface of list.js: a list with a cursor and a selection. */
 interface List {
-  /** Moves the cursor by the number of rows in by. */
+  /** Moves the cursor by a number of rows. */
   move(by: number): void;
   /** Updates the page to show the current selection. */
   sync(): void;
   ticked(): HTMLTableRowElement[];
   /** The rows that a key acts on: the ticked rows, or else the row under the cursor. */
   aim(): HTMLTableRowElement[];
-  /** The fields that the form sends when the button by is pressed for the rows in about. */
+  /** The fields that the form sends if a button is pressed for the given rows. */
   body(by: HTMLElement, about: HTMLTableRowElement[]): URLSearchParams;
   /** Puts the cursor on a row. */
   point(row: HTMLTableRowElement | undefined): void;
@@ -57,7 +57,7 @@ interface List {
 /** One of the choices that a field offers. */
 interface Choice { text: string; label?: string; kind?: string; key?: string; link?: string; deed?: HTMLElement }
 
-/** The tools that dlo.js exports for the files that load after it, and the tools that they add. */
+/** What dlo.js exports to the files that load after it, and what these files add. */
 declare var dlo: {
   $<S extends string>(selector: S, root?: ParentNode): Found<S> | null;
   $$<S extends string>(selector: S, root?: ParentNode): Found<S>[];

@@ -5,7 +5,7 @@
   const { $, $$, must, base } = window.dlo;
   let count = 0;
   /**
-   * Shows in the list what the field may mean, and takes what a person chooses; now asks at once.
+   * Lists the choices that ask returns for a text, and calls take with one. now asks at once.
    * @type {(input: HTMLInputElement, list: HTMLElement, ask: (text: string, caret: number) => Promise<Choice[]>, take: (chosen: Choice) => void) => { now(): void; close(): void }}
    */
   const choose = (input, list, ask, take) => {
@@ -92,7 +92,7 @@
   // ---------- the palette: everything with a name, and this page's actions ----------
   const jump = $('input#jump-in'), found = $('#jump-list');
   if (jump && found) {
-    /** What the buttons of this page do. @type {(text: string) => Choice[]} */
+    /** The actions of the buttons of this page. @type {(text: string) => Choice[]} */
     const deeds = text => $$('main [data-verb], main [data-do], [data-theme-form] button, [data-live-pause]')
       .filter(b => b.offsetParent && !b.closest('dialog, [data-row]') && !('disabled' in b && b.disabled))
       .map(b => ({ kind: 'Do', text: (b.getAttribute('aria-label') ?? (b.innerText || b.textContent || '').trim()).split('\n')[0]?.trim() ?? '', deed: b }))

@@ -1,6 +1,6 @@
-// This file makes pages faster that already work without it: every action is a plain link or form
-// first. It holds what all pages share: dialogs, menus, copying, the theme and the keyboard. It
-// exports its tools as window.dlo for the files after it; their types are in .ci/js/dlo.d.ts.
+// Pages work without scripts, because every action is a plain link or form. This file makes them
+// faster. It contains what all pages share: dialogs, menus, copying, the theme and the keyboard. It
+// exports window.dlo to the files after it. The types of its functions are in .ci/js/dlo.d.ts.
 (() => {
   'use strict';
   /** @type {typeof dlo.$} */
@@ -16,14 +16,14 @@
   const root = document.documentElement;
   /** The path below which dlo is reached. @type {typeof dlo.base} */
   const base = root.dataset.base ?? '';
-  // get and set use the browser's storage, kept and keep the tab's. In private mode, nothing is
-  // remembered.
+  // get and set use the storage of the browser. kept and keep use the storage of the tab. In
+  // private mode, nothing is remembered.
   /** @type {typeof dlo.memory} */
   const memory = {
     get: k => { try { return localStorage.getItem(k); } catch { return null; } }, set: (k, v) => { try { localStorage.setItem(k, v); } catch { /* not remembered */ } },
     kept: k => { try { return sessionStorage.getItem(k); } catch { return null; } }, keep: (k, v) => { try { sessionStorage.setItem(k, v); } catch { /* not remembered */ } },
   };
-  // The reader's clock may be wrong, so moments are compared with the clock of the server.
+  // The reader's clock may be wrong, so times are compared with the clock of the server.
   const ahead = (Date.parse(document.body.dataset.now ?? '') || Date.now()) - Date.now();
   /** @type {typeof dlo.now} */
   const now = () => new Date(Date.now() + ahead);
@@ -31,15 +31,15 @@
   const reveal = r => { for (const x of $$('[data-js]', r)) x.hidden = false; };
   /** @type {typeof dlo.parse} */
   const parse = async response => new DOMParser().parseFromString(await response.text(), 'text/html');
-  /** What a form sends when that button is pressed. @type {typeof dlo.fields} */
+  /** The fields that a form sends when the button by is pressed. @type {typeof dlo.fields} */
   const fields = (form, by = null) => new URLSearchParams([...new FormData(form, by)].map(([name, value]) => [name, String(value)]));
   /**
-   * Where the form sends it. Not form.action: a button of that name would answer.
+   * The URL that a form is sent to. form.action could be a button with the name action.
    * @type {typeof dlo.action}
    */
   const action = (form, by) => by?.getAttribute('formaction') ?? form.getAttribute('action') ?? '';
 
-  /** Sends as a page what the script could not. @type {typeof dlo.plainly} */
+  /** Sends fields as a form, and opens the page of the response. @type {typeof dlo.plainly} */
   const plainly = (to, body) => {
     const form = document.createElement('form');
     form.method = 'post'; form.hidden = true; form.setAttribute('action', to);
@@ -52,7 +52,7 @@
     HTMLFormElement.prototype.submit.call(form);
   };
 
-  /** undo, where there is one, is what the button of the toast does. @type {typeof dlo.toast} */
+  /** Shows a message. With undo, it has a button that calls undo. @type {typeof dlo.toast} */
   const toast = (text, undo) => {
     const t = document.createElement('div');
     t.className = 'toast'; t.textContent = text;
@@ -86,7 +86,7 @@
   };
 
   /**
-   * Copies the text of another page; where that has more to say, or copying fails, it goes there.
+   * Copies a text from another page. If that page has a note or copying fails, it opens the page.
    * @param {HTMLAnchorElement} a
    */
   const copyFrom = async a => {
@@ -136,8 +136,7 @@
   window.addEventListener('pageshow', () => { for (const b of $$('[data-once]')) b.removeAttribute('aria-disabled'); });
 
   /**
-   * Shows the confirm page of the chosen letters in a dialog. Anything unexpected falls back to the
-   * page itself.
+   * Shows the page that confirms an action as a dialog. If that fails, it opens the page itself.
    * @type {typeof dlo.confirm}
    */
   const confirm = async (to, body) => {
@@ -151,7 +150,7 @@
     } catch { plainly(to, body); }
   };
 
-  /** The button that destroys waits until the count is in its field. @param {ParentNode} r */
+  /** Enables a destructive button once the count has been typed. @param {ParentNode} r */
   const typed = r => {
     const count = $('input[data-confirm]', r), go = $('button[data-confirm-btn]', r), first = $('#confirm-first', r), takes = $('[data-takes]', r);
     if (first instanceof HTMLInputElement && takes) first.addEventListener('input', () => {
@@ -255,7 +254,7 @@
     if (memory.get('keys') === 'off' || ev.metaKey || ev.ctrlKey || ev.altKey || $('dialog[open]') || /** @type {Element} */ (ev.target).matches('input:not([type="checkbox"]), textarea, select')) return;
     if (Date.now() - chord < 900) {
       chord = 0;
-      const to = /** @type {HTMLAnchorElement | null} */ ($(`a[data-key="${CSS.escape(ev.key)}"]`)); // in the navigation
+      const to = /** @type {HTMLAnchorElement | null} */ ($(`a[data-key="${CSS.escape(ev.key)}"]`)); // a link of the navigation
       if (to) { ev.preventDefault(); location.href = to.href; }
       return;
     }

@@ -55,7 +55,7 @@
     if (was.id) point(rows.find(x => box(x).value === was.id) ?? rows[Math.min(was.at ?? 0, rows.length - 1)]);
   };
 
-  // A selection of all rows leaves out the rows unticked on this page. total is 0 if only the
+  // A selection of all rows excludes the rows unticked on this page. total is 0 if only the
   // server can count.
   const words = () => {
     const n = ticked().length, total = Number(list.dataset.total), except = left().length;

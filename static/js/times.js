@@ -10,7 +10,7 @@
   const date = t => `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())}`;
   /** @param {Date} t */
   const clock = t => `${two(t.getHours())}:${two(t.getMinutes())}`;
-  /** As the server writes a moment: the shorter, the nearer. @param {Date} t */
+  /** A time as the server writes it: short if it is near. @param {Date} t */
   const near = t => {
     const days = (now().getTime() - t.getTime()) / 864e5;
     if (date(t) === date(now())) return clock(t);
@@ -32,8 +32,8 @@
     for (const w of $$('[data-zone-word]', root)) w.textContent = zone === 'utc' ? 'UTC' : 'local time';
   };
   window.dlo.times = write;
-  // "4 s ago" counts up by the time that the page has been open, because the clocks of server and
-  // reader may differ.
+  // "4 s ago" counts up with the time since the page opened. The clock of the reader is not used,
+  // because it may be wrong.
   /** @type {WeakMap<Element, number>} */
   const began = new WeakMap();
   setInterval(() => {

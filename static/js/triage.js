@@ -24,11 +24,11 @@
   if (!form || !list) return;
 
   // ---------- deciding ----------
-  /** The rows that the open menu is about, where a key opened it. @type {HTMLTableRowElement[] | null} */
+  /** The rows for the menu that a key opened. @type {HTMLTableRowElement[] | null} */
   let aimed = null;
   const sections = () => { for (const s of $$('.section-row', form)) s.hidden = !s.nextElementSibling?.matches('[data-row]'); };
   /**
-   * Takes over what a fresh page says of rows. It returns those that it has no more.
+   * Updates rows from a new page. It returns the rows that the new page no longer has.
    * @type {(rows: HTMLTableRowElement[], doc: Document) => HTMLTableRowElement[]}
    */
   const renew = (rows, doc) => rows.filter(row => {
@@ -105,7 +105,7 @@
   Object.assign(keys, { e: press('resolve'), s: menu('snooze'), a: menu('assign') });
 
   // ---------- the panel beside the list ----------
-  let asked = 0, timer = 0, beside = $('[data-row]', form)?.innerText; // the panel shows that row as it was then
+  let asked = 0, timer = 0, beside = $('[data-row]', form)?.innerText; // beside is the text of the row that the panel shows
   /** @param {HTMLElement} row */
   const show = async row => {
     const n = ++asked, doc = await parse(await fetch(must('a.rowlink', row).href + '?peek=1')), source = $('[data-peek-source]', doc);
