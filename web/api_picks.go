@@ -109,8 +109,7 @@ func (w *Web) createPick(r *http.Request, l *deadletter.Letter, p deadletter.Pic
 }
 
 // pick saves a type that a person picks. It rejects a type that is not registered, because the
-// letters would become unreadable. The parameter l is the letter that the person looked at; nil =
-// none.
+// letters would become unreadable. The parameter l is the letter that the person looked at, or nil.
 func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (deadletter.Pick, error) {
 	p.Type, p.Reason = strings.TrimSpace(p.Type), strings.TrimSpace(p.Reason)
 	switch {

@@ -17,7 +17,7 @@ import (
 // Audit records the actions of people and of dlo itself.
 type Audit interface {
 	// Audit returns a page of the audit entries that a query selects, newest first. It also returns
-	// the cursor of the next page; "" = this is the last page.
+	// the cursor of the next page, or "" if this is the last page.
 	Audit(ctx context.Context, q query.Query, after string, limit int) ([]deadletter.Act, string, error)
 	// People returns the names of people who have acted, or to whom groups were assigned. Targets
 	// returns the targets of actions whose names contain the text in the parameter part. In both
@@ -91,7 +91,8 @@ func auditRow(a deadletter.Act) view.AuditRow {
 	return view.AuditRow{Act: a, Links: each(a.Targets, targetURL)}
 }
 
-// targetURL returns the URL of the page that shows a target; "" = there is no such page.
+// targetURL returns the URL of the page that shows a target. It returns "" if there is no such
+// page.
 func targetURL(t deadletter.Target) string {
 	switch t.Kind {
 	case deadletter.TargetLetter:

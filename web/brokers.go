@@ -37,7 +37,7 @@ func (w *Web) connectBroker(r *http.Request) (string, error) {
 	return backTo(r, "/"), w.connect(r, r.PostFormValue("broker"))
 }
 
-// label returns the configured label of a broker; "" = the broker has none.
+// label returns the configured label of a broker. It returns "" if the broker has none.
 func (w *Web) label(broker string) string {
 	for _, b := range w.Brokers() {
 		if b.Name == broker {

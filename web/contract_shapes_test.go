@@ -116,8 +116,8 @@ func (c *contract) withoutNull(schema any) (any, bool) {
 	return rest, true
 }
 
-// componentOf returns the name of the component to which a schema refers; "" = the schema is
-// inline.
+// componentOf returns the name of the component to which a schema refers. It returns "" if the
+// schema is inline.
 func componentOf(schema any) string {
 	s, _ := schema.(map[string]any)
 	ref, _ := s["$ref"].(string)

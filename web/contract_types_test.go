@@ -58,7 +58,8 @@ func TestTheDocumentHasTheTypesOfTheAPI(t *testing.T) {
 	}
 }
 
-// exportedTypes returns the exported types of internal/api by name; true = the type is a struct.
+// exportedTypes returns the exported types of internal/api by name. The value is true if the type
+// is a struct.
 func exportedTypes(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../internal/api/*.go")

@@ -13,8 +13,8 @@ import (
 
 // Groups contains the methods of the store for groups.
 type Groups interface {
-	// Groups returns a page of groups. It also returns the cursor of the next page; "" = this is the
-	// last page.
+	// Groups returns a page of groups. It also returns the cursor of the next page, or "" if this is
+	// the last page.
 	Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error)
 	GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error)
 	Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error)

@@ -17,7 +17,7 @@ import (
 // Lists contains the methods of the store for the list of letters.
 type Lists interface {
 	// Letters returns a page of letters without bodies. It also returns the cursors of the previous
-	// and the next page; "" = there is no such page.
+	// and the next page, or "" if there is no such page.
 	Letters(ctx context.Context, q query.Query, p deadletter.Page) (rows []deadletter.Row, newer, older string, err error)
 	// Count returns the number of letters that q selects, but does not count beyond limit. If limit is
 	// 0, it counts all of them.
@@ -198,8 +198,8 @@ func rangeOf(q query.Query) view.Range {
 	return r
 }
 
-// widened returns the link to the query without its terms about time; "" = the query has no such
-// terms.
+// widened returns the link to the query without its terms about time. It returns "" if the query
+// has no such terms.
 func widened(q query.Query) string {
 	wide := q.With(query.Since).With(query.Before).With(query.Age)
 	if len(wide.Terms) == len(q.Terms) {

@@ -67,7 +67,8 @@ var (
 	b3TraceID   = regexp.MustCompile(`^([0-9a-f]{32}|[0-9a-f]{16})$`)
 )
 
-// linkValue returns the value of a placeholder in a link; "" = the letter has no such value.
+// linkValue returns the value of a placeholder in a link. It returns "" if the letter has no such
+// value.
 func linkValue(l *deadletter.Letter, name string) string {
 	if header, ok := strings.CutPrefix(name, config.LinkHeader); ok {
 		return headerValue(l.Properties.Headers, header)

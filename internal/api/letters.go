@@ -134,7 +134,8 @@ type Letter struct {
 	Inbox        string              `json:"inbox"`
 	Severity     deadletter.Severity `json:"severity"`
 	Rule         string              `json:"rule"` // the rule that applied last
-	// Rules holds the current rules, and how they apply to the letter now; null = unknown.
+	// Rules holds the current rules, and how they apply to the letter now. It is null if they are
+	// unknown.
 	Rules      []RuleStep      `json:"rules"`
 	Why        string          `json:"why"`
 	Twin       deadletter.ID   `json:"twin"`

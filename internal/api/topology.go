@@ -110,8 +110,8 @@ type Planned struct {
 	Changes    []KeyChange     `json:"changes"`    // changes of the keys that apply to the queues
 }
 
-// KeyChange is the change of one key by a policy. Before and After are JSON; "" = the key is not
-// set.
+// KeyChange is the change of one key by a policy. Before and After are JSON, or "" if the key is
+// not set.
 type KeyChange struct {
 	Key    string `json:"key"`
 	Before string `json:"before"`

@@ -20,13 +20,13 @@ import (
 // Store is the part of the store that the classifier needs.
 type Store interface {
 	NextReceived(ctx context.Context, n int) ([]deadletter.Letter, error)
-	// Reading stores the id of the letter that is being read; "" = no letter is being read.
+	// Reading stores the id of the letter that is being read, or "" if no letter is being read.
 	Reading(id deadletter.ID) error
 	Classify(ctx context.Context, verdicts []deadletter.Classified) error
 	// Priors returns the share of each type among the earlier letters of a queue and routing key.
 	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
-	// OnlyType returns the type that all of the newest letters of a queue had; "" = they had several
-	// types.
+	// OnlyType returns the type that all of the newest letters of a queue had. It returns "" if they
+	// had several types.
 	OnlyType(ctx context.Context, o deadletter.Origin) (string, error)
 	// Annotations returns the annotations that consumers recently sent about the deaths of the given
 	// letters. The most certain ones come first, then the newest.

@@ -15,7 +15,8 @@ type ReaderStore interface {
 	// be further letters to list.
 	ListUnread(ctx context.Context) (more bool, err error)
 	NextUnread(ctx context.Context, n int) ([]deadletter.Letter, error)
-	// Rereading stores the id of the letter that is being read again; "" = no letter is being read.
+	// Rereading stores the id of the letter that is being read again, or "" if no letter is being
+	// read.
 	Rereading(id deadletter.ID) error
 	Read(ctx context.Context, list []deadletter.Read) error
 }

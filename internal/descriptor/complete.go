@@ -103,7 +103,7 @@ func (c *completion) name(scope string, name *string) {
 	}
 }
 
-// fileOf returns the file that defines a type; "" = no file defines it.
+// fileOf returns the file that defines a type. It returns "" if no file defines it.
 func (c *completion) fileOf(name string) string {
 	if file, ok := c.in[name]; ok {
 		return file

@@ -100,8 +100,8 @@ func TestEveryConventionReadsHeaderNames(t *testing.T) {
 	}
 }
 
-// bounded returns the limit or rule that a failure breaks; "" = it breaks none. The rules apply to
-// failures from every source.
+// bounded returns the limit or rule that a failure breaks. It returns "" if the failure breaks
+// none. The rules apply to failures from every source.
 func bounded(f deadletter.Failure) string {
 	switch {
 	case len(f.Type) > 300 || len(f.Message) > 8<<10 || len(f.Stack) > 64<<10 || len(f.MessageType) > 300 || len(f.Service) > 300 || len(f.ID) > 300 || len(f.Version) > 300:

@@ -66,7 +66,7 @@ func head(stack string) (typ, message string) {
 var dotNetWrappers = map[string]bool{"System.AggregateException": true, "System.Reflection.TargetInvocationException": true}
 
 // Head splits the text of an error, as lists show it, into its type and its message. The type is
-// the beginning of the text; "" = the text names no type.
+// the beginning of the text, or "" if the text names no type.
 func Head(line string) (typ, message string) {
 	if typ, message, ok := strings.Cut(line, ": "); ok && isType(typ) { // also finds Ruby types such as Mail::Missing
 		return typ, message

@@ -51,8 +51,8 @@ func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked
 	return out, append(checks, checksOf(kept, lost)...), nil
 }
 
-// messageOf parses protojson. The parameter tree is the tree of that JSON; nil = dlo wrote the JSON
-// itself.
+// messageOf parses protojson. The parameter tree is the tree of that JSON, or nil if dlo wrote the
+// JSON itself.
 func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *tolerant, b *budget.Budget) (m *dynamicpb.Message, err error) {
 	// A set may define a well-known type in a way that protojson does not expect. In that case
 	// protojson panics.

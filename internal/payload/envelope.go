@@ -201,7 +201,7 @@ func readObject(body []byte) (object, string) {
 	return o, ""
 }
 
-// value returns the JSON of a member; nil = there is no such member.
+// value returns the JSON of a member. It returns nil if there is no such member.
 func (o object) value(name string) []byte {
 	m, ok := o.members[name]
 	if !ok {

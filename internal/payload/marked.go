@@ -47,8 +47,8 @@ type mark struct {
 	marked bool   // the value has no JSON form
 }
 
-// jsonPlace is a position in JSON, as a chain from the value to the outermost value; nil = the
-// outermost value.
+// jsonPlace is a position in JSON, as a chain from the value to the outermost value. The position
+// of the outermost value is nil.
 type jsonPlace struct {
 	up    *jsonPlace
 	name  string

@@ -93,7 +93,8 @@ func (d *Decoder) Match(body []byte, h Hints, b *budget.Budget) (ranking Ranking
 	return m.rank(types, body, h, declared, b, d.mayHideFields())
 }
 
-// unmatchable returns why a body is not compared with any types; "" = it is compared.
+// unmatchable returns why a body is not compared with any types. It returns "" if the body is
+// compared.
 func unmatchable(body []byte, declared bool) string {
 	switch {
 	case len(body) == 0:
@@ -316,7 +317,7 @@ func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hi
 	}
 }
 
-// partly says which types were not compared; "" = all were compared.
+// partly says which types were not compared. It returns "" if all were compared.
 func (r *Ranking) partly() string {
 	if r.Left == 0 {
 		return ""

@@ -144,8 +144,8 @@ func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[s
 	return by
 }
 
-// deviates says how a field on the wire differs from the encoding that its type would write; "" =
-// it does not differ.
+// deviates says how a field on the wire differs from the encoding that its type would write. It
+// returns "" if it does not differ.
 func deviates(fd protoreflect.FieldDescriptor, list []occurrence) string {
 	switch {
 	case fd.IsMap() || len(list) == 0:

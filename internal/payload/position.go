@@ -50,8 +50,8 @@ func (d *Document) At(p Position) (n *Node, path string) {
 	return n, path
 }
 
-// Find returns the position of the masked node with the given path; nil = there is none. The path
-// may omit list indices. In that case, Find returns the first node that matches.
+// Find returns the position of the masked node with the given path. It returns nil if there is
+// none. The path may omit list indices. In that case, Find returns the first node that matches.
 func (d *Document) Find(path string) Position {
 	var search func(nodes []Node, at Position, exact, loose string) Position
 	search = func(nodes []Node, at Position, exact, loose string) Position {

@@ -175,8 +175,8 @@ func (s spot) content(md protoreflect.MessageDescriptor) spot {
 }
 
 // unread returns the spot of the fields of a google.protobuf.Any whose content cannot be decoded.
-// The parameter md is the type that the Any names; nil = this type is not registered. If there are
-// rules for fields, the content may be anything, so all of it is hidden. If a type has
+// The parameter md is the type that the Any names, or nil if this type is not registered. If there
+// are rules for fields, the content may be anything, so all of it is hidden. If a type has
 // debug_redact, the content is hidden only if its type is known.
 func (s spot) unread(md protoreflect.MessageDescriptor) spot {
 	s.hidden = s.hidden || s.m.Mask != nil && len(s.m.Fields) > 0 || s.m.redacts && md != nil

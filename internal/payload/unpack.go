@@ -19,7 +19,7 @@ var magics = []struct {
 	{"snappy", snappyMagic},
 }
 
-// compression returns the name of the compression that the first bytes of b show; "" = none.
+// compression returns the name of the compression that the first bytes of b show, or "".
 func compression(b []byte) string {
 	for _, m := range magics {
 		if bytes.HasPrefix(b, m.bytes) {

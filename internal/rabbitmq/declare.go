@@ -136,7 +136,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 }
 
 // withoutLimit explains how to remove the delivery limit of a queue. The parameter q is the queue
-// as the API shows it; nil = the API does not show it.
+// as the API shows it, or nil if the API does not show it.
 func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 	if q != nil && q.Arguments.DeliveryLimit != nil && (*q.Arguments.DeliveryLimit >= 0 || !atLeast(version, 4, 0)) {
 		return "The limit is an argument of the queue, which no policy removes: declare the queue again without x-delivery-limit"
@@ -309,9 +309,9 @@ func join(a, b string) string {
 	return a + "; " + b
 }
 
-// Inspect reports why a queue that is not an inbox cannot be drained; nil = it can be drained. The
-// error wraps ErrNotFound, ErrInvalid or ErrConflict. It wraps ErrUnavailable if the broker cannot
-// be reached.
+// Inspect returns an error if a queue that is not an inbox cannot be drained. It returns nil if the
+// queue can be drained. The error wraps ErrNotFound, ErrInvalid or ErrConflict. It wraps
+// ErrUnavailable if the broker cannot be reached.
 func (l *Link) Inspect(ctx context.Context, queue string) error {
 	conn, err := l.dial(ctx, "look at "+queue)
 	if err != nil {

@@ -76,12 +76,12 @@ func (i *Inbox) Limit(n int) { i.most = n }
 func (i *Inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
 // Open drops the rest of the previous session and begins another one. It tries as often as needed.
-// The parameter marker is the marker to look for; "" = none. The parameter prefetch is how many
-// letters earlier sessions may have held unacknowledged. The first window takes all of these
-// letters, because a window that came back must come first. A quorum queue puts returned letters
-// behind letters that were returned earlier (returned_order_test.go). Open returns only with a
-// session or with the error of ctx. For a queue that is drained once, it also returns the reason
-// why the queue cannot be drained.
+// The parameter marker is the marker to look for, or "". The parameter prefetch is how many letters
+// earlier sessions may have held unacknowledged. The first window takes all of these letters,
+// because a window that came back must come first. A quorum queue puts returned letters behind
+// letters that were returned earlier (returned_order_test.go). Open returns only with a session or
+// with the error of ctx. For a queue that is drained once, it also returns the reason why the queue
+// cannot be drained.
 func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error) {
 	i.Close()
 	if i.fruitless.failures > 0 { // no window has been settled since the last session began

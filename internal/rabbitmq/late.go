@@ -8,9 +8,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// late returns a reason why letters may come back later than the first letters of this session; ""
-// = there is no sign of this. Such letters were acknowledged, or an earlier session held them. It
-// can happen in a cluster.
+// late returns a reason why letters may come back later than the first letters of this session. It
+// returns "" if there is no sign of that. Such letters were acknowledged, or an earlier session
+// held them. It can happen in a cluster.
 func (i *Inbox) late(ctx context.Context) (string, error) {
 	if i.away {
 		return "the cluster node of the inbox was away", nil

@@ -83,8 +83,8 @@ func (l *Link) leadsOn(q *managedQueue) bool {
 	return key == nil || !slices.Contains(l.broker.Inboxes, *key)
 }
 
-// deadLetterTo returns the effective dead-letter exchange and routing key of a queue; nil = none.
-// An argument overrides a policy.
+// deadLetterTo returns the effective dead-letter exchange and routing key of a queue. A value that
+// is not set is nil. An argument overrides a policy.
 func (q *managedQueue) deadLetterTo() (exchange, key *string) {
 	exchange, key = q.Arguments.Exchange, q.Arguments.Key
 	if exchange == nil {

@@ -189,7 +189,7 @@ func (q *managedQueue) losing() []setting {
 }
 
 // setting is a setting that makes the broker delete messages: its name, its unit, its value as an
-// argument of the queue, and its value in policies; nil = not set.
+// argument of the queue, and its value in policies. A value that is not set is nil.
 type setting struct {
 	name, unit         string
 	argument, policies *int64
@@ -199,8 +199,8 @@ func (s *setting) said(n int64, by string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %d %s", s.name, n, s.unit)) + " (" + by + ")"
 }
 
-// loses returns a text with the settings that make the broker delete messages from a queue; "" =
-// there are none.
+// loses returns a text with the settings that make the broker delete messages from a queue. It
+// returns "" if there are none.
 func (q *managedQueue) loses() string {
 	var list []string
 	for _, s := range q.losing() {

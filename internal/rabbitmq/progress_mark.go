@@ -12,7 +12,7 @@ import (
 
 const markBack = 3 * time.Second // how long a killed process may still hold the mark that a caller expects
 
-// Session returns the number of the current publishing connection; 0 = there is none.
+// Session returns the number of the current publishing connection, or 0 if there is none.
 func (l *Link) Session() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,7 @@ func (l *Link) readMark(ctx context.Context, c *confirming, queue string, expect
 }
 
 // takeMarks takes all marks from a mark's queue. It returns the newest mark and the last delivery
-// tag; 0 = no delivery. The caller acknowledges that tag.
+// tag. The tag is 0 if there was no delivery. The caller acknowledges that tag.
 func takeMarks(c *confirming, queue string) (newest *deadletter.Progress, last uint64, err error) {
 	for {
 		d, ok, err := c.ch.Get(queue, false)

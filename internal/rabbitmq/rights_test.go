@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// rightsProblem returns the problem that a link reports about its permissions; nil = no permission
-// is missing.
+// rightsProblem returns the problem that a link reports about its permissions. It returns nil if no
+// permission is missing.
 func rightsProblem(link *rabbitmq.Link) *deadletter.Problem {
 	status := link.Status()
 	for _, p := range status.Problems() {

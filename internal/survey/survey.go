@@ -30,12 +30,12 @@ type Place struct {
 	// IdleAfter is how long a queue may be without a consumer before dlo reports a finding. 0 = 15
 	// minutes.
 	IdleAfter time.Duration
-	// Ready waits until dlo has declared its own exchange and queues in this vhost; nil = they already
-	// exist.
+	// Ready waits until dlo has declared its own exchange and queues in this vhost. If Ready is nil,
+	// they already exist.
 	Ready func(ctx context.Context) error
 	// Look reads a snapshot of the vhost.
 	Look func(ctx context.Context) (topology.Snapshot, error)
-	// Applied returns the policies that dlo has set in this vhost; nil = there are none.
+	// Applied returns the policies that dlo has set in this vhost. If Applied is nil, there are none.
 	Applied func(ctx context.Context) ([]topology.Policy, error)
 }
 

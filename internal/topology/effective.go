@@ -18,7 +18,7 @@ func (s *Snapshot) effect(q *Queue) Effect {
 	return Effect{q, ruling(s.Policies, q, q.Policy), ruling(s.Operators, q, nil)}
 }
 
-// Policy returns the policy that applies; nil = none.
+// Policy returns the policy that applies, or nil.
 func (e *Effect) Policy() *Policy { return e.policy.winner }
 
 // These are the values of the field From of a Setting.

@@ -14,8 +14,8 @@ type Shovel struct {
 	From string // the queue from which the shovel takes messages; "" = no queue of this vhost
 	To   string // the queue into which the shovel puts messages; "" = no queue of this vhost
 
-	// FromAt and ToAt are the hosts in the addresses of the two ends; "" = this broker. Such a host
-	// may be this broker or another one.
+	// FromAt and ToAt are the hosts in the addresses of the two ends, or "" for this broker. A host
+	// that is not "" may be this broker or another one.
 	FromAt, ToAt string
 }
 

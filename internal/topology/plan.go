@@ -49,7 +49,8 @@ type Planned struct {
 	Changes []KeyChange `json:"changes"` // changes of the settings of the queues, in the order of the keys
 }
 
-// KeyChange is the change of one key by a planned policy. Before and After are JSON; "" = not set.
+// KeyChange is the change of one key by a planned policy. Before and After are JSON, or "" if the
+// key is not set.
 type KeyChange struct {
 	Key    string `json:"key"`
 	Before string `json:"before"`

@@ -113,7 +113,7 @@ func (n *network) alternate(x *Exchange) (string, bool) {
 	return "", false
 }
 
-// policyOf returns the policy that applies to an exchange; nil = none.
+// policyOf returns the policy that applies to an exchange, or nil.
 func (n *network) policyOf(x *Exchange) *Policy {
 	var winner *Policy
 	for i := range n.s.Policies {

@@ -66,7 +66,7 @@ func (s *Snapshot) complete() bool {
 	})
 }
 
-// Unread returns why a part of the vhost could not be read; "" = it was read.
+// Unread returns why a part of the vhost could not be read. It returns "" if the part was read.
 func (s *Snapshot) Unread(part string) string {
 	for _, g := range s.Gaps {
 		if g.What == part {
