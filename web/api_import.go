@@ -29,7 +29,7 @@ type Imports interface {
 
 const (
 	importPath    = "/api/v1/letters/import" // the only path whose request body may be of any length
-	importLetters = 200                      // letters per transaction
+	importLetters = 200                      // the maximum number of letters in one transaction
 	importBytes   = 4 << 20                  // bytes of bodies per transaction; a larger body is stored alone
 	namedLines    = 1000                     // maximum number of skipped lines that a response names; the others are only counted
 )

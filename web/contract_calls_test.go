@@ -2,9 +2,9 @@ package web_test
 
 import "github.com/deadletteroffice/dlo/internal/api"
 
-// call holds the Go types for the JSON of one operation in openapi.yaml. Package web decodes a
-// request into the type of takes, and encodes a response from the type of gives. For NDJSON, the
-// type is that of one line. A type is nil if there is no JSON.
+// call contains the Go types for the JSON of one operation in openapi.yaml. Package web decodes a
+// request into the type of the field takes. It encodes a response from the type of the field gives.
+// For NDJSON, the type is that of one line. A type is nil if there is no JSON.
 type call struct{ takes, gives any }
 
 // either means that the JSON has one of several types, as with anyOf.

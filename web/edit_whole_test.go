@@ -57,8 +57,8 @@ func TestWhatCannotBeSentIsCutOnItsPage(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSentIsCutByTheAPI cuts and removes such headers with one API call. Before that,
-// it makes calls with mistakes, which must be reported.
+// TestWhatCannotBeSentIsCutByTheAPI cuts and removes headers that are too large to be sent, in one
+// API call. Before that, it makes calls with mistakes, which must be reported.
 func TestWhatCannotBeSentIsCutByTheAPI(t *testing.T) {
 	t.Parallel()
 	h := open(t, typed)

@@ -32,7 +32,7 @@ type Lists interface {
 const (
 	countedTo  = 10_000
 	pageRows   = 50
-	histogram  = 48  // number of bars
+	histogram  = 48  // the number of bars in the chart
 	linkedTo   = 200 // bytes; if the query is longer, the bars of the histogram are not links
 	facetTaken = 40  // number of values of a facet; values in the query are always included
 )

@@ -48,7 +48,7 @@ func (s stream) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-const piece = 64 << 10 // bytes
+const piece = 64 << 10 // the size of a piece in bytes
 
 // flush sends the data that was written so far. It reports whether the client is still connected.
 func (s stream) flush() bool {

@@ -55,8 +55,8 @@ type step struct {
 	To, IDs, Does string
 }
 
-// about returns the rows to which a key applies that makes a decision. These are the selected rows.
-// If no row is selected, it is the row under the cursor.
+// about returns the rows to which a decision by key applies. These are the selected rows. If no row
+// is selected, it is the row under the cursor.
 func (s step) about() string {
 	if s.Ticked != "" {
 		return s.Ticked

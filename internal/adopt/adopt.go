@@ -38,7 +38,8 @@ type Place struct {
 	Policy func(ctx context.Context, name string) (*topology.Policy, error)
 	Set    func(ctx context.Context, p topology.Policy) error
 	Delete func(ctx context.Context, name string) error
-	// Probe rejects a message in a temporary queue, and waits until the channel arrived is closed.
+	// Probe rejects a message in a temporary queue. It then waits until the parameter arrived, which
+	// is a channel, is closed.
 	Probe       func(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error
 	DeleteProbe func(ctx context.Context, queue string) error
 }
@@ -61,7 +62,7 @@ type Adoption struct {
 // requested it has disconnected.
 const (
 	changeWait = 2 * time.Minute
-	probeWait  = 20 * time.Second // for one policy
+	probeWait  = 20 * time.Second // the time limit for the probe of one policy
 	giveUpWait = 30 * time.Second // for taking back the policies of a change that failed
 )
 

@@ -4,7 +4,7 @@ package api
 // /bindings, POST /bindings and POST /letters/{id}/type contain it.
 type Pick struct {
 	ID     int64  `json:"id"`
-	For    string `json:"for"` // letter, group or binding
+	For    string `json:"for"` // "letter", "group" or "binding"
 	Letter string `json:"letter,omitempty"`
 	Group  string `json:"group,omitempty"`
 	Queue  string `json:"queue,omitempty"`

@@ -6,7 +6,7 @@ type Comparison struct {
 	A      Row             `json:"a"`
 	B      Row             `json:"b"`
 	Fields []ComparedField `json:"fields"` // facts first, then properties, headers and the body
-	Same   int             `json:"same"`   // number of equal fields
+	Same   int             `json:"same"`   // the number of equal fields
 }
 
 // ComparedField is the comparison of one field of two letters.

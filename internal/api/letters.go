@@ -28,7 +28,7 @@ type Row struct {
 	ReceivedAt Time             `json:"received_at"`
 	DiedAt     *Time            `json:"died_at"` // null = unknown
 	DueAt      Time             `json:"due_at,omitzero"`
-	Size       int              `json:"size"` // bytes of the body
+	Size       int              `json:"size"` // the size of the body in bytes
 	Summary    string           `json:"summary"`
 	Error      string           `json:"error"`
 }

@@ -31,7 +31,7 @@ type Revision struct {
 	Reason    string `json:"reason"`
 	Changes   string `json:"changes"`
 	At        Time   `json:"at"`
-	Size      int    `json:"size"` // bytes of the body
+	Size      int    `json:"size"` // the size of the body in bytes
 	Operation string `json:"operation,omitempty"`
 }
 

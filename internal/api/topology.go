@@ -16,7 +16,7 @@ type Finding struct {
 	Title     string `json:"title"`
 	Loses     string `json:"loses"` // what is lost
 	Why       string `json:"why"`
-	Sure      string `json:"sure"`  // certain or likely
+	Sure      string `json:"sure"`  // "certain" or "likely"
 	Since     *Time  `json:"since"` // null = unknown
 	Cure      string `json:"cure"`
 	Plannable bool   `json:"plannable"` // a policy cures it
@@ -74,7 +74,7 @@ type PlanRequest struct {
 
 // Plans is the response to POST /topology/plan.
 type Plans struct {
-	Plans []TopologyPlan    `json:"plans"` // one for each vhost
+	Plans []TopologyPlan    `json:"plans"` // one plan for each vhost
 	Forms map[string]string `json:"forms"` // all plans in each of the formats rabbitmqctl, definitions, terraform and operator
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// LoadDir adds the schemas in a directory, as ReadDir finds them.
+// LoadDir adds the schemas that ReadDir finds in a directory.
 //
 // A bad file does not affect the others. The error comes from errors.Join, and has one line with
 // the file's name for each rejected file. It is nil if no file was rejected.

@@ -22,7 +22,7 @@ import (
 // *Registry knows no types.
 type Registry struct {
 	mu    sync.RWMutex
-	sets  map[string][]*version // oldest version first
+	sets  map[string][]*version // the versions of each set, the oldest first
 	full  map[protoreflect.FullName][]*Type
 	short map[string]map[protoreflect.FullName]bool
 

@@ -249,7 +249,7 @@ func (t sourceTree) path(name string) string { return path.Join(t.root, name) }
 // trees are sorted by root, and their files by name.
 func (s *sources) trees() []sourceTree {
 	names := slices.Sorted(maps.Keys(s.text))
-	roots := make(map[string]string) // file -> root
+	roots := make(map[string]string) // the root of each file
 	isRoot := make(map[string]bool)
 	for _, n := range names {
 		if !s.importsOwn(n) {

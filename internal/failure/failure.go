@@ -18,7 +18,7 @@ import (
 // is cut. Otherwise, the cut could leave half of a value that a mask would have found.
 const (
 	maxName    = 300     // limit for types, queues, exchanges, services
-	maxMessage = 8 << 10 // limit for error messages
+	maxMessage = 8 << 10 // the maximum size of an error message in bytes
 	maxStack   = 64 << 10
 )
 

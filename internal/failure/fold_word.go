@@ -61,9 +61,9 @@ func foldOnce(c string) string {
 			continue
 		}
 		switch {
-		case i > 0 && c[i-1] == '@' && hexadecimal(segment): // Order@1b2c
+		case i > 0 && c[i-1] == '@' && hexadecimal(segment): // for example Order@1b2c
 			put("#")
-		case dated && calendar[segment]: // 20/Nov/2026
+		case dated && calendar[segment]: // for example 20/Nov/2026
 			put("#")
 		default:
 			put(foldWord(segment))
@@ -74,9 +74,9 @@ func foldOnce(c string) string {
 	switch {
 	case len(folded) > maxChunk:
 		return "#"
-	case folded != "" && folded[0] == '#' && units[folded[1:]]: // 30s
+	case folded != "" && folded[0] == '#' && units[folded[1:]]: // for example 30s
 		return "#"
-	case strings.HasPrefix(folded, "P") && strings.ContainsRune(folded, '#') && strings.Trim(folded, "PTDHMSYW#.") == "": // PT30S
+	case strings.HasPrefix(folded, "P") && strings.ContainsRune(folded, '#') && strings.Trim(folded, "PTDHMSYW#.") == "": // for example PT30S
 		return "#"
 	}
 	return folded
@@ -97,7 +97,7 @@ func foldWord(s string) string {
 	}
 	switch {
 	case c == "#":
-	case strings.HasPrefix(c, "#x") && hexOnly(c[2:]): // 0x7ffe
+	case strings.HasPrefix(c, "#x") && hexOnly(c[2:]): // for example 0x7ffe
 		return "#"
 	case hexadecimal(s) && len(s) >= 7 && !(c[len(c)-1] == '#' && hexWords[strings.ToLower(c[:len(c)-1])]):
 		return "#"
@@ -285,10 +285,10 @@ func isWord(s string) bool {
 		if i > 0 && kindOf(s[i-1]) == 'A' && kindOf(s[i]) == 'A' && upper != i+1 {
 			return false
 		}
-		if i > 1 && upper == i && kindOf(s[i]) == 'a' { // WRDbv
+		if i > 1 && upper == i && kindOf(s[i]) == 'a' { // for example WRDbv
 			return false
 		}
-		if i > 0 && changed(s[i-1], s[i]) && s[i:] != "Id" && (i+2 >= len(s) || kindOf(s[i+1]) != 'a' || kindOf(s[i+2]) != 'a') { // vxuZw
+		if i > 0 && changed(s[i-1], s[i]) && s[i:] != "Id" && (i+2 >= len(s) || kindOf(s[i+1]) != 'a' || kindOf(s[i+2]) != 'a') { // for example vxuZw
 			return false
 		}
 	}

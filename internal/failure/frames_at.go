@@ -42,7 +42,7 @@ func atFrame(rest string) (frame, bool) {
 	if strings.Contains(rest, "$$Lambda") { // this frame only calls the lambda, which has its own frame
 		return frame{}, true
 	}
-	rest = rest[strings.LastIndexByte(rest, '/')+1:] // java.base@21/java.lang.Thread.run, app//com.acme.Main.main
+	rest = rest[strings.LastIndexByte(rest, '/')+1:] // for example java.base@21/java.lang.Thread.run or app//com.acme.Main.main
 	name := dotted(rest)
 	return frame{name: name, own: name != "" && !begins(name, dottedOthers)}, name != ""
 }
@@ -52,10 +52,10 @@ func dotted(name string) string {
 	name, _, _ = strings.Cut(name, "[") // type arguments
 	var kept []string
 	for part := range strings.SplitSeq(name, ".") {
-		if strings.HasPrefix(part, "<>") || strings.HasPrefix(part, "$$") { // <>c__DisplayClass3_0, $$Lambda$14
+		if strings.HasPrefix(part, "<>") || strings.HasPrefix(part, "$$") { // for example <>c__DisplayClass3_0 or $$Lambda$14
 			continue
 		}
-		if inner, ok := strings.CutPrefix(part, "<"); ok && !strings.HasPrefix(part, "<init>") && !strings.HasPrefix(part, "<clinit>") { // <Handle>d__5, <Handle>b__0, <Handle>g__Save|3_0
+		if inner, ok := strings.CutPrefix(part, "<"); ok && !strings.HasPrefix(part, "<init>") && !strings.HasPrefix(part, "<clinit>") { // for example <Handle>d__5, <Handle>b__0 or <Handle>g__Save|3_0
 			outer, rest, _ := strings.Cut(inner, ">")
 			if kept = append(kept, outer); strings.HasPrefix(rest, "g__") {
 				local, _, _ := strings.Cut(rest[len("g__"):], "|")
@@ -63,14 +63,14 @@ func dotted(name string) string {
 			}
 			continue
 		}
-		if part, _, _ = strings.Cut(part, "$$"); part == "" { // OrderService$$SpringCGLIB$$0
+		if part, _, _ = strings.Cut(part, "$$"); part == "" { // for example OrderService$$SpringCGLIB$$0
 			continue
 		}
-		part, _, _ = strings.Cut(part, "`") // Saga`1
+		part, _, _ = strings.Cut(part, "`") // for example Saga`1
 		for _, made := range []string{"lambda$", "$anonfun$", "access$"} {
 			part = strings.TrimPrefix(part, made)
 		}
-		if plus := strings.Index(part, "+<"); plus >= 0 { // Outer+<>c__DisplayClass, Outer+<Handle>d__5
+		if plus := strings.Index(part, "+<"); plus >= 0 { // for example Outer+<>c__DisplayClass or Outer+<Handle>d__5
 			if part = part[:plus] + "." + strings.TrimPrefix(dotted(part[plus+1:]), "."); strings.HasSuffix(part, ".") {
 				part = part[:len(part)-1]
 			}

@@ -32,7 +32,7 @@ func phpFrame(t string) (frame, bool) {
 		path = path[:i]
 	}
 	name, _, _ := strings.Cut(call, "(")
-	if i := strings.Index(name, "@anonymous"); i >= 0 { // class@anonymous /app/x.php:12$0
+	if i := strings.Index(name, "@anonymous"); i >= 0 { // for example class@anonymous /app/x.php:12$0
 		if j := strings.Index(name, "->"); j > i {
 			name = name[:i] + name[j:]
 		}

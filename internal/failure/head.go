@@ -132,7 +132,7 @@ func isType(name string) bool {
 		c := name[i]
 		switch {
 		case c == '.' || c == '\\' || c == ':' || c == '+':
-			if begins && c != ':' { // Ruby's ::
+			if begins && c != ':' { // Ruby separates namespaces with ::
 				return false
 			}
 			begins = true

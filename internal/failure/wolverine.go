@@ -16,7 +16,7 @@ func (r *reading) wolverine() (f deadletter.Failure, found bool) {
 	}
 	r.setError(&f, r.header("exception-type"), r.header("exception-message"), r.header(stack))
 	f.MessageType = cmp.Or(r.label("message-type"), r.unmasked("type", r.Type))
-	f.Queue = lastSegment(r.text(destination)) // rabbitmq://queue/orders
+	f.Queue = lastSegment(r.text(destination)) // for example rabbitmq://queue/orders
 	f.Attempts = r.number("attempts")
 	f.FailedAt = timeUnixMilli(r.text(failedAt))
 	return f, true

@@ -94,7 +94,7 @@ func TestBenchDecode(t *testing.T) {
 		{"Decode, type named", read(Hints{Type: payloadtest.OrderType})},
 		{"Decode, type found by matching", read(Hints{ContentType: "application/protobuf"})},
 	}
-	took := make([][]float64, len(lines)) // microseconds per message
+	took := make([][]float64, len(lines)) // the time for a message in microseconds
 	for range rounds {
 		for i, l := range lines {
 			began := time.Now()

@@ -35,7 +35,7 @@ type Span struct {
 
 const (
 	diffContext  = 3        // unchanged lines that are shown around a change
-	maxDiffLines = 400      // in one diff
+	maxDiffLines = 400      // the maximum number of lines in one diff
 	maxDiffSteps = 600      // maximum number of differing lines; if there are more, everything between the first and the last difference counts as changed
 	maxDiffWords = 40_000   // maximum number of pairs of words that are compared in one line
 	maxWordsOf   = 64 << 10 // a longer line, in bytes, is not split into words

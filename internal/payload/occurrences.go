@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	maxRanges      = 200          // maximum number per node
-	maxOccurrences = 2 * maxNodes // maximum number per message
+	maxRanges      = 200          // the maximum number of ranges of one node
+	maxOccurrences = 2 * maxNodes // the maximum number of occurrences in one message
 )
 
 // occurrence is one occurrence of a field on the wire, as ranges of bytes.

@@ -45,7 +45,7 @@ type shapeField struct {
 	opaque bool // a bytes field may contain a message or a text
 	oneof  int8 // number of the oneof; 0 = none
 	msg    *shape
-	enum   []int32 // sorted
+	enum   []int32 // the numbers of the enum, sorted
 }
 
 // field returns the index of a field, or -1.

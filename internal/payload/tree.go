@@ -19,8 +19,8 @@ import (
 // of a node, or in the notes of the document.
 const (
 	maxNodes   = 2_000
-	maxItems   = 100       // per list or map
-	maxValue   = 4 << 10   // bytes per value
+	maxItems   = 100       // the maximum number of elements shown of a list or map
+	maxValue   = 4 << 10   // the maximum size of a shown value in bytes
 	maxShown   = 256 << 10 // total bytes of values; after that, each value is cut to shortValue
 	shortValue = 64
 	maxHex     = 256 // bytes of a bytes field that are shown

@@ -13,7 +13,7 @@ import (
 
 // These are the limits of one guess, which is one line on a page.
 const (
-	maxGuess       = 200 // bytes
+	maxGuess       = 200 // the maximum size in bytes
 	maxGuessFields = 6
 	maxGuessDepth  = 3
 )

@@ -61,7 +61,8 @@ func readingInbox(t *testing.T, url string, limits Limits) *Inbox {
 	return inbox
 }
 
-// takeAll reads and acknowledges windows until a letter has the body that the parameter last gives.
+// takeAll reads and acknowledges windows until it has read a letter whose body is the parameter
+// last.
 func takeAll(t *testing.T, inbox *Inbox, last string) (all []deadletter.Arrival, windows []int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -39,7 +39,7 @@ var errSilent = errors.New("the API did not answer a moment ago")
 var errMayNot = errors.New("the API refuses the user")
 
 const (
-	managementWait = 5 * time.Second  // for a response
+	managementWait = 5 * time.Second  // how long dlo waits for a response
 	managementRest = 10 * time.Second // pause after a request without a response
 	refusedRest    = time.Second      // pause if nothing listened at the address, because such an attempt costs no time
 )
@@ -118,8 +118,8 @@ type queueArguments struct {
 	DeliveryLimit *int64  `json:"x-delivery-limit"`
 	MaxLength     *int64  `json:"x-max-length"`
 	MaxBytes      *int64  `json:"x-max-length-bytes"`
-	MessageTTL    *int64  `json:"x-message-ttl"` // milliseconds
-	Expires       *int64  `json:"x-expires"`     // milliseconds
+	MessageTTL    *int64  `json:"x-message-ttl"` // in milliseconds
+	Expires       *int64  `json:"x-expires"`     // in milliseconds
 	Exchange      *string `json:"x-dead-letter-exchange"`
 	Key           *string `json:"x-dead-letter-routing-key"`
 	SingleActive  bool    `json:"x-single-active-consumer"` // only an argument can set it, not a policy

@@ -10,10 +10,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Probe declares a temporary queue of the given type, rejects one message in it, and waits until
-// the channel arrived is closed. It then deletes the queue. If dlo is killed before that, the queue
-// expires. The queue has no argument for a dead-letter exchange, so only a policy can lead the
-// message to dlo.
+// Probe declares a temporary queue of the given type and rejects one message in it. It waits until
+// the parameter arrived, which is a channel, is closed. It then deletes the queue. If dlo is killed
+// before that, the queue expires. The queue has no argument for a dead-letter exchange, so only a
+// policy can lead the message to dlo.
 func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error {
 	conn, err := l.dial(ctx, "probe")
 	if err != nil {

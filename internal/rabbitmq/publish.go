@@ -33,7 +33,7 @@ func (m *message) end(kind deadletter.OutcomeKind, detail string) {
 // rejects a message on it. Either would put the messages for other queues in doubt.
 func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
 	outcomes := make([]deadletter.Outcome, len(ps))
-	shared := map[string][]*message{} // by queue
+	shared := map[string][]*message{} // the messages of each queue
 	var sends sync.WaitGroup
 	for i := range ps {
 		m := &message{Publishing: &ps[i], outcome: &outcomes[i]}

@@ -59,7 +59,7 @@ func TestTryNow(t *testing.T) {
 	cancel()
 	<-over
 	link.status.Connected = true
-	link.TryNow(t.Context()) // must return
+	link.TryNow(t.Context()) // TryNow must return
 }
 
 // TestAskingEndsTheWait checks that a request ends the wait and resets the back-off. Without a

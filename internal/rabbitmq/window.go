@@ -102,7 +102,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	if err := i.ch.Cancel(tag, false); err != nil {
 		return fail(err)
 	}
-	for d := range deliveries { // ends with cancel-ok
+	for d := range deliveries { // the loop ends when the broker confirms the cancel (cancel-ok)
 		if err := take(&d); err != nil {
 			return fail(err)
 		}

@@ -126,9 +126,9 @@ func (e *Effect) overflows() bool {
 	return how.Text != "reject-publish"
 }
 
-// atLeastOnce reports whether the queue is set to keep a dead letter until the target has confirmed
-// it (asked), and whether this setting works (works). Only quorum queues do so, and only with
-// overflow reject-publish (measured on 3.10.8, 4.0.5, 4.3.6).
+// atLeastOnce reports in the result asked whether the queue is set to keep a dead letter until the
+// target has confirmed it. The result works reports whether this setting works. Only quorum queues
+// do so, and only with overflow reject-publish (measured on 3.10.8, 4.0.5, 4.3.6).
 func (e *Effect) atLeastOnce() (asked, works bool) {
 	strategy, _ := e.Text("dead-letter-strategy")
 	asked = e.Queue.Kind() == Quorum && strategy.Text == "at-least-once"

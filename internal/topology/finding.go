@@ -64,7 +64,7 @@ type Finding struct {
 	Why       string   // why they are lost
 	Sure      Sureness
 	Since     time.Time // zero = unknown
-	Cure      string    // what to do
+	Cure      string    // what a person can do about it
 	Plannable bool      // a policy cures the finding, so a plan may contain the queue
 }
 

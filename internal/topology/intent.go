@@ -16,7 +16,7 @@ type Intent string
 const (
 	IntentFailures Intent = "failures" // keep messages that consumers reject
 	IntentAll      Intent = "all"      // also keep messages that expire or overflow
-	IntentNever    Intent = "never"    // keep nothing
+	IntentNever    Intent = "never"    // keep no messages
 )
 
 // Intents lists all intents as strings.

@@ -57,8 +57,9 @@ func TestWhatAQueueDropsByDesign(t *testing.T) {
 	}
 }
 
-// TestAQueueOfWhichNothingIsKept covers a queue with the intent never. The queue causes no finding
-// and is shown as healthy. It gets into a plan only by name, and the plan then refuses it.
+// TestAQueueOfWhichNothingIsKept covers a queue with the intent "never". The queue causes no
+// finding and is shown as healthy. A plan includes it only if somebody names it, and then refuses
+// it.
 func TestAQueueOfWhichNothingIsKept(t *testing.T) {
 	o := topology.Options{Inboxes: []string{"dlo.letters"}, Intents: []topology.IntentOf{{Glob: "metrics.*", Intent: topology.IntentNever}, {Glob: "*", Intent: topology.IntentAll}}}
 	r := topology.ReportOn(dropping(), o)

@@ -8,9 +8,9 @@ import (
 // QueueAt identifies a queue of a definitions file.
 type QueueAt struct{ VHost, Name string }
 
-// QueueLines returns the line on which the name of each queue of a definitions file is. If the file
-// does not name the vhost, the vhost of the keys is empty. The result is empty for a text that is
-// not a definitions file.
+// QueueLines returns, for each queue in a definitions file, the number of the line that contains
+// its name. If the file does not name the vhost, the vhost of the keys is empty. The result is
+// empty for a text that is not a definitions file.
 func QueueLines(text []byte) map[QueueAt]int {
 	lines := map[QueueAt]int{}
 	decoder := json.NewDecoder(bytes.NewReader(text))

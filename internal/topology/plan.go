@@ -66,8 +66,8 @@ type Refusal struct {
 // These are the limits of one policy. They keep its pattern readable, and far below the limits of
 // PCRE.
 const (
-	maxPlanned = 100  // queues
-	maxPattern = 8000 // bytes
+	maxPlanned = 100  // the maximum number of queues in one policy
+	maxPattern = 8000 // the maximum size of a pattern in bytes
 )
 
 // maxPriority is the highest priority that a planned policy can have. Terraform and Kubernetes use
@@ -230,9 +230,9 @@ func parts(all []*view) [][]*view {
 	return append(list, part)
 }
 
-// add plans one policy for queues to which the same policy applies now. The new policy has the
-// apply-to "queues", because 3.10 and the messaging topology operator 1.12 refuse the values for a
-// single type of queue.
+// add adds one policy to the plan. The policy is for queues to which the same policy applies now.
+// It has the apply-to "queues", because 3.10 and the messaging topology operator 1.12 refuse the
+// values for a single type of queue.
 func (p *planner) add(queues []*view) {
 	v := queues[0]
 	before := Definition{}

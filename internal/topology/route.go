@@ -9,8 +9,8 @@ import (
 type network struct {
 	queues    map[string]*Queue
 	exchanges map[string]*Exchange
-	from      map[string][]*Binding // by source exchange
-	to        map[string][]*Binding // by destination queue
+	from      map[string][]*Binding // the bindings of each source exchange
+	to        map[string][]*Binding // the bindings of each destination queue
 	s         *Snapshot
 }
 

@@ -71,8 +71,9 @@ func withoutManagement(s *topology.Snapshot) {
 	*s = topology.Snapshot{Broker: s.Broker, VHost: s.VHost, Passive: true, Gaps: []topology.Gap{{What: "exchanges, bindings, policies and other queues", Why: "no API"}}, Queues: []topology.Queue{{Name: "orders"}, {Name: "dlo.letters"}}}
 }
 
-// behind returns a change of a vhost. The queue orders is bound to an exchange that does not look
-// at routing keys, and the dead-letter exchange dlx has a binding for one key only.
+// behind returns a function that changes a vhost. After the change, the queue orders is bound to an
+// exchange that does not look at routing keys, and the dead-letter exchange dlx has a binding for
+// one key only.
 func behind(kind, key string) func(s *topology.Snapshot) {
 	return func(s *topology.Snapshot) {
 		s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: kind})

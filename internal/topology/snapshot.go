@@ -16,7 +16,7 @@ type Snapshot struct {
 	Broker  string    // the name in dlo's configuration; "" for a file
 	VHost   string    //
 	Version string    // version of RabbitMQ, such as 3.10.8; "" = unknown
-	ReadAt  time.Time // zero for a file
+	ReadAt  time.Time // when the vhost was read; zero for a file
 
 	Queues    []Queue
 	Exchanges []Exchange
@@ -129,7 +129,7 @@ type Exchange struct {
 type Binding struct {
 	Source      string     `json:"source"`
 	Destination string     `json:"destination"`
-	To          string     `json:"destination_type"` // queue or exchange
+	To          string     `json:"destination_type"` // "queue" or "exchange"
 	Key         string     `json:"routing_key"`
 	Arguments   Definition `json:"arguments"`
 }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	messageShown = 160 // bytes of a message in a list, which is about two lines
-	tooltipShown = 300 // bytes of a tooltip
+	messageShown = 160 // the maximum size of a message in a list in bytes, which is about two lines
+	tooltipShown = 300 // the maximum size of a tooltip in bytes
 )
 
 // saying contains the parts of an error that lists show. The message comes first, because it tells

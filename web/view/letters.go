@@ -26,7 +26,7 @@ type LettersPage struct {
 	Order        deadletter.Order
 	Sorts        []Sort // the orders in which the list can be shown
 	InStore      int    // the number of letters in the store, regardless of the query; -1 means unknown
-	Unindexed    int    // how many letters words cannot find yet, if the query searches for words
+	Unindexed    int    // letters that a search for words cannot find yet, if the query searches for words
 	FirstRun     *FirstRun
 	All          All
 	Retries      *GroupGuard // the retries of the group; nil unless the list shows a single group
@@ -94,7 +94,7 @@ type Looked struct {
 	Paths   []string // the paths of the body that have no index
 	Letters int      // the number of letters that were examined
 	Back    time.Time
-	All     bool // no letters remain
+	All     bool // all letters were searched
 }
 
 // lookedWords describes how far a search through fields without an index went.

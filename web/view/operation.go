@@ -215,4 +215,4 @@ func operationListMark(o deadletter.Operation) mark {
 	return m
 }
 
-const maxCommandPatch = 300 // in bytes
+const maxCommandPatch = 300 // the maximum size of a patch in the command, in bytes

@@ -10,7 +10,7 @@ import (
 // OverviewPage is the first page. It describes the situation in a sentence and then in numbers.
 type OverviewPage struct {
 	Shell
-	Range     string // one of Presets
+	Range     string // the time range of the chart, which is one of Presets
 	Arrivals  deadletter.Histogram
 	Dead      int
 	Held      int
@@ -25,7 +25,7 @@ type OverviewPage struct {
 	MoreThan  bool                  // there are more groups than are shown
 	Disk      string                // the known room for letters in words, or ""
 	Told      []string              // the channels that are notified of problems; nil if unknown
-	Unindexed int                   // the number of letters that words cannot find yet
+	Unindexed int                   // the number of letters that a search for words cannot find yet
 	Restore   string                // how long a discarded letter can be restored, or ""
 	FirstRun  *FirstRun
 	Halted    []deadletter.Operation // the operations that wait for a person

@@ -62,7 +62,7 @@ type RetryPlan struct {
 
 // Tester contains a letter or typed facts, and the answer to which rule applies to them.
 type Tester struct {
-	Letter   string // the id as typed
+	Letter   string // the id as the person typed it
 	Facts    FactsForm
 	Mistakes map[string]string // the mistakes by field: "letter", "attempts" or "headers"
 	Answer   *RuleAnswer
@@ -77,7 +77,7 @@ type RuleAnswer struct {
 	Letter    deadletter.ID    // "" if the facts were typed
 	State     deadletter.State // the state of the letter
 	Was       string           // the rule that made the last decision on the letter, or ""
-	Known     []Span           // the facts that were considered in one line, without values of headers
+	Known     []Span           // one line with the facts that were considered, without values of headers
 	Rule      string
 	Outcome   deadletter.RuleOutcome
 	Number    int           // the number of the retry, from 1

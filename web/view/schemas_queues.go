@@ -31,7 +31,7 @@ type UnmatchedQueue struct {
 	Broker, VHost, Queue string
 	Letters              int
 	Link                 string    // the link to a list of these letters
-	Since                time.Time // zero if unknown
+	Since                time.Time // when the first of these letters was received; zero if unknown
 	Smallest, Largest    int       // the sizes of the newest letters in bytes
 	Sampled              int       // the number of newest letters whose sizes are known
 	Letter               deadletter.ID

@@ -16,7 +16,7 @@ type Fault struct {
 	Why      string
 	Cure     string
 	Likely   bool
-	Since    time.Time // zero if unknown
+	Since    time.Time // when the fault was first seen; zero if unknown
 	Fix      string    // the commands that cure the fault, or ""
 	Plan     string    // names the plan of Fix in a form; "" if dlo cannot apply the plan
 	Queue    string    // the only queue of Plan as PlaceOf encodes it; "" for all queues of the fault
