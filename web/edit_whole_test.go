@@ -57,7 +57,7 @@ func TestWhatCannotBeSentIsCutOnItsPage(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSentIsCutByTheAPI cuts and removes headers that are too large to be sent, in one
+// TestWhatCannotBeSentIsCutByTheAPI cuts and removes headers that cannot be sent, in one
 // API call. Before that, it makes calls with mistakes, which must be reported.
 func TestWhatCannotBeSentIsCutByTheAPI(t *testing.T) {
 	t.Parallel()

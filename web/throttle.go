@@ -33,7 +33,7 @@ func (l *throttle) wait(key string, perSecond float64, now time.Time) time.Durat
 	limiter := l.known[key]
 	if limiter == nil {
 		if len(l.known) >= maxLimited {
-			for k, one := range l.known { // forget keys without recent requests, because a new entry allows the same number
+			for k, one := range l.known { // forget keys whose quota is full again, because a new entry has the same quota
 				if one.TokensAt(now) >= float64(one.Burst()) {
 					delete(l.known, k)
 				}

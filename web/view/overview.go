@@ -52,7 +52,7 @@ func sums(bars []deadletter.Bar) deadletter.Bar {
 
 func (p OverviewPage) tiles() []tile {
 	in := sums(p.Arrivals.Bars)
-	since := " since:" + Stamp(p.Arrivals.From) // the chart begins with a whole bar, and so does this query
+	since := " since:" + Stamp(p.Arrivals.From) // the query begins where the first bar of the chart begins
 	quiet := "none so far"
 	if in.Recovered > 0 {
 		quiet = Count(max(0, in.Recovered-p.ByPeople)) + " by retries, " + Count(min(p.ByPeople, in.Recovered)) + " by people"
