@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// apply is the form that sets the policies against one fault. It also shows what they change.
+// apply is the form that sets the policies that cure one fault. It also shows what they change.
 func apply(one Fault) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -14,8 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Apply is the page that previews how the rules would change waiting letters, and the page that
-// shows the result.
+// Apply is the page that shows how the rules would change letters that wait. After the rules have
+// been applied, it shows the result.
 func Apply(p ApplyPage) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

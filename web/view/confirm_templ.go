@@ -1259,7 +1259,7 @@ func confirmDue(p ConfirmPage) templ.Component {
 	})
 }
 
-// confirmPace holds the options for sending a requeue. The rarely used ones are collapsed.
+// confirmPace contains the options for sending a requeue. The rarely used ones are collapsed.
 func confirmPace(p ConfirmPage) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -320,8 +320,8 @@ func restored(l deadletter.Letter) templ.Component {
 	})
 }
 
-// twin names the letter to which this letter belongs. This letter may be a copy of it, or carries
-// its token.
+// twin names another letter to which this letter belongs. This letter may be a copy of the other,
+// or it carries the token of the other.
 func twin(l deadletter.Letter) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

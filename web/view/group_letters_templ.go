@@ -510,8 +510,8 @@ func groupTry(g GroupView) templ.Component {
 	})
 }
 
-// groupDifferent lists values that the letters of the group have. The quiet letters of the same
-// queue do not have these values.
+// groupDifferent lists how the letters of a group differ from letters of the same queue that did
+// not die again.
 func groupDifferent(g GroupView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

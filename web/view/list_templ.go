@@ -635,7 +635,7 @@ func pagerLink(word, rel string, on bool, link string) templ.Component {
 	})
 }
 
-// pagerButton submits the filter form to move between pages. The form carries the query, so a very
+// pagerButton submits the filter form to move between pages. The form contains the query, so a very
 // long query is not repeated in links.
 func pagerButton(word, rel, name, cursor string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -1177,7 +1177,7 @@ func statePill(s deadletter.State, waitsIn string, unverified bool) templ.Compon
 	})
 }
 
-// timeHead is the head of the time column. It switches the order.
+// timeHead is the heading of the time column. A click on it changes the order of the list.
 func timeHead(p LettersPage) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1223,7 +1223,7 @@ func timeHead(p LettersPage) templ.Component {
 	})
 }
 
-// sortHead is the head of a column by which the list can be sorted.
+// sortHead is the heading of a column by which the list can be sorted.
 func sortHead(p LettersPage, order deadletter.Order, word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -1561,7 +1561,7 @@ func operationResults(p OperationPage) templ.Component {
 	})
 }
 
-// resultSelection selects all letters with a result at the time of the request.
+// resultSelection makes a form act on all letters that have a result when the page is rendered.
 func resultSelection(p OperationPage, r deadletter.Result) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -290,8 +290,8 @@ func origins(p QueuesPage) templ.Component {
 	})
 }
 
-// queuePager links to the queues before and after the current page. url returns the URL of the page
-// that skips as many queues as its parameter from.
+// queuePager links to the previous and the next page of queues. The function url returns the URL of
+// a page. Its parameter is the number of queues on earlier pages.
 func queuePager(label string, from, shown, total, size int, url func(from int) string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -884,7 +884,7 @@ func queueCount(c QueueCount, q QueueRow, label string) templ.Component {
 	})
 }
 
-// retries describes the state of retries. away is the reason why nothing can be sent now.
+// retries describes the state of retries. The parameter away says why nothing can be sent now.
 func retries(s Shell, g deadletter.Guard, away string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -318,7 +318,7 @@ func tryText(f TryForm) templ.Component {
 	})
 }
 
-// tried compares the outcome that rules would have had for letters with their actual outcome.
+// tried compares what would have become of letters under other rules with what really happened.
 func tried(p RulesPage, f WhatIf) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// page is the document around the content of every page.
+// page is the HTML document around the content of every page.
 func page(s Shell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
