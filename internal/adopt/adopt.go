@@ -29,7 +29,7 @@ type Store interface {
 // Place is a vhost whose policies dlo can set.
 type Place struct {
 	Broker, VHost string
-	Exchange      string // the exchange to which planned policies lead dead letters; "" = the configuration has none
+	Exchange      string // the exchange to which planned policies route dead letters; "" = the configuration has none
 	Intents       []topology.IntentOf
 	Unready       func() string // why a test message could not arrive now; "" = it could arrive
 	Look          func(ctx context.Context) (topology.Snapshot, error)

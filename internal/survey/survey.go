@@ -25,7 +25,7 @@ type Place struct {
 	Broker   string
 	VHost    string
 	Inboxes  []string
-	Exchange string // the exchange to which planned policies lead dead letters; "" = the configuration has none
+	Exchange string // the exchange to which planned policies route dead letters; "" = the configuration has none
 	Intents  []topology.IntentOf
 	// IdleAfter is how long a queue may be without a consumer before dlo reports a finding. 0 = 15
 	// minutes.
@@ -145,9 +145,9 @@ func (s *Survey) Reports() []topology.Report {
 	return slices.Clone(s.reports)
 }
 
-// Plan plans policies that lead dead letters to the configured exchange. It uses the latest look at
-// each vhost. The error wraps ErrNotFound if the Survey has no such vhost. It wraps ErrUnavailable
-// if a vhost has not been read yet, or is read without a management API.
+// Plan plans policies that route dead letters to the configured exchange. It uses the latest look
+// at each vhost. The error wraps ErrNotFound if the Survey has no such vhost. It wraps
+// ErrUnavailable if a vhost has not been read yet, or is read without a management API.
 func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 	places, read, found, err := s.chosen(w)
 	if err != nil {

@@ -50,7 +50,7 @@ func (in *inspector) argumentWins(v *view) {
 	}
 }
 
-// policyTied reports policies that have the same priority and lead dead letters to different
+// policyTied reports policies that have the same priority and route dead letters to different
 // places.
 func (in *inspector) policyTied(v *view) {
 	for _, other := range v.policy.tied {

@@ -116,7 +116,7 @@ func (in *inspector) carry() {
 }
 
 // queue inspects one queue according to its role. An inbox or a dead-letter queue must keep
-// letters. A work queue must lead its dead letters to such a queue.
+// letters. A work queue must route its dead letters to such a queue.
 func (in *inspector) queue(v *view) {
 	inbox := in.isInbox(v.Name)
 	if v.federation() {

@@ -74,7 +74,7 @@ const (
 // 32 bits for it.
 const maxPriority = 1<<31 - 1
 
-// MakePlan plans policies that lead the dead letters of queues to an exchange. If a policy for a
+// MakePlan plans policies that route the dead letters of queues to an exchange. If a policy for a
 // queue is impossible or unwise, the plan refuses the queue and gives the reason.
 func MakePlan(s *Snapshot, w Want) Plan {
 	p := &planner{s: s, w: w, net: newNetwork(s), plan: Plan{Broker: s.Broker, VHost: s.VHost, AtLeastOnce: w.AtLeastOnce, Policies: []Planned{}, Refused: []Refusal{}, Drops: []Drop{}}}
@@ -147,7 +147,7 @@ func (p *planner) accept(name string) (*view, string) {
 		return nil, "dlo could not read all of the vhost; `dlo topology check` shows what is missing"
 	}
 	if p.w.Exchange == "" {
-		return nil, "the configuration of the broker has no dead-letter exchange to lead to"
+		return nil, "the configuration of the broker has no dead-letter exchange"
 	}
 	if !p.net.takesAll(p.w.Exchange) {
 		return nil, fmt.Sprintf("exchange %s does not exist in this vhost, or does not route every key to a queue. `dlo serve` declares dlo.dlx and its queue in each vhost of its configuration", named(p.w.Exchange))
