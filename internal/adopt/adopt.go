@@ -24,6 +24,9 @@ type Store interface {
 	Undeclare(ctx context.Context, ids []int64, act deadletter.Act) error
 	Declared(ctx context.Context) ([]deadletter.Declared, error)
 	TrialMark(messageID string) string
+	Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard, error)
+	Guards(ctx context.Context) ([]deadletter.Guard, error)
+	Resume(ctx context.Context, g deadletter.Guard) error
 }
 
 // Place is a vhost whose policies dlo can set.
@@ -158,7 +161,9 @@ func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topo
 	if err := p.unchanged(ctx, &plan); err != nil {
 		return out, err
 	}
-	out.Policies, err = a.apply(ctx, by, p, &plan)
+	if out.Policies, err = a.apply(ctx, by, p, &plan); err == nil {
+		a.resume(ctx, by, p, plan.Queues())
+	}
 	return out, err
 }
 

@@ -19,6 +19,8 @@ import (
 // office is a store and a broker in memory. A test decides which of their methods fail.
 type office struct {
 	rows     []deadletter.Declared
+	guards   []deadletter.Guard
+	led      bool // a policy existed when the retries were paused
 	acts     []string
 	next     int64
 	snapshot topology.Snapshot
@@ -58,6 +60,27 @@ func (o *office) Undeclare(_ context.Context, ids []int64, act deadletter.Act) e
 
 func (o *office) Declared(ctx context.Context) ([]deadletter.Declared, error) {
 	return slices.Clone(o.rows), ctx.Err()
+}
+
+func (o *office) Pause(_ context.Context, g deadletter.Guard) (deadletter.Guard, error) {
+	if g.Origin.Queue == "mail" {
+		return g, deadletter.ErrNotFound // no letter has died in this queue
+	}
+	if slices.ContainsFunc(o.guards, func(had deadletter.Guard) bool { return had.Origin == g.Origin }) {
+		return g, deadletter.ErrConflict
+	}
+	g.State = deadletter.GuardPaused
+	o.guards, o.led = append(o.guards, g), len(o.snapshot.Policies) > 0
+	return g, nil
+}
+
+func (o *office) Guards(context.Context) ([]deadletter.Guard, error) {
+	return slices.Clone(o.guards), nil
+}
+
+func (o *office) Resume(_ context.Context, g deadletter.Guard) error {
+	o.guards = slices.DeleteFunc(o.guards, func(had deadletter.Guard) bool { return had.Origin == g.Origin })
+	return nil
 }
 
 func (o *office) TrialMark(id string) string { return "mark of " + id }
@@ -224,6 +247,49 @@ func TestOnlyUnchangedPoliciesAreUndone(t *testing.T) {
 	}
 	if _, err := o.adoption.Undo(t.Context(), deadletter.Principal{Name: "eve"}, 1); err == nil {
 		t.Error("a stranger may undo")
+	}
+}
+
+// TestTheRetriesOfAQueueThatLeavesArePaused checks that retries are paused before the policy is
+// deleted, because a letter that fails again would not return to dlo. If the queue comes back, its
+// retries continue, unless a person has paused them.
+func TestTheRetriesOfAQueueThatLeavesArePaused(t *testing.T) {
+	origin := deadletter.Origin{Broker: "main", VHost: "/", Queue: "orders"}
+	for name, leave := range map[string]func(o *office) error{
+		"leave": func(o *office) error {
+			_, err := o.adoption.Leave(t.Context(), deadletter.Local, topology.Wish{Queues: []string{"orders", "mail"}})
+			return err
+		},
+		"undo": func(o *office) error {
+			_, err := o.adoption.Undo(t.Context(), deadletter.Local, o.rows[0].ID)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := open()
+			apply := func() {
+				t.Helper()
+				if _, err := o.adoption.Apply(t.Context(), deadletter.Local, o.plan("orders", "mail")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			apply()
+			if err := leave(o); err != nil || len(o.guards) != 1 || !o.led || o.guards[0].Origin != origin || o.guards[0].By != "local" {
+				t.Fatalf("%v, %+v", err, o.guards)
+			}
+			apply()
+			if len(o.guards) > 0 {
+				t.Errorf("after the queue came back: %+v", o.guards)
+			}
+			o.guards = []deadletter.Guard{{Origin: origin, State: deadletter.GuardPaused, Why: "maintenance"}}
+			if err := leave(o); err != nil {
+				t.Fatal(err)
+			}
+			apply()
+			if len(o.guards) != 1 || o.guards[0].Why != "maintenance" {
+				t.Errorf("the pause of a person: %+v", o.guards)
+			}
+		})
 	}
 }
 

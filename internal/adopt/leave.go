@@ -84,6 +84,9 @@ func (a *Adoption) leave(ctx context.Context, by deadletter.Principal, id int64,
 			return err
 		}
 	}
+	if err := a.pause(ctx, by, p, leaving); err != nil {
+		return err
+	}
 	return a.takeBack(ctx, p, &d, by, "queues that left: "+deadletter.Visible(strings.Join(leaving, ", ")))
 }
 

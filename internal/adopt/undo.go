@@ -146,6 +146,9 @@ func (a *Adoption) Undo(ctx context.Context, by deadletter.Principal, id int64) 
 	if err := p.asApplied(ctx, &applied.Policy); err != nil {
 		return applied, err
 	}
+	if err := a.pause(ctx, by, p, applied.Queues); err != nil {
+		return applied, err
+	}
 	return applied, a.takeBack(ctx, p, &d, by, "")
 }
 

@@ -44,12 +44,12 @@ func (c topologyCheckCmd) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	dropped, err := c.dropped(p)
-	if err != nil {
-		return err
-	}
+	dropped, unknown := c.dropped(p)
 	if err := c.print(p.Stdout, checked, text, dropped); err != nil {
 		return err
+	}
+	if unknown != nil {
+		return unknown
 	}
 	if n := faults(checked.Findings); n > 0 {
 		return findingsError{n}

@@ -134,10 +134,13 @@ func (c topologyUndoCmd) Run(p *Program) error {
 			fmt.Fprintf(p.Stdout, "deleted: policy %s in vhost %s\n", one.Name, deadletter.Visible(one.VHost))
 		}
 	}
-	if c.Output == "json" {
+	switch {
+	case c.Output == "json":
 		if err := printJSON(p.Stdout, undone, true); err != nil {
 			return err
 		}
+	case len(undone.Policies) > 0:
+		fmt.Fprintln(p.Stdout, leftPaused)
 	}
 	return errors.Join(failed...)
 }
@@ -173,6 +176,9 @@ func printAdopted(p *Program, list []api.AdoptedPolicy) {
 	}
 }
 
+// leftPaused says what happens to the letters of queues that leave.
+const leftPaused = "The retries of these queues are paused, because a letter that fails again would not return to dlo. Requeue or discard their letters, or continue with dlo queues resume."
+
 type topologyLeaveCmd struct {
 	serverFlags
 	Queues []string `arg:"" name:"queue" help:"Queues, by name or glob."`
@@ -196,5 +202,6 @@ func (c topologyLeaveCmd) Run(p *Program) error {
 	for _, q := range left.Queues {
 		fmt.Fprintln(p.Stdout, "left: "+deadletter.Visible(q))
 	}
+	fmt.Fprintln(p.Stdout, leftPaused)
 	return nil
 }

@@ -160,7 +160,7 @@ func TestTheCheckCountsWhatWasDropped(t *testing.T) {
 		"one":     {1, nil, []string{"--metrics", "http://host:1"}, "1 of 1 queues will drop what its consumers reject; the node has dropped 1 message since it started", 5},
 		"none":    {0, nil, nil, "1 of 1 queues will drop what its consumers reject", 5},
 		"unknown": {0, unknown, nil, "1 of 1 queues will drop what its consumers reject", 5},
-		"refused": {0, unknown, []string{"--metrics", "http://host:1"}, "", 1},
+		"refused": {0, unknown, []string{"--metrics", "http://host:1"}, "1 of 1 queues will drop what its consumers reject", 1},
 	} {
 		out, errs, code := runTopology(t, program(c.n, c.err), append([]string{"check", "--broker", "http://a:b@host:15672"}, c.args...)...)
 		if first, _, _ := strings.Cut(out, "\n"); first != c.first || code != c.code {

@@ -42,7 +42,7 @@ func Dropped(ctx context.Context, metrics string) (int64, error) {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("metrics: %s", answer.Status)
+		return 0, fmt.Errorf("metrics: %s; the URL looks like http://host:15692/metrics", answer.Status)
 	}
 	n, found := int64(0), false
 	for lines := bufio.NewScanner(io.LimitReader(answer.Body, maxMetrics)); lines.Scan(); {

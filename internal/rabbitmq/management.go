@@ -328,7 +328,13 @@ func (m *Management) get(ctx context.Context, path string, into any) error {
 	case http.StatusBadRequest:
 		return errBadRequest
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%w: it answered %s", errMayNot, answer.Status)
+		var why struct{ Reason string } // "Login failed" or "Not management user" (3.10.8, 4.0.5, 4.3.6)
+		_ = json.NewDecoder(io.LimitReader(answer.Body, 4096)).Decode(&why)
+		text := answer.Status
+		if why.Reason != "" {
+			text += ": " + deadletter.Cut(deadletter.Visible(why.Reason), 200)
+		}
+		return fmt.Errorf("%w: it answered %s", errMayNot, text)
 	default:
 		return fmt.Errorf("the API answered %s", answer.Status)
 	}

@@ -56,8 +56,13 @@ func Look(ctx context.Context, raw string, vhosts []string) ([]topology.Snapshot
 		return nil, err
 	}
 	visible, err := m.vhosts(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoQueue):
+		return nil, errors.New("this is not the URL of a management API, because it answered 404 Not Found; the URL of the API looks like http://user:password@host:15672")
+	case err != nil:
 		return nil, err
+	case len(visible) == 0:
+		return nil, fmt.Errorf("user %[1]s sees no vhost, because it has no permission in any; give it one that allows nothing: rabbitmqctl set_permissions -p / %[1]s '^$' '^$' '^$'", m.user)
 	}
 	for _, vhost := range vhosts {
 		if !slices.Contains(visible, vhost) {

@@ -271,14 +271,36 @@ func TestQueuesThatChangeBetweenPages(t *testing.T) {
 func TestALookThatFails(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
 	for raw, want := range map[string]string{
 		"http://127.0.0.1:1":                "connection refused",
-		node.ManagementURLOf("guest:wrong"): "refuses the user",
+		node.ManagementURLOf("guest:wrong"): "refuses the user: it answered 401 Unauthorized: Login failed",
+		other.URL:                           "is not the URL of a management API",
 		"amqp://guest:guest@127.0.0.1:5672": "it looks like http://",
 	} {
 		if _, err := rabbitmq.Look(t.Context(), raw, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "wrong@") {
 			t.Errorf("%s: %v", raw, err)
 		}
+	}
+	vhost, _ := node.VHost(t)
+	user, _ := node.User(t, vhost, "")
+	if _, err := rabbitmq.Look(t.Context(), node.ManagementURLOf(user+":secret"), nil); err == nil || !strings.Contains(err.Error(), "Not management user") {
+		t.Errorf("a user without a tag: %v", err)
+	}
+	if err := node.API(http.MethodPut, "/api/users/"+user, map[string]string{"password": "secret", "tags": "management"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.API(http.MethodDelete, "/api/permissions/"+vhost+"/"+user, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err := rabbitmq.Look(t.Context(), node.ManagementURLOf(user+":secret"), nil)
+	if err == nil || !strings.Contains(err.Error(), "sees no vhost") {
+		t.Fatalf("a user without a permission: %v", err)
+	}
+	node.Cure(t, err.Error())
+	if list, err := rabbitmq.Look(t.Context(), node.ManagementURLOf(user+":secret"), nil); err != nil || len(list) != 1 || list[0].VHost != "/" {
+		t.Errorf("after the command of the error: %d vhosts, %v", len(list), err)
 	}
 	if _, err := rabbitmq.Look(t.Context(), node.ManagementURLOf("guest:guest"), []string{"nowhere"}); err == nil || !strings.Contains(err.Error(), "sees no vhost nowhere") {
 		t.Errorf("a vhost that does not exist: %v", err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -252,6 +253,9 @@ func ofChannels(cfg *config.Config) []checkup {
 func ofSchemas(ctx context.Context, cfg *config.Config) []checkup {
 	if cfg.Schemas.Directory == "" {
 		return []checkup{{Part: "schemas", Text: "no directory is configured; uploaded sets are in the store"}}
+	}
+	if _, err := os.Stat(cfg.Schemas.Directory); errors.Is(err, fs.ErrNotExist) {
+		return []checkup{{Part: "schemas", Text: fmt.Sprintf("the directory %s does not exist; uploaded sets are in the store", cfg.Schemas.Directory)}}
 	}
 	found, failed := descriptor.ReadDir(ctx, os.DirFS(cfg.Schemas.Directory))
 	list := []checkup{{Part: "schemas", Text: fmt.Sprintf("%d sets can be read from %s", len(found), cfg.Schemas.Directory)}}
