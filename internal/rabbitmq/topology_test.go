@@ -28,12 +28,13 @@ type fault struct {
 	more    map[string]policyOf // further policies
 	limits  map[string]any      // the keys of an operator policy for orders
 	use     func(t *testing.T, ch *amqp.Channel)
-	want    string // the kind of the finding, and its queue if that is not orders
-	safe    bool   // the plan is for dead-lettering at least once
-	planned bool   // the plan cures the fault
-	idle    bool   // dlo has seen no consumer of orders for an hour
-	from    string // the first RabbitMQ version that has the fault; "" = all versions
-	before  string // the first RabbitMQ version that no longer has the fault; "" = none
+	want    string   // the kind of the finding, and its queue if that is not orders
+	safe    bool     // the plan is for dead-lettering at least once
+	planned bool     // the plan cures the fault
+	inboxes []string // further inboxes of dlo
+	idle    bool     // dlo has seen no consumer of orders for an hour
+	from    string   // the first RabbitMQ version that has the fault; "" = all versions
+	before  string   // the first RabbitMQ version that no longer has the fault; "" = none
 
 	// These fields are for a fault that people have to cure by hand. The function cure does what the
 	// text of the finding says. After that, dead letters must reach the queue arrives.
@@ -204,6 +205,15 @@ var faults = map[string]fault{
 	"at least once":  {orders: amqp.Table{"x-queue-type": "quorum"}, policy: toDLO("dead-letter-strategy", "at-least-once", "overflow", "reject-publish")},
 	"deletes":        {policy: toDLO(), letters: amqp.Table{"x-message-ttl": int32(60000)}, want: "letters_deleted dlo.letters"},
 	"delivery limit": {policy: toDLO(), letters: amqp.Table{"x-delivery-limit": int32(7)}, want: "delivery_limit dlo.letters"},
+	"taken twice": {
+		policy: toDLO(), queues: map[string]amqp.Table{"orders.dlq": nil}, binds: [][3]string{{"dlo.dlx", "orders.dlq", ""}}, inboxes: []string{"orders.dlq"},
+		want: "taken_twice ", says: "Remove the bindings of all but one of these queues from exchange dlo.dlx",
+		cure: func(t *testing.T, b *faulty) {
+			if err := b.ch.QueueUnbind("orders.dlq", "", "dlo.dlx", nil); err != nil {
+				t.Fatal(err)
+			}
+		},
+	},
 	"stuck": {
 		orders: amqp.Table{"x-queue-type": "quorum"}, policy: toDLO("dead-letter-strategy", "at-least-once", "overflow", "reject-publish", "dead-letter-exchange", "dlx"),
 		fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": nil},
@@ -415,7 +425,7 @@ func (f *fault) found(t *testing.T, node *testenv.Node, vhost, want string) *top
 
 // findings returns the findings of a snapshot.
 func (f *fault) findings(s *topology.Snapshot) []topology.Finding {
-	o := topology.Options{Inboxes: []string{"dlo.letters"}, IdleAfter: 15 * time.Minute}
+	o := topology.Options{Inboxes: append([]string{"dlo.letters"}, f.inboxes...), IdleAfter: 15 * time.Minute}
 	if f.idle {
 		o.Idle = map[string]time.Time{"orders": s.ReadAt.Add(-time.Hour)}
 	}

@@ -32,6 +32,7 @@ const (
 	AtMostOnce      Kind = "at_most_once"      // a quorum queue can lose dead letters when a node fails
 	OverflowDrops   Kind = "overflow_drops"    // the queue is set to dead-letter at least once, but dead-letters at most once because reject-publish is missing
 	Stuck           Kind = "stuck"             // at-least-once dead-lettering holds messages back
+	TakenTwice      Kind = "taken_twice"       // an exchange routes each dead letter to several inboxes
 	LettersDeleted  Kind = "letters_deleted"   // a dead-letter queue deletes letters
 	DeliveryLimit   Kind = "delivery_limit"    // a dead-letter queue deletes letters after lost connections, because it has a delivery limit
 	NoConsumers     Kind = "no_consumers"      // messages arrive, and no consumer reads them
@@ -88,6 +89,7 @@ var severities = map[Kind]deadletter.Severity{
 	AtMostOnce:      deadletter.SeverityDigest,
 	OverflowDrops:   deadletter.SeverityNotify,
 	Stuck:           deadletter.SeverityNotify,
+	TakenTwice:      deadletter.SeverityNotify,
 	LettersDeleted:  deadletter.SeverityPage,
 	DeliveryLimit:   deadletter.SeverityPage,
 	NoConsumers:     deadletter.SeverityNotify,

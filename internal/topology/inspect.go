@@ -51,6 +51,7 @@ func inspect(s *Snapshot, o Options) *inspector {
 	if s.complete() {
 		in.policiesTwice()
 		in.policiesChanged()
+		in.takenTwice()
 		in.cycles()
 		in.exchangesFederated()
 	}

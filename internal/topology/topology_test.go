@@ -287,6 +287,20 @@ var cases = map[string]struct {
 		},
 		want: []string{"policy_twice  notify certain"},
 	},
+	"an exchange with two inboxes": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, topology.Queue{Name: "orders.dlq", Durable: true, Type: topology.Classic})
+			s.Bindings = append(s.Bindings, topology.Binding{Source: "dlo.dlx", Destination: "orders.dlq", To: "queue"})
+		},
+		options: topology.Options{Inboxes: []string{"dlo.letters", "orders.dlq"}},
+		want:    []string{"taken_twice  notify certain"},
+	},
+	"an exchange with an inbox and another queue": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, topology.Queue{Name: "copies", Durable: true, Type: topology.Classic})
+			s.Bindings = append(s.Bindings, topology.Binding{Source: "dlo.dlx", Destination: "copies", To: "queue"})
+		},
+	},
 	"a pattern that only PCRE knows": {
 		change: func(s *topology.Snapshot) { s.Policies[0].Pattern = "^(?!emails)orders$" },
 		want:   []string{"pattern_unknown orders digest likely"},
@@ -583,7 +597,9 @@ func TestEachFaultIsFound(t *testing.T) {
 			if c.change != nil {
 				c.change(s)
 			}
-			c.options.Inboxes = []string{"dlo.letters"}
+			if len(c.options.Inboxes) == 0 {
+				c.options.Inboxes = []string{"dlo.letters"}
+			}
 			var got []string
 			for _, f := range topology.Inspect(s, c.options) {
 				got = append(got, said(f))

@@ -1,0 +1,32 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+)
+
+// takenTwice reports exchanges that route a message to several inboxes. dlo stores and retries a
+// letter once for each inbox that it arrives in.
+func (in *inspector) takenTwice() {
+	for i := range in.s.Exchanges {
+		x := &in.s.Exchanges[i]
+		for _, b := range in.net.from[x.Name] {
+			if b.To != "queue" || !in.isInbox(b.Destination) {
+				continue
+			}
+			r := in.net.route(x.Name, b.Key)
+			inboxes := slices.DeleteFunc(r.queues, func(name string) bool { return !in.isInbox(name) })
+			if len(inboxes) < 2 || r.unsure {
+				continue
+			}
+			in.add(Finding{
+				Kind: TakenTwice, Others: inboxes,
+				Title: fmt.Sprintf("Exchange %s routes each dead letter to %d inboxes: %s", named(x.Name), len(inboxes), names(inboxes)),
+				Loses: "nothing, but each letter is stored and retried once for each inbox, so consumers handle it more than once",
+				Why:   "dlo drains all of these queues, and the broker puts a copy of the letter into each.",
+				Cure:  fmt.Sprintf("Remove the bindings of all but one of these queues from exchange %s. dlo binds the first entry of inboxes, so put dlo.letters there.", named(x.Name)),
+			})
+			break
+		}
+	}
+}
