@@ -17,7 +17,7 @@ func (in *inspector) cycles() {
 	for i := range in.s.Queues {
 		v := in.views[in.s.Queues[i].Name]
 		round := in.roundTrip(v, (*view).automatic, (*view).certainQueues)
-		if round == nil || done[v.Name] {
+		if round == nil || done[v.Name] || in.retries(round) {
 			continue
 		}
 		for _, name := range round {
@@ -31,6 +31,19 @@ func (in *inspector) cycles() {
 			Cure:  "Let the expired messages of one of these queues go to a queue outside the circle.",
 		})
 	}
+}
+
+// retries reports whether a circle of queues is a retry by time-to-live, which recipe reports. In
+// such a circle, messages expire in all queues but one. They leave that one because a consumer
+// rejects them, or because the queue has reached its length limit.
+func (in *inspector) retries(round []string) bool {
+	stay := 0
+	for _, name := range round[1:] {
+		if _, ttl := in.views[name].Least("message-ttl"); !ttl {
+			stay++
+		}
+	}
+	return stay == 1 && len(round) > 2
 }
 
 // automatic reports whether a queue dead-letters messages without a consumer, because they expire
@@ -83,7 +96,7 @@ func (in *inspector) roundTrip(from *view, step func(*view) bool, leads func(*vi
 // recipe reports queues that together form a retry by time-to-live. Messages that a consumer
 // rejected wait in other queues until they expire, and then return to the first queue.
 func (in *inspector) recipe(v *view) {
-	if v.automatic() || len(v.Queues) == 0 {
+	if _, ttl := v.Least("message-ttl"); ttl || v.federation() || len(v.Queues) == 0 {
 		return
 	}
 	round := in.roundTrip(v, func(at *view) bool { _, ttl := at.Least("message-ttl"); return at == v || ttl }, func(at *view) []string { return at.Queues })
@@ -101,11 +114,15 @@ func (in *inspector) recipe(v *view) {
 		ttl, _ := in.views[name].Least("message-ttl")
 		wait += time.Duration(ttl.N) * time.Millisecond
 	}
+	why := fmt.Sprintf("A rejected message returns after %s: %s. The delay is the same each time, and nothing ends the retries but the consumer.", wait, chain(round))
+	if v.automatic() {
+		why += " A message that the length limit of the queue pushes out goes the same way once, and is dropped the second time."
+	}
 	in.add(Finding{
 		Kind: RetryRecipe, Queue: v.Name, Others: round[1 : len(round)-1], Sure: sure,
 		Title: fmt.Sprintf("%s retries through %s", named(v.Name), chain(round[1:len(round)-1])),
 		Loses: "nothing, as long as the consumer counts x-death and stops",
-		Why:   fmt.Sprintf("A rejected message returns after %s: %s. The delay is the same each time, and nothing ends the retries but the consumer.", wait, chain(round)),
+		Why:   why,
 		Cure:  "dlo can take over: dead-letter the queue to dlo, and give it a rule with growing delays and a last attempt. docs/adopting.md has the steps.",
 	})
 }

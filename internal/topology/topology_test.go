@@ -339,6 +339,13 @@ var cases = map[string]struct {
 		},
 		want: []string{"retry_recipe orders digest certain"},
 	},
+	"a retry recipe of a queue with a length limit": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("wait", "x-message-ttl", 30000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "orders"))
+			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "wait", "max-length", 10000)
+		},
+		want: []string{"retry_recipe orders digest certain"},
+	},
 	"wait queues of dlo": {
 		change: func(s *topology.Snapshot) {
 			for _, name := range []string{"dlo.wait.5000", "dlo.wait.30000"} {
