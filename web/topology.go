@@ -18,6 +18,8 @@ type Topology interface {
 	// Plan returns the policies that would make dead letters reach dlo. Its errors wrap ErrNotFound or
 	// ErrUnavailable.
 	Plan(w topology.Wish) ([]topology.Plan, error)
+	// Refresh looks at vhosts again before a plan, unless the latest looks are new enough.
+	Refresh(ctx context.Context, broker, vhost string)
 }
 
 // apiFindings handles GET /topology/findings.
@@ -34,6 +36,7 @@ func (w *Web) apiPlan(r *http.Request) (any, error) {
 	if w.Topology == nil {
 		return nil, deadletter.ErrUnavailable
 	}
+	w.Topology.Refresh(r.Context(), in.Broker, in.VHost)
 	plans, err := w.Topology.Plan(topology.Wish(in))
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +21,8 @@ import (
 type looked []topology.Report
 
 func (l looked) Reports() []topology.Report { return l }
+
+func (looked) Refresh(context.Context, string, string) {}
 
 func (l looked) Plan(w topology.Wish) ([]topology.Plan, error) {
 	s := topology.Snapshot{
@@ -104,6 +107,8 @@ func TestFaultsOfThePaths(t *testing.T) {
 type relooked struct{ atomic.Pointer[looked] }
 
 func (r *relooked) Reports() []topology.Report { return r.Load().Reports() }
+
+func (r *relooked) Refresh(context.Context, string, string) {}
 
 func (r *relooked) Plan(w topology.Wish) ([]topology.Plan, error) { return r.Load().Plan(w) }
 

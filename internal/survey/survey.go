@@ -45,6 +45,8 @@ type Survey struct {
 	every   time.Duration
 	again   []chan struct{} // for each place, a channel that receives a request for an immediate look
 	mu      sync.Mutex
+	looked  []time.Time     // for each place: the end of the latest look, successful or not
+	ended   []chan struct{} // for each place: closed when the next look ends
 	reports []topology.Report
 	read    []*topology.Snapshot   // the latest snapshot of each place; nil = there is none yet
 	idle    []map[string]time.Time // for each place, the times since which its queues have had no consumer
@@ -52,9 +54,9 @@ type Survey struct {
 
 // New returns a survey of places.
 func New(places []Place) *Survey {
-	s := &Survey{places: places, every: Every, reports: make([]topology.Report, len(places)), read: make([]*topology.Snapshot, len(places)), idle: make([]map[string]time.Time, len(places))}
+	s := &Survey{places: places, every: Every, reports: make([]topology.Report, len(places)), looked: make([]time.Time, len(places)), read: make([]*topology.Snapshot, len(places)), idle: make([]map[string]time.Time, len(places))}
 	for i, p := range places {
-		s.again = append(s.again, make(chan struct{}, 1))
+		s.again, s.ended = append(s.again, make(chan struct{}, 1)), append(s.ended, make(chan struct{}))
 		s.reports[i] = topology.Report{Broker: p.Broker, VHost: p.VHost, Failed: "dlo has not looked yet", UnknownSince: time.Now()}
 	}
 	return s
@@ -81,6 +83,11 @@ func (s *Survey) watch(ctx context.Context, i int) {
 	}
 	for ctx.Err() == nil {
 		s.look(ctx, i)
+		s.mu.Lock()
+		s.looked[i] = time.Now()
+		close(s.ended[i])
+		s.ended[i] = make(chan struct{})
+		s.mu.Unlock()
 		select {
 		case <-ctx.Done():
 		case <-time.After(s.every):
@@ -93,12 +100,48 @@ func (s *Survey) watch(ctx context.Context, i int) {
 // change.
 func (s *Survey) LookAgain(broker, vhost string) {
 	for i, p := range s.places {
-		if p.Broker != broker || p.VHost != vhost {
+		if p.Broker == broker && p.VHost == vhost {
+			s.request(i)
+		}
+	}
+}
+
+// request requests an immediate look at a place.
+func (s *Survey) request(i int) {
+	select {
+	case s.again[i] <- struct{}{}:
+	default: // a look is already requested
+	}
+}
+
+// These are the limits of Refresh.
+const (
+	newEnough   = 5 * time.Second  // a look that ended within this time is not repeated
+	refreshWait = 10 * time.Second // how long Refresh waits for all looks
+)
+
+// Refresh looks at vhosts again and waits for these looks, unless the latest looks are new enough.
+// A plan that somebody copies would otherwise repeat keys that a policy no longer has. An empty
+// broker means all brokers, and an empty vhost means all vhosts.
+func (s *Survey) Refresh(ctx context.Context, broker, vhost string) {
+	ctx, cancel := context.WithTimeout(ctx, refreshWait)
+	defer cancel()
+	var waits []chan struct{}
+	for i, p := range s.places {
+		if broker != "" && broker != p.Broker || vhost != "" && vhost != p.VHost {
 			continue
 		}
+		s.mu.Lock()
+		if time.Since(s.looked[i]) > newEnough {
+			waits = append(waits, s.ended[i])
+			s.request(i)
+		}
+		s.mu.Unlock()
+	}
+	for _, ended := range waits {
 		select {
-		case s.again[i] <- struct{}{}:
-		default: // a look is already requested
+		case <-ended:
+		case <-ctx.Done():
 		}
 	}
 }

@@ -139,6 +139,39 @@ func TestAChangeIsLookedAtImmediately(t *testing.T) {
 	})
 }
 
+// TestAPlanHasANewLook checks that Refresh waits for a look at the given vhost, and that it causes
+// none if the latest look is new enough.
+func TestAPlanHasANewLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looks [2]atomic.Int64
+		look := func(n int) func(context.Context) (topology.Snapshot, error) {
+			return func(context.Context) (topology.Snapshot, error) {
+				time.Sleep(time.Second)
+				looks[n].Add(1)
+				return topology.Snapshot{}, nil
+			}
+		}
+		s := New([]Place{{Broker: "main", VHost: "/", Look: look(0)}, {Broker: "main", VHost: "shop", Look: look(1)}})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Run(ctx) }()
+		for i, want := range []int64{1, 2, 2} { // the first look, a second one, and none
+			if i == 1 {
+				time.Sleep(newEnough + time.Second)
+			}
+			s.Refresh(t.Context(), "main", "/")
+			if n := looks[0].Load(); n != want {
+				t.Errorf("refresh %d: %d looks, want %d", i, n, want)
+			}
+		}
+		if n := looks[1].Load(); n != 1 {
+			t.Errorf("%d looks at the other vhost", n)
+		}
+		cancel()
+		<-ended
+	})
+}
+
 // TestTheIdleTimeIsConfigured checks that a queue without consumers is reported after the time that
 // the configuration gives.
 func TestTheIdleTimeIsConfigured(t *testing.T) {
