@@ -174,10 +174,10 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	return all, nil
 }
 
-// tried reports whether q is the queue of trial letters and no trial letter is left in it. Lists
-// may omit such a queue.
+// tried reports whether q is the temporary queue of a policy, or the queue of trial letters and no
+// trial letter is left in it. Lists omit such queues.
 func tried(q deadletter.QueueCounts) bool {
-	return q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
+	return deadletter.IsProbe(q.Origin.Queue) || q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }
 
 // guards returns the queues and groups whose retries are held back. Masked values in titles are

@@ -21,6 +21,9 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 		s.Seen = strconv.FormatInt(seen, 10)
 	}
 	s.Bounded = !deadletter.ScopeOf(r.Context()).Everywhere()
+	if s.Observing = w.Observing; s.Bounded && s.Observing != "" {
+		s.Observing = "some queues"
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		s.Path = "/schemas" // an upload has a fixed path, because its body must not be read to find the path
 		if r.URL.Path != uploadPath {

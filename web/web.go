@@ -73,6 +73,7 @@ type Options struct {
 	Trials    Trials                                            // nil: no trials
 	Topology  Topology                                          // nil: dlo does not look at dead-letter paths
 	Adoption  Adoption                                          // nil: dlo changes no policy
+	Observing string                                            // queues whose letters are only observed, in words; "": none
 	Observed  func(deadletter.Origin) bool                      // whether letters of a queue are only observed; nil: none are
 	Connector Connector                                         // nil: no connection on request
 	Problems  func() []deadletter.Problem                       // current problems of dlo itself, such as a full disk

@@ -30,6 +30,7 @@ func (s *Server) pages() {
 		Trials:    s.trials,
 		Topology:  s.survey,
 		Adoption:  s.adoption,
+		Observing: observing(&s.cfg),
 		Observed:  s.targets.Observed,
 		Problems:  s.problems,
 		Setup:     s.setup(),
@@ -127,4 +128,18 @@ func (s *Server) brokers() []deadletter.BrokerStatus {
 		list[i].Setting, list[i].Label, list[i].Colour = b.Setting, b.Label, b.Colour
 	}
 	return list
+}
+
+// observing returns the queues whose letters are only observed, in words.
+func observing(cfg *config.Config) string {
+	var list []string
+	for _, b := range cfg.Brokers {
+		switch {
+		case len(b.Observe) == 1 && b.Observe[0] == "*":
+			list = append(list, "all queues of broker "+b.Name)
+		case len(b.Observe) > 0:
+			list = append(list, strings.Join(b.Observe, ", ")+" of broker "+b.Name)
+		}
+	}
+	return strings.Join(list, "; ")
 }

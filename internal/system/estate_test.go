@@ -433,6 +433,9 @@ func (s *estate) endObserving(guide *guide) {
 			return s.p.count("letters l JOIN origins o ON o.id = l.origin", "l.state = 'dead' AND o.queue = $1", queue) > 0
 		})
 	}
+	if _, body := s.p.get("/api/v1/queues"); strings.Contains(body, deadletter.ProbePrefix) {
+		s.t.Errorf("the temporary queue of a policy is listed: %s", body)
+	}
 	s.p.Stop()
 	s.p.Configure(replaced(s.t, s.config, "    observe: true\n", ""))
 	s.p.Start("")

@@ -44,6 +44,12 @@ func sampleOverview() OverviewPage {
 	return p
 }
 
+func observingOverview() OverviewPage {
+	p := sampleOverview()
+	p.Shell.Observing = "all queues of broker main"
+	return p
+}
+
 func sampleAudit() AuditPage {
 	p := AuditPage{
 		Shell: sampleShell("Audit log", SectionAudit, "/audit"), Next: "x",

@@ -175,6 +175,7 @@ func pages() map[string]templ.Component {
 		"welcome-late":          Welcome(SignInPage{}),
 		"account":               Account(sampleAccount()),
 		"account-of-a-proxy":    Account(AccountPage{Shell: sampleShell("Your account", "", "/account"), Grants: []string{"reader"}}),
+		"overview-observing":    Overview(observingOverview()),
 		"access":                Access(sampleAccess(nil)),
 		"access-link":           Access(sampleAccess(&NewSecret{Link: true, Name: "priya", Text: "https://dlo.example.com/welcome?code=dlo_x"})),
 		"access-token":          Access(sampleAccess(&NewSecret{Name: "ci", Text: "dlo_x"})),

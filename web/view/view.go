@@ -24,6 +24,7 @@ type Shell struct {
 	Actor      string // the user who is signed in
 	As         string // describes the role with which an admin views the page; "" if it is the admin's own
 	Bounded    bool   // the user may see only some queues
+	Observing  string // queues whose letters dlo only observes, in words; "" = none
 	Groups     deadletter.GroupCounts
 	Running    int  // the number of running operations
 	Schemaless int  // the number of queues that need a schema

@@ -1,0 +1,26 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+// TestPagesSayThatDloOnlyObserves checks the note on the first pages that people open. A person who
+// may see only some queues does not learn the names of others.
+func TestPagesSayThatDloOnlyObserves(t *testing.T) {
+	t.Parallel()
+	who := deadletter.Local
+	h := open(t, knownAs(&who), func(o *web.Options) { o.Observing = "secret.* of broker main" })
+	h.receive("orders", 1, "x")
+	for _, path := range []string{"/", "/triage"} {
+		who = deadletter.Local
+		h.get(path).want(t, 200, "dlo only observes secret.* of broker main")
+		who = deadletter.Principal{Name: "b", Grants: []deadletter.Grant{{Role: deadletter.RoleViewer, Places: deadletter.Places{Queues: []string{"orders"}}}}}
+		if page := h.get(path).want(t, 200, "dlo only observes some queues"); strings.Contains(page.text, "secret") {
+			t.Errorf("%s names queues that the person may not see", path)
+		}
+	}
+}
