@@ -11,7 +11,7 @@ func (r *reading) readBinary() {
 	doc := r.doc
 	doc.Kind = Binary
 	at := r.rootSpot()
-	if at.hidden = r.unreadable(); at.hidden {
+	if at.hidden = r.mayHideUnread(); at.hidden {
 		doc.Masked, doc.hideAll = true, true
 	} else if r.maskBinary(); doc.TooLarge {
 		return
@@ -19,13 +19,13 @@ func (r *reading) readBinary() {
 	r.wireView(at)
 }
 
-// unreadable reports whether a body that could not be decoded may contain something that a rule
+// mayHideUnread reports whether a body that could not be decoded may contain something that a rule
 // hides. If there are rules for fields, the body may be a message of a type that the rules name. If
 // there are rules for JSON, it may be damaged JSON, unless its bytes have the protobuf wire format.
 // The body may also have a type with debug_redact fields. This may be a type that the letter names,
 // or one of several types that fit the body about equally well. Patterns do not matter here,
 // because they are applied to the bytes.
-func (r *reading) unreadable() bool {
+func (r *reading) mayHideUnread() bool {
 	m, body := r.Mask, r.doc.Body
 	switch {
 	case r.outer.hidden:
@@ -48,8 +48,8 @@ func (r *reading) unreadable() bool {
 	return false
 }
 
-// unreadableText does the same as unreadable, for a body that is text. Such a body may be damaged
-// JSON, or a message that consists only of strings.
+// unreadableText does the same as mayHideUnread, for a body that is text. Such a body may be
+// damaged JSON, or a message that consists only of strings.
 func (r *reading) unreadableText() bool {
 	m, body := r.Mask, r.doc.Body
 	switch {

@@ -78,7 +78,7 @@ func TestBombs(t *testing.T) {
 		{"too long", make([]byte, 16<<20+1), "Kinds", "the body has 16 MiB, above 16 MiB", ""},
 	}
 	for _, tt := range tests {
-		explode(t, tt.name, tt.body, Hints{Type: tt.typ}, tt.tooLarge, func(t *testing.T, doc *Document, masked bool) {
+		decodeBomb(t, tt.name, tt.body, Hints{Type: tt.typ}, tt.tooLarge, func(t *testing.T, doc *Document, masked bool) {
 			if tt.tooLarge == "" && doc.TooLarge && !masked {
 				t.Errorf("too large: %q", doc.Problem)
 			}
@@ -92,9 +92,9 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// explode decodes a bomb with and without a mask, and checks that the memory use stays within the
-// budget. It then calls the function check with the document.
-func explode(t *testing.T, name string, body []byte, h Hints, tooLarge string, check func(t *testing.T, doc *Document, masked bool)) {
+// decodeBomb decodes a bomb with and without a mask, and checks that the memory use stays within
+// the budget. It then calls the function check with the document.
+func decodeBomb(t *testing.T, name string, body []byte, h Hints, tooLarge string, check func(t *testing.T, doc *Document, masked bool)) {
 	masks := map[string]*Mask{"": nil, ", masked": {Text: func(v string) (string, bool) { return "•", strings.HasPrefix(v, "secret") }}}
 	for with, mask := range masks {
 		t.Run(name+with, func(t *testing.T) {
@@ -105,7 +105,7 @@ func explode(t *testing.T, name string, body []byte, h Hints, tooLarge string, c
 			d := &Decoder{Types: schemas(), Mask: mask}
 			var doc *Document
 			used := payloadtest.Allocated(func() { doc = d.Decode(body, h, b) })
-			within(t, b)
+			checkWithin(t, b)
 			if limit := b.Memory + 8<<20; used > limit {
 				t.Errorf("allocated %s, counted %s", deadletter.Bytes(int(used)), deadletter.Bytes(int(b.Used().Memory)))
 			}
@@ -247,7 +247,7 @@ func TestEnvelopeBombs(t *testing.T) {
 		{"EasyNetQ error with two million properties", fmt.Appendf(nil, large, "e", "m", strings.Repeat(`"a":1,`, size/6-100)+`"b":1`), Hints{Type: easyNetQType}, 0, "", "EasyNetQ error, named by the type property: BasicProperties: a member is in it twice"},
 	}
 	for _, tt := range tests {
-		explode(t, tt.name, tt.body, tt.h, tt.tooLarge, func(t *testing.T, doc *Document, masked bool) {
+		decodeBomb(t, tt.name, tt.body, tt.h, tt.tooLarge, func(t *testing.T, doc *Document, masked bool) {
 			if masked {
 				return
 			}

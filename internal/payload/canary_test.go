@@ -97,7 +97,7 @@ type step struct {
 	key  string // key of a map entry
 }
 
-func (w way) to(s step) way { return append(slices.Clip(w), s) }
+func (w way) withStep(s step) way { return append(slices.Clip(w), s) }
 
 // hiddenBy reports whether the rules hide a value. It is deliberately simple, because the tests
 // compare the product with it.
@@ -107,7 +107,7 @@ func (w way) hiddenBy(rules []deadletter.MaskedField) bool {
 			if s.typ == "" || r.Type != "" && !deadletter.Glob(r.Type, s.typ, true) {
 				continue
 			}
-			if leads(w[i+1:], r.Path) {
+			if followsRule(w[i+1:], r.Path) {
 				return true
 			}
 		}
@@ -115,19 +115,19 @@ func (w way) hiddenBy(rules []deadletter.MaskedField) bool {
 	return false
 }
 
-// leads reports whether the way w follows the path of a rule to its end.
-func leads(w way, path []string) bool {
+// followsRule reports whether the way w follows the path of a rule to its end.
+func followsRule(w way, path []string) bool {
 	switch {
 	case len(path) == 0:
 		return true
 	case len(w) == 0:
 		return false
 	case w[0].typ != "":
-		return leads(w[1:], path)
+		return followsRule(w[1:], path)
 	case w[0].key != "":
-		return w[0].key == path[0] && leads(w[1:], path[1:]) || leads(w[1:], path)
+		return w[0].key == path[0] && followsRule(w[1:], path[1:]) || followsRule(w[1:], path)
 	}
-	return w[0].name == path[0] && leads(w[1:], path[1:])
+	return w[0].name == path[0] && followsRule(w[1:], path[1:])
 }
 
 // forger writes messages in every form that a decoder accepts, and in some forms that it rejects.
@@ -165,10 +165,10 @@ func (f *forger) number(hidden bool) uint64 {
 
 // message returns the fields of a message that has the path w.
 func (f *forger) message(md protoreflect.MessageDescriptor, w way, hidden bool, depth int) []byte {
-	w = w.to(step{typ: string(md.FullName())})
+	w = w.withStep(step{typ: string(md.FullName())})
 	hidden = hidden || w.hiddenBy(f.rules)
 	if md.FullName() == "google.protobuf.Any" {
-		return f.any(md, w, hidden, depth)
+		return f.anyMessage(md, w, hidden, depth)
 	}
 	var b []byte
 	fields := md.Fields()
@@ -182,7 +182,7 @@ func (f *forger) message(md protoreflect.MessageDescriptor, w way, hidden bool, 
 		}
 		if f.one(12) { // a field that no type has
 			b = protowire.AppendTag(b, 900, protowire.BytesType)
-			b = protowire.AppendString(b, f.text(hidden || w.to(step{name: "900"}).hiddenBy(f.rules)))
+			b = protowire.AppendString(b, f.text(hidden || w.withStep(step{name: "900"}).hiddenBy(f.rules)))
 			continue
 		}
 		b = append(b, f.field(fd, w, hidden, depth)...)
@@ -192,8 +192,8 @@ func (f *forger) message(md protoreflect.MessageDescriptor, w way, hidden bool, 
 
 func (f *forger) field(fd protoreflect.FieldDescriptor, w way, hidden bool, depth int) []byte {
 	name := fieldName(fd)
-	if !unwraps(fd) {
-		w = w.to(step{name: name})
+	if !isUnwrapped(fd) {
+		w = w.withStep(step{name: name})
 	}
 	hidden = hidden || w.hiddenBy(f.rules) || f.redacts && descriptor.Redacted(fd)
 	var b []byte
@@ -255,7 +255,7 @@ func (f *forger) entry(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 		key = strconv.FormatUint(n, 10)
 		wire = protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), n)
 	}
-	w = w.to(step{key: key})
+	w = w.withStep(step{key: key})
 	hidden = hidden || w.hiddenBy(f.rules)
 	val := protowire.AppendTag(nil, 2, protowire.BytesType)
 	if md := fd.MapValue().Message(); md != nil {
@@ -269,9 +269,9 @@ func (f *forger) entry(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 	return append(wire, val...)
 }
 
-// any writes a google.protobuf.Any. Sometimes the Any has several contents, or a URL without any
-// content.
-func (f *forger) any(md protoreflect.MessageDescriptor, w way, hidden bool, depth int) []byte {
+// anyMessage writes a google.protobuf.Any. Sometimes the Any has several contents, or a URL without
+// any content.
+func (f *forger) anyMessage(md protoreflect.MessageDescriptor, w way, hidden bool, depth int) []byte {
 	inner := f.types.Message(f.held)
 	url := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "x/"+string(inner.FullName()))
 	var b []byte
@@ -291,18 +291,18 @@ func (f *forger) any(md protoreflect.MessageDescriptor, w way, hidden bool, dept
 	return b
 }
 
-// shown returns every text of a document that anybody can see, also through search and rules.
-func shown(d *Document) string {
+// everyText returns every text of a document that anybody can see, also through search and rules.
+func everyText(d *Document) string {
 	var list []string
-	list = append(list, everything(d), Words(d), d.Ranking.Why, d.Named, d.Type)
+	list = append(list, shownTexts(d), Words(d), d.Ranking.Why, d.Named, d.Type)
 	for _, m := range d.Ranking.Matches {
 		list = append(list, append(m.Why, m.Type)...)
 	}
 	return strings.Join(list, "\n")
 }
 
-// betrays returns the first canary that a text contains in any of its forms.
-func betrays(text string, canaries []string) string {
+// leakedCanary returns the first canary that a text contains in any of its forms.
+func leakedCanary(text string, canaries []string) string {
 	for _, c := range canaries {
 		plain := hex.EncodeToString([]byte(c))
 		for _, form := range []string{c, plain, hexGroups([]byte(c)), string(std([]byte(c)))[:8]} {
@@ -367,11 +367,11 @@ func TestCanariesOfFields(t *testing.T) {
 			if l.name == "unnamed" && (f.redacts && doc.Type == "" || doc.Type != "" && doc.Type != "acme.secret.Person") {
 				continue // another type
 			}
-			if c := betrays(shown(doc), f.canaries); c != "" {
-				t.Fatalf("seed %d, %s: %q is shown in\n%s\nbody %x", seed, l.name, c, shown(doc), body)
+			if c := leakedCanary(everyText(doc), f.canaries); c != "" {
+				t.Fatalf("seed %d, %s: %q is shown in\n%s\nbody %x", seed, l.name, c, everyText(doc), body)
 			}
 			for _, again := range []*Document{(&Decoder{Types: registry, Mask: mask}).Decode(l.body, l.h, &budget.Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 12}), (&Decoder{Types: registry, Mask: mask}).Bytes(l.body, l.h, "gone")} {
-				if c := betrays(shown(again), f.canaries); c != "" && (!f.redacts || l.h.Type != "") {
+				if c := leakedCanary(everyText(again), f.canaries); c != "" && (!f.redacts || l.h.Type != "") {
 					t.Fatalf("seed %d, %s, not decoded: %q is shown", seed, l.name, c)
 				}
 			}
@@ -381,7 +381,7 @@ func TestCanariesOfFields(t *testing.T) {
 			if l.name == "named" && doc.Type != "" && len(f.canaries) > 0 && !doc.Masked {
 				t.Fatalf("seed %d: nothing is masked", seed)
 			}
-			if plain := (&Decoder{Types: registry, Mask: mask}).Revealed().Decode(l.body, l.h, nil); plain.Masked || strings.Contains(everything(plain), Masked) {
+			if plain := (&Decoder{Types: registry, Mask: mask}).Revealed().Decode(l.body, l.h, nil); plain.Masked || strings.Contains(shownTexts(plain), Masked) {
 				t.Fatalf("seed %d, %s: masked for who may see all", seed, l.name)
 			}
 		}
@@ -423,8 +423,8 @@ func TestCanariesOfJSON(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			doc := (&Decoder{Types: schemas(), Mask: mask}).Decode(tt.body, tt.h, nil)
-			if c := betrays(shown(doc), []string{card}); c != "" || !doc.Masked {
-				t.Errorf("masked %v, %s", doc.Masked, shown(doc))
+			if c := leakedCanary(everyText(doc), []string{card}); c != "" || !doc.Masked {
+				t.Errorf("masked %v, %s", doc.Masked, everyText(doc))
 			}
 			if plain := (&Decoder{Types: schemas()}).Decode(tt.body, tt.h, nil); plain.Masked {
 				t.Error("masked without a mask")
@@ -450,8 +450,8 @@ func TestCanariesInTheJSONOfMessages(t *testing.T) {
 			`{"detail":{"@type":"x/acme.secret.Person","details":[{"@type":"x/acme.secret.Card","number":"X"}]}}`,
 		} {
 			doc := (&Decoder{Types: secrets()[1], Mask: mask}).Decode([]byte(strings.ReplaceAll(body, "X", card)), Hints{Type: "acme.secret.Person"}, nil)
-			if c := betrays(shown(doc), []string{card}); c != "" || !doc.Masked || doc.Kind != JSON {
-				t.Errorf("mask %d: %s, masked %v:\n%s", i, doc.Kind, doc.Masked, shown(doc))
+			if c := leakedCanary(everyText(doc), []string{card}); c != "" || !doc.Masked || doc.Kind != JSON {
+				t.Errorf("mask %d: %s, masked %v:\n%s", i, doc.Kind, doc.Masked, everyText(doc))
 			}
 		}
 	}

@@ -9,7 +9,7 @@ package payload
 //   - datacontenttype is the content type of the data. The member type may be the name of a
 //     protobuf type, and so may the end of dataschema, which is a URI.
 func (r *reading) cloudEvent(o object) (content, string) {
-	if why := o.need('"', "id", "source", "specversion", "type"); why != "" {
+	if why := o.firstInvalid('"', "id", "source", "specversion", "type"); why != "" {
 		return content{}, why
 	}
 	for _, n := range []string{"id", "source", "type"} {
@@ -26,10 +26,10 @@ func (r *reading) cloudEvent(o object) (content, string) {
 		}
 	}
 	typ, mediaOf := r.attribute("type", o.text("type")), r.attribute("datacontenttype", o.text("datacontenttype"))
-	said := r.say("type", o.text("type"))
+	said := r.safeText("type", o.text("type"))
 	detail := "type " + said
 	if mediaOf != "" {
-		detail += ", " + r.say("datacontenttype", mediaOf)
+		detail += ", " + r.safeText("datacontenttype", mediaOf)
 	}
 	in := content{
 		hints:  Hints{ContentType: mediaOf, Type: r.hints.Type},

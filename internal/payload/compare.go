@@ -109,12 +109,12 @@ func (d *Document) Values(hidden bool) []Field {
 	walk = func(nodes []Node, path string, element bool) {
 		for i := range nodes {
 			n := &nodes[i]
-			here := n.below(path)
+			here := n.pathBelow(path)
 			if len(n.Children) > 0 && !n.Masked {
 				walk(n.Children, here, n.Kind == List)
 				continue
 			}
-			list = append(list, d.end(n, here, element, hidden))
+			list = append(list, d.leafField(n, here, element, hidden))
 		}
 	}
 	walk(d.Fields, "", false)
@@ -134,29 +134,29 @@ func (d *Document) Values(hidden bool) []Field {
 	return []Field{f}
 }
 
-// below returns the path of a node whose parent has the given path: "order.items[0].sku".
-func (n *Node) below(path string) string {
+// pathBelow returns the path of a node whose parent has the given path: "order.items[0].sku".
+func (n *Node) pathBelow(path string) string {
 	if name := n.label(); path == "" || isElement(n.Name) {
 		return path + name
 	}
 	return path + "." + n.label()
 }
 
-func (d *Document) end(n *Node, path string, element, hidden bool) Field {
+func (d *Document) leafField(n *Node, path string, element, hidden bool) Field {
 	f := Field{Path: path, Shown: n.Value, Masked: n.Masked, Cut: n.left > 0 || n.Kind == Wire && n.text == "" || n.Kind == More}
 	if f.Shown == "" {
 		f.Shown = n.Note // for example "0 items"
 		f.Cut = f.Cut || n.Kind == Message && len(n.Ranges) > 0 && n.Note != "" && n.Note != "empty"
 	}
 	if n.Masked || f.Cut && !hidden {
-		f.Whole = d.written(n, element)
+		f.Whole = d.sourceOf(n, element)
 	}
 	return f
 }
 
-// written returns the bytes of a node as they are in the body. For JSON, it removes the white
+// sourceOf returns the bytes of a node as they are in the body. For JSON, it removes the white
 // space.
-func (d *Document) written(n *Node, element bool) string {
+func (d *Document) sourceOf(n *Node, element bool) string {
 	var b bytes.Buffer
 	for _, r := range n.Ranges {
 		if r.From < 0 || r.To > len(d.Body) || r.From > r.To {

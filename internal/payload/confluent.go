@@ -67,10 +67,10 @@ func confluentPrefix(b []byte) confluentBytes {
 	return confluentBytes{size: at, detail: p.detail + ", message " + strings.Join(place, ".")}
 }
 
-// confluent reports whether the bytes after the prefix in b can be decoded. They may be a message
+// isConfluent reports whether the bytes after the prefix in b can be decoded. They may be a message
 // of a named type, any protobuf if the letter declares protobuf, or JSON. A prefix alone proves
 // nothing, because any body may begin with 0x00.
-func (r *reading) confluent(p confluentBytes, b []byte) bool {
+func (r *reading) isConfluent(p confluentBytes, b []byte) bool {
 	if p.size == 0 {
 		return false
 	}

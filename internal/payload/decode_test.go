@@ -56,7 +56,7 @@ func TestDecodeSample(t *testing.T) {
 		{[]string{"unknown"}, `reads as message: 1: "batsh", 2: 2002`, "", "length-delimited", Wire, 21, 144, 157, false, true},
 	}
 	for _, tt := range tests {
-		n := at(t, doc, tt.path...)
+		n := nodeAt(t, doc, tt.path...)
 		if n.Value != tt.value || n.Note != tt.note || n.Type != tt.typ || n.Kind != tt.kind || n.Number != tt.number || n.Default != tt.isDefault || n.Unknown != tt.unkown {
 			t.Errorf("%v: got %+v", tt.path, n)
 		}
@@ -64,7 +64,7 @@ func TestDecodeSample(t *testing.T) {
 			t.Errorf("%v: ranges %v, want %d-%d", tt.path, n.Ranges, tt.from, tt.to)
 		}
 	}
-	if got := at(t, doc, "variables").Ranges; !reflect.DeepEqual(got, []Range{{77, 97}, {97, 111}}) {
+	if got := nodeAt(t, doc, "variables").Ranges; !reflect.DeepEqual(got, []Range{{77, 97}, {97, 111}}) {
 		t.Errorf("ranges of the map: %v", got)
 	}
 	if doc.UnknownFields != 1 || doc.UnknownBytes != 13 {
@@ -159,7 +159,7 @@ func TestTreeOfKinds(t *testing.T) {
 		{[]string{"switches", "false"}, "NaN", "", Number},
 	}
 	for _, tt := range tests {
-		if n := at(t, doc, tt.path...); n.Value != tt.value || n.Note != tt.note || n.Kind != tt.kind {
+		if n := nodeAt(t, doc, tt.path...); n.Value != tt.value || n.Note != tt.note || n.Kind != tt.kind {
 			t.Errorf("%v: got %+v", tt.path, n)
 		}
 	}
@@ -176,16 +176,16 @@ func TestTreeOfKinds(t *testing.T) {
 func TestProto2AndEditions(t *testing.T) {
 	t.Parallel()
 	order := decode(encode(t, "acme.odd.Order", `{"line": {"sku": "s1", "inner": {"text": "t"}}, "extra": [{"n": 1}, {"n": 2}], "unpacked": [1, 2], "[acme.odd.remark]": "late", "[acme.odd.codes]": [7]}`), Hints{Type: "acme.odd.Order"})
-	if n := at(t, order, "line", "sku"); n.Value != `"s1"` {
+	if n := nodeAt(t, order, "line", "sku"); n.Value != `"s1"` {
 		t.Errorf("group: %+v", n)
 	}
-	if n := at(t, order, "line", "inner", "text"); n.Value != `"t"` {
+	if n := nodeAt(t, order, "line", "inner", "text"); n.Value != `"t"` {
 		t.Errorf("message in a group: %+v", n)
 	}
-	if n := at(t, order, "extra", "[1]", "n"); n.Value != "2" {
+	if n := nodeAt(t, order, "extra", "[1]", "n"); n.Value != "2" {
 		t.Errorf("repeated group: %+v", n)
 	}
-	if n := at(t, order, "[acme.odd.remark]"); n.Value != `"late"` || n.Number != 100 {
+	if n := nodeAt(t, order, "[acme.odd.remark]"); n.Value != `"late"` || n.Number != 100 {
 		t.Errorf("extension: %+v", n)
 	}
 	if order.UnknownFields != 0 || !strings.Contains(order.JSON, `"[acme.odd.remark]": "late"`) {
@@ -195,13 +195,13 @@ func TestProto2AndEditions(t *testing.T) {
 		t.Errorf("notes %q", order.Notes)
 	}
 	cart := decode(encode(t, "Cart", `{"id": "", "owner": {"name": "Ann"}, "sizes": [1, 2]}`), Hints{Type: "Cart"})
-	if n := at(t, cart, "owner", "name"); n.Value != `"Ann"` {
+	if n := nodeAt(t, cart, "owner", "name"); n.Value != `"Ann"` {
 		t.Errorf("delimited message: %+v", n)
 	}
-	if n := at(t, cart, "id"); n.Default || n.Value != `""` {
+	if n := nodeAt(t, cart, "id"); n.Default || n.Value != `""` {
 		t.Errorf("explicit presence: %+v", n)
 	}
-	if n := at(t, cart, "items"); !n.Default {
+	if n := nodeAt(t, cart, "items"); !n.Default {
 		t.Errorf("implicit presence: %+v", n)
 	}
 }
@@ -214,7 +214,7 @@ func TestAnyThatCannotBeOpened(t *testing.T) {
 	if doc.Kind != Protobuf {
 		t.Fatalf("kind %s, problem %q", doc.Kind, doc.Problem)
 	}
-	if n := at(t, doc, "detail"); n.Note != "ac.XY is not registered" {
+	if n := nodeAt(t, doc, "detail"); n.Note != "ac.XY is not registered" {
 		t.Errorf("node %+v", n)
 	}
 	if doc.JSON == "" || len(doc.Notes) != 1 || !strings.Contains(doc.Notes[0], "ac.XY") {
@@ -223,12 +223,12 @@ func TestAnyThatCannotBeOpened(t *testing.T) {
 	any = protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), email)
 	any = protowire.AppendBytes(protowire.AppendTag(any, 2, protowire.BytesType), []byte{0x0a, 9})
 	doc = decode(protowire.AppendBytes(protowire.AppendTag(nil, 14, protowire.BytesType), any), Hints{Type: "Kinds"})
-	if n := at(t, doc, "detail"); n.Note != "does not parse as "+email || !strings.Contains(doc.JSON, wireKey) || len(doc.Notes) != 1 {
+	if n := nodeAt(t, doc, "detail"); n.Note != "does not parse as "+email || !strings.Contains(doc.JSON, wireKey) || len(doc.Notes) != 1 {
 		t.Errorf("node %+v, JSON %q, notes %q", n, doc.JSON, doc.Notes)
 	}
 	// at { seconds: 1<<60 }
 	doc = decode([]byte("\xaa\x01\x0a\x08\x80\x80\x80\x80\x80\x80\x80\x80\x10"), Hints{Type: "Kinds"})
-	if n := at(t, doc, "at"); n.Note != "out of range" || !strings.Contains(doc.JSON, wireKey) || len(doc.Notes) != 1 {
+	if n := nodeAt(t, doc, "at"); n.Note != "out of range" || !strings.Contains(doc.JSON, wireKey) || len(doc.Notes) != 1 {
 		t.Errorf("node %+v, JSON %q, notes %q", n, doc.JSON, doc.Notes)
 	}
 }
@@ -265,11 +265,11 @@ func TestCapsAreSaid(t *testing.T) {
 		tags = append(tags, fmt.Sprintf(`{"count": %d, "child": {}, "tags": ["%s"]}`, i+1, strings.Repeat("x", 300)))
 	}
 	doc := decode(encode(t, "Kinds", `{"numbers": [`+strings.Join(numbers, ",")+`], "email": "`+strings.Repeat("é", 4000)+`"}`), Hints{Type: "Kinds"})
-	n := at(t, doc, "numbers")
+	n := nodeAt(t, doc, "numbers")
 	if len(n.Children) != maxItems+1 || n.Children[maxItems].Kind != More || n.Children[maxItems].Value != "4,900 more items not shown" {
 		t.Errorf("last child %+v of %d", n.Children[len(n.Children)-1], len(n.Children))
 	}
-	if n := at(t, doc, "email"); n.Note != "oneof contact, 3.8 KiB more" || len(n.Value) != maxValue+2 {
+	if n := nodeAt(t, doc, "email"); n.Note != "oneof contact, 3.8 KiB more" || len(n.Value) != maxValue+2 {
 		t.Errorf("note %q, %d bytes", n.Note, len(n.Value))
 	}
 	doc = decode(encode(t, "Kinds", `{"children": [`+strings.Join(tags, ",")+`]}`), Hints{Type: "Kinds"})
@@ -350,7 +350,7 @@ func TestUnknownFieldsAreGuessed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		doc := decode(tt.body, Hints{Type: "Kinds"})
-		if n := at(t, doc, "unknown"); n.Value != tt.value || n.Type != tt.typ || !n.Unknown || doc.UnknownFields != 1 {
+		if n := nodeAt(t, doc, "unknown"); n.Value != tt.value || n.Type != tt.typ || !n.Unknown || doc.UnknownFields != 1 {
 			t.Errorf("%s: %+v", tt.name, n)
 		}
 	}

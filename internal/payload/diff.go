@@ -51,17 +51,17 @@ func diff(before, after string) []DiffLine {
 	}
 	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
 	w := &diffWriter{}
-	head, tail := ends(a, b)
-	w.same(a[:head])
+	head, tail := commonEnds(a, b)
+	w.addSame(a[:head])
 	from, to := 0, 0
 	middle, other := a[head:len(a)-tail], b[head:len(b)-tail]
 	for _, m := range common(middle, other) {
-		w.changed(middle[from:m.a], other[to:m.b])
-		w.same(middle[m.a : m.a+m.n])
+		w.addChanged(middle[from:m.a], other[to:m.b])
+		w.addSame(middle[m.a : m.a+m.n])
 		from, to = m.a+m.n, m.b+m.n
 	}
-	w.changed(middle[from:], other[to:])
-	w.same(a[len(a)-tail:])
+	w.addChanged(middle[from:], other[to:])
+	w.addSame(a[len(a)-tail:])
 	w.flush(true)
 	if left := len(w.lines) - maxDiffLines; left > 0 {
 		w.lines = append(w.lines[:maxDiffLines:maxDiffLines], DiffLine{Op: LeftOut, Left: left})
@@ -139,7 +139,7 @@ type diffWriter struct {
 	kept  []string // unchanged lines that are not written yet
 }
 
-func (w *diffWriter) same(lines []string) { w.kept = append(w.kept, lines...) }
+func (w *diffWriter) addSame(lines []string) { w.kept = append(w.kept, lines...) }
 
 // flush writes the unchanged lines that are waiting. It omits those that are far from a change.
 func (w *diffWriter) flush(last bool) {
@@ -162,7 +162,7 @@ func (w *diffWriter) flush(last bool) {
 	w.kept = nil
 }
 
-func (w *diffWriter) changed(removed, added []string) {
+func (w *diffWriter) addChanged(removed, added []string) {
 	if len(removed)+len(added) == 0 {
 		return
 	}
@@ -185,9 +185,9 @@ func (w *diffWriter) changed(removed, added []string) {
 	write(Added, added, 1)
 }
 
-// ends returns how many elements a and b have in common at the beginning. It also returns how many
-// of the remaining elements they have in common at the end.
-func ends(a, b []string) (head, tail int) {
+// commonEnds returns how many elements a and b have in common at the beginning. It also returns how
+// many of the remaining elements they have in common at the end.
+func commonEnds(a, b []string) (head, tail int) {
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
 	}
@@ -201,7 +201,7 @@ func ends(a, b []string) (head, tail int) {
 func diffWords(before, after string) (removed, added []Span) {
 	before, after, left, right := trimCommonEnds(before, after)
 	a, b := wordsOf(before), wordsOf(after)
-	head, tail := ends(a, b)
+	head, tail := commonEnds(a, b)
 	ma, mb := a[head:len(a)-tail], b[head:len(b)-tail]
 	var runs []run
 	if len(ma)*len(mb) <= maxDiffWords {

@@ -12,7 +12,7 @@ import (
 // The patch therefore fails if a body has another value. Masked values are neither tested nor
 // disclosed. Errors are *EditError.
 func (d *Decoder) Difference(body []byte, h Hints, text string, b *budget.Budget) (patch []byte, err error) {
-	defer contain(&err)
+	defer panicToError(&err)
 	s, err := d.editing(body, h, b)
 	if err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func (d *Decoder) Difference(body []byte, h Hints, text string, b *budget.Budget
 	if s.doc.Kind == Text {
 		return nil, &EditError{Message: "a change of text is not a change of JSON: edit these letters one by one"}
 	}
-	u, err := s.written(text)
+	u, err := s.parseEdit(text)
 	if err != nil {
 		return nil, err
 	}

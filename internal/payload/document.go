@@ -164,8 +164,8 @@ func (d *Document) hideUnread() {
 	}
 }
 
-// what says in one word what the body is.
-func (d *Document) what() string { return cmp.Or(d.Type, string(d.Kind)) }
+// typeOrKind returns the type of the body. Without a type, it returns the kind.
+func (d *Document) typeOrKind() string { return cmp.Or(d.Type, string(d.Kind)) }
 
 // Reading returns how the body was read.
 func (d *Document) Reading() deadletter.Reading {

@@ -70,7 +70,7 @@ func (d *Document) sayAdded(def *descriptor.Type) {
 	if len(wires) == 0 {
 		return
 	}
-	looks := d.looks()
+	looks := d.guessFields()
 	var list []string
 	for _, num := range slices.Sorted(maps.Keys(wires)) {
 		if len(d.Added) == deadletter.MaxAdded {
@@ -88,16 +88,16 @@ func (d *Document) sayAdded(def *descriptor.Type) {
 	d.note(fmt.Sprintf("fields that are not in the registered %s: %s. The producer may be ahead of the schemas", d.Type, strings.Join(list, ", ")))
 }
 
-// looks guesses what the top-level fields of the body contain. It returns the guesses by field
-// number.
-func (d *Document) looks() map[int32]string {
+// guessFields guesses what the top-level fields of the body contain. It returns the guesses by
+// field number.
+func (d *Document) guessFields() map[int32]string {
 	t, looks := &wireTree{}, map[int32]string{}
 	if !t.read(d.Body, maxWireFields) {
 		return nil
 	}
 	for i := int32(0); int(i) < len(t.nodes); i = t.nodes[i].next {
 		if n := &t.nodes[i]; looks[n.num] == "" {
-			looks[n.num] = n.looks(d.Masked)
+			looks[n.num] = n.guessKind(d.Masked)
 		}
 	}
 	return looks

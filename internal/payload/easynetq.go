@@ -17,17 +17,17 @@ const easyNetQError = "EasyNetQ.SystemMessages.Error"
 // Base64ErrorMessageSerializer, base64. BasicProperties are the properties of the message. Older
 // envelopes do not have Queue. Ordinary EasyNetQ messages have no envelope.
 func (r *reading) easyNetQ(o object) (content, string) {
-	if why := o.need('"', "RoutingKey", "Exchange", "Exception", "Message", "DateTime"); why != "" {
+	if why := o.firstInvalid('"', "RoutingKey", "Exchange", "Exception", "Message", "DateTime"); why != "" {
 		return content{}, why
 	}
-	if why := o.need('{', "BasicProperties"); why != "" {
+	if why := o.firstInvalid('{', "BasicProperties"); why != "" {
 		return content{}, why
 	}
 	properties, why := readObject(o.value("BasicProperties"))
 	if why != "" {
 		return content{}, "BasicProperties: " + why
 	}
-	said := descriptor.WithoutAssembly(r.say("BasicProperties.Type", properties.text("Type")))
+	said := descriptor.WithoutAssembly(r.safeText("BasicProperties.Type", properties.text("Type")))
 	in := content{
 		member: o.members["Message"],
 		layer:  Layer{Quoted: true},

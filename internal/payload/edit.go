@@ -75,7 +75,7 @@ type Editable struct {
 // Patch, the limits of the budget b apply to each reading of the body separately. A nil b means
 // NewBudget() with MaxBody.
 func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, err error) {
-	defer contain(&err)
+	defer panicToError(&err)
 	s, err := d.editing(body, h, b)
 	if err != nil {
 		return Editable{}, err
@@ -98,26 +98,26 @@ func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, 
 // Errors are *EditError. An edit is never applied partially: if anything cannot be encoded, Edit
 // returns an error. If the removal of one thing also removes other data, a check reports it.
 func (d *Decoder) Edit(body []byte, h Hints, text string, b *budget.Budget) (e *Edited, err error) {
-	defer contain(&err)
+	defer panicToError(&err)
 	s, err := d.editing(body, h, b)
 	if err != nil {
 		return nil, err
 	}
 	if s.doc.Kind != Text {
-		u, err := s.written(text)
+		u, err := s.parseEdit(text)
 		if err != nil {
 			return nil, err
 		}
 		return s.encode(u)
 	}
-	if text, err = typed(text); err != nil {
+	if text, err = uniformLineEnds(text); err != nil {
 		return nil, err
 	}
 	return s.editText(text)
 }
 
-// typed returns the text that a person typed, with uniform line ends.
-func typed(text string) (string, error) {
+// uniformLineEnds returns the text that a person typed, with uniform line ends.
+func uniformLineEnds(text string) (string, error) {
 	if len(text) > 2*maxJSON {
 		return "", tooLong(len(text))
 	}
@@ -127,9 +127,10 @@ func typed(text string) (string, error) {
 	return text, nil
 }
 
-// written parses the JSON after a person's edit, and puts the stored values back in place of masks.
-func (s *editing) written(text string) (*unmasked, error) {
-	text, err := typed(text)
+// parseEdit parses the JSON after a person's edit, and puts the stored values back in place of
+// masks.
+func (s *editing) parseEdit(text string) (*unmasked, error) {
+	text, err := uniformLineEnds(text)
 	if err != nil {
 		return nil, err
 	}
@@ -148,41 +149,41 @@ func tooLong(n int) error {
 // Replace makes raw the new body, without the wrapping of the old body. The checks report how the
 // new body is decoded.
 func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e *Edited, err error) {
-	defer contain(&err)
+	defer panicToError(&err)
 	limits := d.budget(b).Left()
-	if err := fits(raw, limits.Bytes); err != nil {
+	if err := checkSize(raw, limits.Bytes); err != nil {
 		return nil, err
 	}
 	was := d.Decode(body, h, limits.Left())
 	h.hidden = was.plausible
 	now := d.Decode(raw, h, limits.Left())
 	e = &Edited{Body: raw, Masked: was.Masked, JSON: now.JSON, Text: now.Text, Diff: diff(was.JSON+was.Text, now.JSON+now.Text)}
-	e.ok("Read as " + now.what() + ", " + deadletter.Bytes(len(raw)))
+	e.addPassed("Read as " + now.typeOrKind() + ", " + deadletter.Bytes(len(raw)))
 	if now.Problem != "" {
-		e.warn(now.Problem)
+		e.addWarning(now.Problem)
 	}
 	if was.Kind != now.Kind || was.Type != now.Type {
-		e.warn("The stored body is read as " + was.what())
+		e.addWarning("The stored body is read as " + was.typeOrKind())
 	}
 	if len(was.Layers) > 0 && !sameLayers(was.Layers, now.Layers) {
-		e.warn("The stored body is wrapped (" + strings.TrimSuffix(wrapping(was.Layers), ", as received") + "); this one is sent unchanged")
+		e.addWarning("The stored body is wrapped (" + strings.TrimSuffix(wrapping(was.Layers), ", as received") + "); this one is sent unchanged")
 	}
 	if e.Changed = []string{"body"}; bytes.Equal(body, raw) && !was.Masked {
 		e.Changed = nil
-		e.warn(nothingChanged)
+		e.addWarning(nothingChanged)
 	}
 	return e, nil
 }
 
 const nothingChanged = "Nothing has changed: the same body is sent again"
 
-func (e *Edited) ok(text string) { e.Checks = append(e.Checks, Check{LevelOK, text}) }
+func (e *Edited) addPassed(text string) { e.Checks = append(e.Checks, Check{LevelOK, text}) }
 
-func (e *Edited) warn(text string) { e.Checks = append(e.Checks, Check{LevelWarn, text}) }
+func (e *Edited) addWarning(text string) { e.Checks = append(e.Checks, Check{LevelWarn, text}) }
 
-// contain turns a panic into an error. The error does not contain the text of the panic, which may
-// quote the body.
-func contain(err *error) {
+// panicToError turns a panic into an error. The error does not contain the text of the panic, which
+// may quote the body.
+func panicToError(err *error) {
 	if recover() != nil {
 		*err = &EditError{Message: "the edit failed on this body (internal error): replace the body as a whole"}
 	}
@@ -302,7 +303,7 @@ func (s *editing) read(body []byte, masked bool) *Document {
 	switch s.doc.Kind {
 	case Protobuf:
 		known := func(p piece) bool { return p.fd != nil }
-		if !unlike(s.def.Desc) && !slices.ContainsFunc(piecesOf(s.def.Types, body, s.def.Desc), known) { // only an edit can leave a message without any known field
+		if !hasSpecialForm(s.def.Desc) && !slices.ContainsFunc(piecesOf(s.def.Types, body, s.def.Desc), known) { // only an edit can leave a message without any known field
 			doc.Kind, doc.JSON = Protobuf, "{}"
 			break
 		}
@@ -329,7 +330,7 @@ func (s *editing) encode(u *unmasked) (*Edited, error) {
 		if !sameJSON(s.tree, u.tree) || len(u.given) > 0 {
 			inner = slices.Concat(inner[:len(inner)-len(withoutBOM(inner))], []byte(u.text))
 		}
-		e.ok("Valid JSON, " + deadletter.Bytes(len(inner)))
+		e.addPassed("Valid JSON, " + deadletter.Bytes(len(inner)))
 	}
 	after := s.read(inner, true)
 	e.JSON = after.JSON
@@ -352,7 +353,7 @@ func (s *editing) encode(u *unmasked) (*Edited, error) {
 					name = string(fd.Name())
 				}
 			}
-			e.warn("Same `" + name + "`: a consumer that saw it may skip it")
+			e.addWarning("Same `" + name + "`: a consumer that saw it may skip it")
 		}
 	}
 	return e, nil
@@ -369,24 +370,24 @@ func (s *editing) finish(e *Edited, inner []byte) error {
 		}
 		e.Checks = append(e.Checks, doubts...)
 	}
-	if err := fits(e.Body, s.limits.Bytes); err != nil {
+	if err := checkSize(e.Body, s.limits.Bytes); err != nil {
 		return err
 	}
 	if text := wrapping(s.doc.Layers); text != "" {
-		e.ok(text)
+		e.addPassed(text)
 	}
-	e.ok(fmt.Sprintf("%s to send (limit %s)", deadletter.Bytes(len(e.Body)), deadletter.Bytes(int(s.limits.Bytes))))
+	e.addPassed(fmt.Sprintf("%s to send (limit %s)", deadletter.Bytes(len(e.Body)), deadletter.Bytes(int(s.limits.Bytes))))
 	if len(e.Changed) == 0 {
-		e.warn(nothingChanged)
+		e.addWarning(nothingChanged)
 		return nil
 	}
 	again := s.decoder.Decode(e.Body, s.hints, s.limits.Left())
 	if again.Kind != s.doc.Kind || again.Type != s.doc.Type || !sameLayers(again.Layers, s.doc.Layers) || !bytes.Equal(again.Body, inner) {
-		what := again.what()
+		what := again.typeOrKind()
 		if text := wrapping(again.Layers); text != "" {
 			what += " in " + strings.TrimSuffix(text, ", as received")
 		}
-		e.warn("On its own, the new body would be read as something else: " + what)
+		e.addWarning("On its own, the new body would be read as something else: " + what)
 	}
 	return nil
 }
@@ -396,7 +397,7 @@ func sameLayers(a, b []Layer) bool {
 	return slices.EqualFunc(a, b, func(a, b Layer) bool { return a.Name == b.Name })
 }
 
-func fits(body []byte, limit int64) error {
+func checkSize(body []byte, limit int64) error {
 	if int64(len(body)) > limit {
 		return &EditError{Message: fmt.Sprintf("the new body has %s, and at most %s can be sent: make it smaller", deadletter.Bytes(len(body)), deadletter.Bytes(int(limit)))}
 	}

@@ -54,15 +54,15 @@ func (n *jsonNode) hideNames() {
 }
 
 // keepSource stores, in each masked list or object of the tree n, the text that it has in source.
-// The parameter as is the tree of source. Both trees have the same values.
-func (n *jsonNode) keepSource(as *jsonNode, source string) {
+// The parameter parsed is the tree of source. Both trees have the same values.
+func (n *jsonNode) keepSource(parsed *jsonNode, source string) {
 	if n.masked && isContainer(n.kind) {
-		n.raw = source[as.from:as.to]
+		n.raw = source[parsed.from:parsed.to]
 		return
 	}
 	if n.hides {
 		for i := range n.items {
-			n.items[i].keepSource(as.items[i], source)
+			n.items[i].keepSource(parsed.items[i], source)
 		}
 	}
 }

@@ -51,10 +51,10 @@ func (s *editing) editText(text string) (*Edited, error) {
 		if lf := bytes.Count(inner, []byte("\n")) - crlf; crlf > lf {
 			restored = strings.ReplaceAll(restored, "\n", "\r\n")
 			if lf > 0 {
-				e.warn("loss: line ends of both kinds are in the stored text; the new one has CR LF only")
+				e.addWarning("loss: line ends of both kinds are in the stored text; the new one has CR LF only")
 			}
 		} else if crlf > 0 {
-			e.warn("loss: line ends of both kinds are in the stored text; the new one has LF only")
+			e.addWarning("loss: line ends of both kinds are in the stored text; the new one has LF only")
 		}
 		inner = []byte(restored)
 		if why := deadletter.NotText(inner); why != "" {
@@ -62,7 +62,7 @@ func (s *editing) editText(text string) (*Edited, error) {
 		}
 		e.Changed = []string{"body"}
 	}
-	e.ok("Text, UTF-8, " + deadletter.Bytes(len(inner)))
+	e.addPassed("Text, UTF-8, " + deadletter.Bytes(len(inner)))
 	after := s.read(inner, true)
 	now, ok := wholeText(after)
 	if len(inner) == 0 {
@@ -75,8 +75,8 @@ func (s *editing) editText(text string) (*Edited, error) {
 	return e, s.finish(e, inner)
 }
 
-// escapes matches the escapes that the function visible writes.
-var escapes = regexp.MustCompile(`\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[abfnrtv])`)
+// escapePattern matches the escape sequences that the function visible writes.
+var escapePattern = regexp.MustCompile(`\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[abfnrtv])`)
 
 // restoreLines replaces lines that are shown differently with the stored lines. If several lines
 // look alike, they are restored in their original order, as long as their number has not changed.
@@ -103,7 +103,7 @@ func restoreLines(stored, shown, text string) (string, error) {
 	gone := make(map[string]bool) // escapes in changed lines
 	for line := range behind {
 		if times[line] == 0 {
-			for _, escape := range escapes.FindAllString(line, -1) {
+			for _, escape := range escapePattern.FindAllString(line, -1) {
 				gone[escape] = true
 			}
 		}
@@ -125,7 +125,7 @@ func restoreLines(stored, shown, text string) (string, error) {
 		if strings.Contains(line, Masked) {
 			return "", fail(keepsMasked)
 		}
-		for _, escape := range escapes.FindAllString(line, -1) {
+		for _, escape := range escapePattern.FindAllString(line, -1) {
 			if gone[escape] {
 				return "", fail("the stored line has a character that is shown as " + escape + " and would be lost: leave the line as it was, write it without, or replace the body as a whole")
 			}

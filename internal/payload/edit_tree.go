@@ -74,12 +74,12 @@ func (n *jsonNode) reindex() *jsonNode {
 // sameJSON reports whether two values are equal. The order of members does not matter. Numbers are
 // equal only if their texts are.
 func sameJSON(a, b *jsonNode) bool {
-	return a.same(b, func(number string) string { return number })
+	return a.equal(b, func(number string) string { return number })
 }
 
-// same reports whether two values are equal. It compares numbers in the form that the parameter
+// equal reports whether two values are equal. It compares numbers in the form that the parameter
 // plain returns.
-func (n *jsonNode) same(other *jsonNode, plain func(number string) string) bool {
+func (n *jsonNode) equal(other *jsonNode, plain func(number string) string) bool {
 	if n.kind != other.kind || len(n.items) != len(other.items) {
 		return false
 	}
@@ -94,7 +94,7 @@ func (n *jsonNode) same(other *jsonNode, plain func(number string) string) bool 
 		if n.kind == '{' {
 			j = other.find(n.names[i].text)
 		}
-		if j < 0 || !n.items[i].same(other.items[j], plain) {
+		if j < 0 || !n.items[i].equal(other.items[j], plain) {
 			return false
 		}
 	}
@@ -289,7 +289,7 @@ func (p *jsonParser) list(n *jsonNode, depth int) error {
 
 // item parses a value of the object or list n, and the comma or bracket that follows it. It then
 // removes the name of the value from the end of the path.
-func (p *jsonParser) item(n *jsonNode, depth int, end byte, of string) (last bool, err error) {
+func (p *jsonParser) item(n *jsonNode, depth int, end byte, container string) (last bool, err error) {
 	item, err := p.value(depth + 1)
 	if err != nil {
 		return false, err
@@ -303,7 +303,7 @@ func (p *jsonParser) item(n *jsonNode, depth int, end byte, of string) (last boo
 	case ',':
 		comma := p.at
 		if p.at++; p.peek() == end {
-			return false, p.fail(comma, "a comma before the end of "+of+": remove it")
+			return false, p.fail(comma, "a comma before the end of "+container+": remove it")
 		}
 		return false, nil
 	}

@@ -43,7 +43,7 @@ func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked
 	if err := verify(def, out, now, b); err != nil {
 		return nil, nil, err
 	}
-	kept, lost := carried(unseenOf(def.Types, body, def.Desc), unseenOf(def.Types, out, def.Desc))
+	kept, lost := compareUnseen(unseenOf(def.Types, body, def.Desc), unseenOf(def.Types, out, def.Desc))
 	checks := []Check{
 		{LevelOK, "Valid JSON, valid for the type"},
 		{LevelOK, "Encodes to " + deadletter.Bytes(len(out)) + " and decodes back unchanged"},
@@ -199,7 +199,7 @@ func explain(def *descriptor.Type, err error, u *unmasked) error {
 		if wrong.at >= 0 {
 			at := u.origin(wrong.at)
 			e.Line, e.Column = position(u.source, at)
-			e.Path, _ = s.at(u.tree, at)
+			e.Path, _ = s.locate(u.tree, at)
 		}
 		return e
 	}
@@ -217,8 +217,8 @@ func explain(def *descriptor.Type, err error, u *unmasked) error {
 	at := u.origin(inner.origin(byteAt(read, line, column)))
 	e := &EditError{}
 	e.Line, e.Column = position(u.source, at)
-	e.Path, s = s.at(u.tree, at)
-	e.Message = s.wants(text)
+	e.Path, s = s.locate(u.tree, at)
+	e.Message = s.instruction(text)
 	return e
 }
 

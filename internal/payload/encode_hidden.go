@@ -80,9 +80,9 @@ func (w *unseenWalk) message(b []byte, md protoreflect.MessageDescriptor, path s
 	w.found = append(w.found, unseen{path: path, any: name, size: len(content), raw: string(content)})
 }
 
-// carried compares the unseen parts of a message before and after an edit. It returns those that
-// were kept, and those that were lost.
-func carried(before, after []unseen) (kept, lost []unseen) {
+// compareUnseen compares the unseen parts of a message before and after an edit. It returns those
+// that were kept, and those that were lost.
+func compareUnseen(before, after []unseen) (kept, lost []unseen) {
 	id := func(u *unseen) string { return strconv.Itoa(int(u.num)) + u.any + "\x00" + u.raw }
 	left := make(map[string]int)
 	for i := range after {

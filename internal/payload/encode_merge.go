@@ -68,7 +68,7 @@ func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fi
 
 func (g *merge) submessage(w *rewrite, before, after field) {
 	fd := after.fd
-	live := w.live(fd)
+	live := w.effectiveParts(fd)
 	if before.fd == nil || len(live) == 0 && !fd.ContainingMessage().IsMapEntry() { // a map entry without a value has an empty value
 		w.put(fd, appendValue(nil, fd, after.v))
 		return
@@ -115,7 +115,7 @@ func (g *merge) anyContent(w *rewrite, md protoreflect.MessageDescriptor, before
 		return
 	}
 	var content []byte
-	if live := w.live(after.fd); len(live) > 0 {
+	if live := w.effectiveParts(after.fd); len(live) > 0 {
 		content = w.parts[live[len(live)-1]].content
 	}
 	was, now := dynamicpb.NewMessage(md), dynamicpb.NewMessage(md)
@@ -145,10 +145,10 @@ func (g *merge) list(w *rewrite, before, after field) {
 		}
 	}
 	packed := fd.IsPacked()
-	if own := w.own(fd.Number()); len(own) > 0 && descriptor.Packable(fd.Kind()) {
+	if own := w.fieldParts(fd.Number()); len(own) > 0 && descriptor.Packable(fd.Kind()) {
 		packed = w.parts[own[0]].wire == protowire.BytesType // in the form in which it was sent
 	}
-	w.row(fd, [][]byte{appendList(nil, fd, now, packed)})
+	w.putList(fd, [][]byte{appendList(nil, fd, now, packed)})
 }
 
 // messages merges a list of messages. Each element keeps the bytes of the old element to which it
@@ -170,7 +170,7 @@ func (g *merge) messages(w *rewrite, before, after field) {
 	if slices.Equal(olds, news) && before.fd != nil {
 		return
 	}
-	own := w.own(fd.Number())
+	own := w.fieldParts(fd.Number())
 	if len(own) != len(olds) {
 		olds = nil // cannot happen: each of them is an element
 	}
@@ -186,7 +186,7 @@ func (g *merge) messages(w *rewrite, before, after field) {
 			row = append(row, appendMessage(nil, fd, out))
 		}
 	}
-	w.row(fd, row)
+	w.putList(fd, row)
 }
 
 // pair returns, for each new element, the index of the old element to which it corresponds, or -1.
@@ -261,7 +261,7 @@ func (g *merge) entries(w *rewrite, before, after field) {
 	fd, now := after.fd, after.v.Map()
 	var was protoreflect.Map
 	places := make(map[string][]int) // the map entries on the wire with each key; the last one counts
-	for _, i := range w.own(fd.Number()) {
+	for _, i := range w.fieldParts(fd.Number()) {
 		k := g.key(w.parts[i].content, fd)
 		places[k] = append(places[k], i)
 	}
@@ -319,8 +319,8 @@ type rewrite struct {
 	changed bool
 }
 
-// own returns the parts of a field that have a wire type that the field accepts.
-func (w *rewrite) own(num protowire.Number) []int {
+// fieldParts returns the parts of a field that have a wire type that the field accepts.
+func (w *rewrite) fieldParts(num protowire.Number) []int {
 	var list []int
 	for i := range w.parts {
 		if p := &w.parts[i]; p.num == num && p.fd != nil {
@@ -330,12 +330,12 @@ func (w *rewrite) own(num protowire.Number) []int {
 	return list
 }
 
-// live returns the occurrences of a field that take effect. For a member of a oneof, these are the
-// occurrences after the last occurrence of any other member.
-func (w *rewrite) live(fd protoreflect.FieldDescriptor) []int {
-	list := w.own(fd.Number())
-	for _, num := range rivals(fd) {
-		for _, i := range w.own(num) {
+// effectiveParts returns the occurrences of a field that take effect. For a member of a oneof,
+// these are the occurrences after the last occurrence of any other member.
+func (w *rewrite) effectiveParts(fd protoreflect.FieldDescriptor) []int {
+	list := w.fieldParts(fd.Number())
+	for _, num := range otherMembers(fd) {
+		for _, i := range w.fieldParts(num) {
 			for len(list) > 0 && list[0] < i {
 				list = list[1:]
 			}
@@ -344,8 +344,8 @@ func (w *rewrite) live(fd protoreflect.FieldDescriptor) []int {
 	return list
 }
 
-// rivals returns the other members of the oneof to which a field belongs.
-func rivals(fd protoreflect.FieldDescriptor) []protowire.Number {
+// otherMembers returns the other members of the oneof to which a field belongs.
+func otherMembers(fd protoreflect.FieldDescriptor) []protowire.Number {
 	o := fd.ContainingOneof()
 	if o == nil || o.IsSynthetic() {
 		return nil
@@ -374,10 +374,10 @@ func (w *rewrite) drop(list ...int) {
 // also removes the other members of the oneof, which would otherwise appear again.
 func (w *rewrite) put(fd protoreflect.FieldDescriptor, b []byte) {
 	w.changed = true
-	for _, num := range rivals(fd) {
-		w.drop(w.own(num)...)
+	for _, num := range otherMembers(fd) {
+		w.drop(w.fieldParts(num)...)
 	}
-	own := w.own(fd.Number())
+	own := w.fieldParts(fd.Number())
 	w.drop(own...)
 	switch {
 	case b == nil:
@@ -388,10 +388,11 @@ func (w *rewrite) put(fd protoreflect.FieldDescriptor, b []byte) {
 	}
 }
 
-// row replaces the elements of a repeated field. Each new element takes the place of an old one.
-func (w *rewrite) row(fd protoreflect.FieldDescriptor, elements [][]byte) {
+// putList replaces the elements of a repeated field. Each new element takes the place of an old
+// one.
+func (w *rewrite) putList(fd protoreflect.FieldDescriptor, elements [][]byte) {
 	w.changed = true
-	own := w.own(fd.Number())
+	own := w.fieldParts(fd.Number())
 	w.drop(own...)
 	if len(own) == 0 {
 		w.new[fd.Number()] = slices.Concat(elements...)
@@ -408,7 +409,7 @@ func (w *rewrite) row(fd protoreflect.FieldDescriptor, elements [][]byte) {
 // add appends bytes after the last part of a field.
 func (w *rewrite) add(fd protoreflect.FieldDescriptor, b []byte) {
 	w.changed = true
-	own := w.own(fd.Number())
+	own := w.fieldParts(fd.Number())
 	if len(own) == 0 {
 		w.new[fd.Number()] = b
 		return

@@ -19,8 +19,8 @@ type site struct {
 	types   *descriptor.Resolver
 }
 
-// at returns the path and the site of the value or name at a byte of the text.
-func (s site) at(n *jsonNode, at int) (string, site) {
+// locate returns the path and the site of the value or name at a byte of the text.
+func (s site) locate(n *jsonNode, at int) (string, site) {
 	path := ""
 	for {
 		next := -1
@@ -56,7 +56,7 @@ func (s site) member(n *jsonNode, name string) site {
 	md := s.md
 	if md != nil && md.FullName() == "google.protobuf.Any" {
 		if i := n.find("@type"); i >= 0 && name != "@type" {
-			if md = s.types.AnyContent(n.items[i].text); md != nil && unlike(md) {
+			if md = s.types.AnyContent(n.items[i].text); md != nil && hasSpecialForm(md) {
 				return site{md: md, types: s.types}
 			}
 		} else {
@@ -81,15 +81,15 @@ func (s site) member(n *jsonNode, name string) site {
 	return site{fd: fd, md: fd.Message(), types: s.types}
 }
 
-// wants returns an instruction for the person whose JSON protojson has rejected. The parameter
-// mistake is the error text of protojson.
-func (s site) wants(mistake string) string {
+// instruction returns an instruction for the person whose JSON protojson has rejected. The
+// parameter mistake is the error text of protojson.
+func (s site) instruction(mistake string) string {
 	has := func(part string) bool { return strings.Contains(mistake, part) }
 	switch {
 	case has("unknown field") && s.md != nil && s.md.FullName() == "google.protobuf.Any":
 		return "the Any has no such field: its type does not know it, or is not registered here"
 	case has("unknown field") && s.md != nil:
-		return fmt.Sprintf("%s has no such field: %s", s.md.FullName(), s.names())
+		return fmt.Sprintf("%s has no such field: %s", s.md.FullName(), s.fieldNames())
 	case has("unknown field"):
 		return "there is no such field here: remove it"
 	case has("duplicate field"), has("duplicate map key"), has(`duplicate "`):
@@ -109,11 +109,11 @@ func (s site) wants(mistake string) string {
 	case s.fd == nil && s.md == nil:
 		return "this value does not fit here"
 	}
-	return "write " + s.value()
+	return "write " + s.howToWrite()
 }
 
-// value says how to write the value.
-func (s site) value() string {
+// howToWrite says how to write the value.
+func (s site) howToWrite() string {
 	switch {
 	case s.fd != nil && s.fd.IsMap() && !s.element:
 		return `an object, { "key": value }`
@@ -127,8 +127,8 @@ func (s site) value() string {
 	return wantsKind(s.fd)
 }
 
-// names lists the names of the fields of the message.
-func (s site) names() string {
+// fieldNames lists the names of the fields of the message.
+func (s site) fieldNames() string {
 	f := s.md.Fields()
 	if f.Len() == 0 {
 		return "it has none"
@@ -157,7 +157,7 @@ func wantsMessage(md protoreflect.MessageDescriptor) string {
 	case "google.protobuf.Value":
 		return "a value of JSON; its numbers have the range of a double"
 	}
-	if unlike(md) {
+	if hasSpecialForm(md) {
 		if fd := md.Fields().ByName("value"); fd != nil && md.FullName() != "google.protobuf.Any" {
 			return wantsKind(fd)
 		}

@@ -137,18 +137,18 @@ func TestEditManyUnknownFields(t *testing.T) {
 	}
 }
 
-// plainly removes those values from a random message that have no JSON form.
-func plainly(m protoreflect.Message) {
+// removeUnwritable removes those values from a random message that have no JSON form.
+func removeUnwritable(m protoreflect.Message) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
 		case fd.Message() != nil && (fd.Message().Name() == "FieldMask" || fd.Message().Name() == "Struct" || fd.Message().Name() == "Value"):
 			m.Clear(fd)
 		case fd.IsList() && fd.Message() != nil:
 			for i := range v.List().Len() {
-				plainly(v.List().Get(i).Message())
+				removeUnwritable(v.List().Get(i).Message())
 			}
 		case fd.Message() != nil && !fd.IsMap():
-			plainly(v.Message())
+			removeUnwritable(v.Message())
 		}
 		return true
 	})
@@ -191,7 +191,7 @@ func TestEditRandomMessages(t *testing.T) {
 		def := defs[0]
 		some := func() []byte {
 			m := payloadtest.Instance(def.Desc, r)
-			plainly(m)
+			removeUnwritable(m)
 			if id := def.Desc.Fields().ByName("id"); id != nil { // one of the types requires this field
 				m.Set(id, protoreflect.ValueOfString("i"))
 			}

@@ -38,7 +38,7 @@ func piecesOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescripto
 		case protowire.StartGroupType:
 			p.content, _ = protowire.ConsumeGroup(num, p.content)
 		}
-		if fd := t.Field(md, num); takes(fd, wire) {
+		if fd := t.Field(md, num); accepts(fd, wire) {
 			p.fd = fd
 		}
 		list = append(list, p)
@@ -94,7 +94,7 @@ func appendEntry(b []byte, fd protoreflect.FieldDescriptor, key protoreflect.Map
 func canonical(m protoreflect.Message) []byte {
 	b, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m.Interface())
 	if err != nil {
-		panic("payload: " + err.Error()) // cannot happen, because strings were checked when they were parsed; see Decoder.contain
+		panic("payload: " + err.Error()) // cannot happen, because strings were checked when they were parsed; see panicToError
 	}
 	return b
 }

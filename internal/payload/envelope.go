@@ -85,7 +85,7 @@ func (r *reading) unfold(c claim) bool {
 	if in.note != "" {
 		doc.note(in.note)
 	}
-	r.heed(in.hints, in.inside...)
+	r.useHints(in.hints, in.inside...)
 	return true
 }
 
@@ -97,7 +97,7 @@ func (r *reading) maskEnvelope(o object, data member) bool {
 	body := o.body
 	root := place{spot: r.rootSpot()}
 	root.json()
-	if root.idle() {
+	if root.hidesNothing() {
 		return true
 	}
 	for name, m := range o.members {
@@ -123,9 +123,9 @@ func (r *reading) maskEnvelope(o object, data member) bool {
 	return true
 }
 
-// say returns a text from an envelope for steps and notes. The text is masked, safe to print, and
-// has at most 100 bytes.
-func (r *reading) say(path, text string) string {
+// safeText returns a text from an envelope for steps and notes. The text is masked, safe to print,
+// and has at most 100 bytes.
+func (r *reading) safeText(path, text string) string {
 	text, _ = r.spotOf(path).apply(text)
 	text, _ = cut(visible(text, ""), 100)
 	return text
@@ -224,9 +224,10 @@ func shortText(token []byte) string {
 	return unquoteJSON(token)
 }
 
-// need returns the first of the named members that is missing or does not begin with the byte kind:
-// '"' for a string, '{' for an object, '[' for a list. It returns "" if all members are valid.
-func (o object) need(kind byte, names ...string) string {
+// firstInvalid returns the first of the named members that is missing or does not begin with the
+// byte kind: '"' for a string, '{' for an object, '[' for a list. It returns "" if all members are
+// valid.
+func (o object) firstInvalid(kind byte, names ...string) string {
 	for _, n := range names {
 		v := o.value(n)
 		switch {

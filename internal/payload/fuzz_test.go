@@ -18,7 +18,7 @@ import (
 // check checks what must be true for every document, whatever the body is.
 func check(t *testing.T, d *Document, b *budget.Budget, size int) {
 	t.Helper()
-	within(t, b)
+	checkWithin(t, b)
 	if d.Kind == "" || d.Size != size {
 		t.Errorf("kind %q, size %d", d.Kind, d.Size)
 	}
@@ -146,7 +146,7 @@ func FuzzPeel(f *testing.F) {
 		}
 		r := (&Decoder{Types: schemas(), Mask: pattern}).reading(&Document{Body: body}, Hints{ContentEncoding: contentEncoding, ContentType: contentType, Type: typ}, b)
 		r.peel()
-		within(t, b)
+		checkWithin(t, b)
 		total := 0
 		for _, l := range r.doc.Layers {
 			total += l.Bytes
@@ -286,7 +286,7 @@ func FuzzWireView(f *testing.F) {
 				if int32(num) != n.Number || wireName(typ) != n.Type || size != at-n.Ranges[0].From {
 					t.Fatalf("%v is shown as field %d, %s; on the wire are %d, %s in %d bytes", n.Ranges, n.Number, n.Type, num, wireName(typ), size)
 				}
-				inside(t, n, 1)
+				checkNesting(t, n, 1)
 			}
 			if at != len(doc.Body) && !cut {
 				t.Fatalf("the fields end at %d of %d bytes", at, len(doc.Body))
@@ -295,8 +295,8 @@ func FuzzWireView(f *testing.F) {
 	})
 }
 
-// inside checks that the children of a node are inside it, one after another.
-func inside(t *testing.T, n *Node, depth int) {
+// checkNesting checks that the children of a node are inside it, one after another.
+func checkNesting(t *testing.T, n *Node, depth int) {
 	t.Helper()
 	if depth > maxTreeDepth {
 		t.Fatalf("%d levels", depth)
@@ -311,7 +311,7 @@ func inside(t *testing.T, n *Node, depth int) {
 			t.Fatalf("%v is not inside of %v, or before another", c.Ranges, n.Ranges)
 		}
 		at = c.Ranges[0].To
-		inside(t, c, depth+1)
+		checkNesting(t, c, depth+1)
 	}
 }
 

@@ -16,11 +16,11 @@ import (
 // decoded message, because every occurrence of a field counts, even one that a later occurrence
 // overrides.
 func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit int, hide func(from, to int)), any bool) {
-	if at.idle() {
+	if at.hidesNothing() {
 		return nil, false
 	}
 	walk := func(limit int, merged bool, hide func(from, to int)) bool {
-		at := at.fresh()
+		at := at.withOwnCache()
 		w := &hiding{types: def.Types, whole: cap(body), limit: limit, hide: hide, merged: merged}
 		w.message(body, def.Desc, at.inside(def.Desc), 0)
 		return w.merged
@@ -41,21 +41,22 @@ type hiding struct {
 	merged bool // a singular message field occurs more than once, and the decoder merges the occurrences; a type URL may then be separated from its content
 }
 
-func (w *hiding) all(b []byte) {
+func (w *hiding) hideAll(b []byte) {
 	if len(b) > 0 {
 		from := w.whole - cap(b)
 		w.hide(from, from+len(b))
 	}
 }
 
-func (w *hiding) ask(at spot, value string, b []byte) {
+func (w *hiding) hideIfMasked(at spot, value string, b []byte) {
 	if _, masked := at.apply(value); masked {
-		w.all(b)
+		w.hideAll(b)
 	}
 }
 
-// single records an occurrence of a singular message field, and detects a repeated occurrence.
-func (w *hiding) single(fd protoreflect.FieldDescriptor, seen *[]protowire.Number) {
+// countSingular records an occurrence of a singular message field, and detects a repeated
+// occurrence.
+func (w *hiding) countSingular(fd protoreflect.FieldDescriptor, seen *[]protowire.Number) {
 	if fd == nil || fd.Message() == nil || fd.Cardinality() == protoreflect.Repeated || w.merged {
 		return
 	}
@@ -81,7 +82,7 @@ func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, d
 			break
 		}
 		fd := w.types.Field(md, num)
-		w.single(fd, &seen)
+		w.countSingular(fd, &seen)
 		if isAny && typ == protowire.BytesType {
 			p, _ := protowire.ConsumeBytes(v)
 			switch num {
@@ -105,15 +106,15 @@ func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, d
 		b = v[m:]
 	}
 	if isAny {
-		w.any(urls, contents, md, at, depth)
+		w.readAny(urls, contents, md, at, depth)
 	}
 	return b
 }
 
-// any reads the content of a google.protobuf.Any. If the Any has several URLs or contents, or if
-// parts of it are elsewhere, it may be unclear which content has which type. In that case, any
+// readAny reads the content of a google.protobuf.Any. If the Any has several URLs or contents, or
+// if parts of it are elsewhere, it may be unclear which content has which type. In that case, any
 // hides everything that might have to be hidden.
-func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor, at spot, depth int) {
+func (w *hiding) readAny(urls, contents [][]byte, md protoreflect.MessageDescriptor, at spot, depth int) {
 	if len(contents) == 0 {
 		return
 	}
@@ -127,23 +128,23 @@ func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor,
 	if several || len(urls) == 0 || len(urls[len(urls)-1]) == 0 {
 		named = md
 	}
-	if at.unread(named).hidden && (several || inner == nil || !w.reads(contents[0], inner)) {
+	if at.unreadAny(named).hidden && (several || inner == nil || !w.canDecode(contents[0], inner)) {
 		for _, c := range contents {
-			w.all(c)
+			w.hideAll(c)
 		}
 		return
 	}
 	if inner != nil {
 		if at = at.inside(inner); at.hidden {
-			w.all(contents[len(contents)-1])
+			w.hideAll(contents[len(contents)-1])
 			return
 		}
 		w.message(contents[len(contents)-1], inner, at, depth+1)
 	}
 }
 
-// reads reports whether the tree can decode the content of an Any.
-func (w *hiding) reads(content []byte, md protoreflect.MessageDescriptor) bool {
+// canDecode reports whether the tree can decode the content of an Any.
+func (w *hiding) canDecode(content []byte, md protoreflect.MessageDescriptor) bool {
 	s := &descriptor.Scan{Budget: &budget.Budget{Fields: math.MaxInt64, Depth: 2 * budget.DefaultDepth, Memory: math.MaxInt64}, Types: w.types}
 	return s.Run(content, md) == nil
 }
@@ -153,24 +154,24 @@ func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.
 	if typ == protowire.BytesType {
 		p, _ = protowire.ConsumeBytes(v)
 	}
-	if !takes(fd, typ) {
-		if at = at.unknown(fd, int32(num)); typ == protowire.VarintType {
+	if !accepts(fd, typ) {
+		if at = at.unknownField(fd, int32(num)); typ == protowire.VarintType {
 			x, _ := protowire.ConsumeVarint(v)
-			w.ask(at, strconv.FormatUint(x, 10), v)
+			w.hideIfMasked(at, strconv.FormatUint(x, 10), v)
 			return
 		}
-		w.ask(at, string(p), p)
+		w.hideIfMasked(at, string(p), p)
 		return
 	}
 	at = at.field(fd)
 	kind := fd.Kind()
 	switch {
 	case at.hidden:
-		w.all(p)
+		w.hideAll(p)
 	case kind == protoreflect.GroupKind: // the field has a hidden type
-		w.all(v)
+		w.hideAll(v)
 	case typ != protowire.BytesType:
-		w.ask(at, wireText(fd, v), v)
+		w.hideIfMasked(at, wireText(fd, v), v)
 	case fd.IsMap():
 		w.entry(p, fd, at, depth)
 	case kind == protoreflect.MessageKind:
@@ -181,11 +182,11 @@ func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.
 			if n < 0 {
 				return
 			}
-			w.ask(at, wireText(fd, p[:n]), p[:n])
+			w.hideIfMasked(at, wireText(fd, p[:n]), p[:n])
 			p = p[n:]
 		}
 	default:
-		w.ask(at, string(p), p)
+		w.hideIfMasked(at, string(p), p)
 	}
 }
 
@@ -193,11 +194,11 @@ func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.
 func (w *hiding) submessage(p []byte, md protoreflect.MessageDescriptor, at spot, depth int) {
 	at = at.inside(md)
 	if at.hidden {
-		w.all(p)
+		w.hideAll(p)
 		return
 	}
 	if whole, ok := w.formatted(p, md); ok {
-		w.ask(at, whole, p)
+		w.hideIfMasked(at, whole, p)
 		return
 	}
 	w.message(p, md, at, depth+1)
@@ -227,10 +228,10 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 		case typ == protowire.BytesType:
 			k, _ := protowire.ConsumeBytes(v)
 			key = string(k)
-			w.ask(at, key, k)
+			w.hideIfMasked(at, key, k)
 		default:
 			key = wireText(fd.MapKey(), v)
-			w.ask(at, key, v)
+			w.hideIfMasked(at, key, v)
 		}
 	})
 	inner, val := at.entry(fd, key), fd.MapValue()
@@ -243,25 +244,25 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 		switch {
 		case num == 1 && typ == descriptor.WireType(fd.MapKey().Kind()):
 		case inner.hidden:
-			w.all(content)
+			w.hideAll(content)
 		case num != 2 || typ != descriptor.WireType(val.Kind()):
 			w.field(v, nil, num, typ, inner, depth)
 		case val.Message() != nil:
-			w.single(val, &seen)
+			w.countSingular(val, &seen)
 			w.submessage(content, val.Message(), inner, depth)
 		case typ == protowire.BytesType:
-			w.ask(inner, string(content), content)
+			w.hideIfMasked(inner, string(content), content)
 		default:
-			w.ask(inner, wireText(val, v), v)
+			w.hideIfMasked(inner, wireText(val, v), v)
 		}
 	})
 }
 
-// unwraps reports whether a field is missing in paths. It is if the message of the field is shown
-// as a single value.
-func unwraps(fd protoreflect.FieldDescriptor) bool {
+// isUnwrapped reports whether a field is missing in paths. It is if the message of the field is
+// shown as a single value.
+func isUnwrapped(fd protoreflect.FieldDescriptor) bool {
 	md := fd.ContainingMessage()
-	return !fd.IsExtension() && descriptor.IsGoogle(md.FullName()) && md.FullName() != "google.protobuf.Any" && unlike(md)
+	return !fd.IsExtension() && descriptor.IsGoogle(md.FullName()) && md.FullName() != "google.protobuf.Any" && hasSpecialForm(md)
 }
 
 // formatted returns the text of a Timestamp or Duration.

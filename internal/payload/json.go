@@ -14,15 +14,15 @@ import (
 
 const maxJSON = 2 << 20 // maximum number of bytes of indented JSON in a document; the body itself can always be downloaded
 
-// looksLikeJSON reports whether b is a JSON object or array. If the parameter any is true, a single
-// value counts too. If b is not JSON, looksLikeJSON returns the reason. A byte order mark is
+// looksLikeJSON reports whether b is a JSON object or array. If the parameter scalars is true, a
+// single value counts too. If b is not JSON, looksLikeJSON returns the reason. A byte order mark is
 // allowed, because .NET writes one. looksLikeJSON allocates only its result.
-func looksLikeJSON(b []byte, any bool) (bool, string) {
+func looksLikeJSON(b []byte, scalars bool) (bool, string) {
 	t := bytes.Trim(withoutBOM(b), asciiSpace)
 	if len(t) == 0 {
 		return false, "nothing but white space"
 	}
-	if !any && t[0] != '{' && t[0] != '[' {
+	if !scalars && t[0] != '{' && t[0] != '[' {
 		return false, fmt.Sprintf("first byte is 0x%02x", t[0])
 	}
 	if !json.Valid(t) {
@@ -53,7 +53,7 @@ func (r *reading) readJSON() {
 	src := withoutBOM(doc.Body)
 	base := len(doc.Body) - len(src)
 	root := r.rootOfJSON()
-	if err := r.budget.TakeMemory(jsonMemory(src, !root.idle())); err != nil {
+	if err := r.budget.TakeMemory(jsonMemory(src, !root.hidesNothing())); err != nil {
 		doc.tooLarge(err.Error())
 		return
 	}
@@ -68,15 +68,15 @@ func (r *reading) readJSON() {
 	}
 	t := &tree{}
 	doc.Fields = t.fromJSON(src, base, root)
-	doc.Notes = append(doc.Notes, t.notes()...)
+	doc.Notes = append(doc.Notes, t.limitNotes()...)
 	if doc.Failure.MessageType == "" {
 		doc.laravel()
 	}
-	if root.idle() {
+	if root.hidesNothing() {
 		return
 	}
 	doc.hidden = func(limit int, hide func(from, to int)) {
-		p := &jsonPrinter{jsonReader: jsonReader{src: src}, root: root.fresh(), discard: true, hide: func(from, to int) {
+		p := &jsonPrinter{jsonReader: jsonReader{src: src}, root: root.withOwnCache(), discard: true, hide: func(from, to int) {
 			if from+base < limit {
 				hide(from+base, to+base)
 			}
@@ -131,7 +131,7 @@ func (p *jsonPrinter) write(b ...byte) {
 	p.out.Write(b)
 }
 
-func (p *jsonPrinter) line(depth int) {
+func (p *jsonPrinter) newLine(depth int) {
 	if p.discard || p.over {
 		return
 	}
@@ -146,7 +146,7 @@ func (p *jsonPrinter) line(depth int) {
 
 // stopped reports whether the rest of the JSON can be skipped. With a mask, the rest must be read
 // even if nothing more is printed.
-func (p *jsonPrinter) stopped() bool { return p.err != nil || p.over && p.root.idle() }
+func (p *jsonPrinter) stopped() bool { return p.err != nil || p.over && p.root.hidesNothing() }
 
 // value prints one value. json.Valid limits its depth to 10,000 levels.
 func (p *jsonPrinter) value(at place, depth int) {
@@ -173,7 +173,7 @@ func (p *jsonPrinter) value(at place, depth int) {
 			return
 		}
 		for !p.stopped() {
-			p.line(depth + 1)
+			p.newLine(depth + 1)
 			inner := at
 			if open == '{' {
 				inner = p.name(&at)
@@ -186,7 +186,7 @@ func (p *jsonPrinter) value(at place, depth int) {
 			}
 			p.write(',')
 		}
-		p.line(depth)
+		p.newLine(depth)
 		p.write(end)
 	default:
 		p.leaf(at)
@@ -208,7 +208,7 @@ func (p *jsonPrinter) name(at *place) place {
 	if p.peek() == ':' {
 		p.at++
 	}
-	if p.root.idle() { // nothing is masked, so the place does not matter
+	if p.root.hidesNothing() { // nothing is masked, so the place does not matter
 		p.string(token)
 		p.write(':', ' ')
 		return *at
@@ -234,7 +234,7 @@ func (p *jsonPrinter) leaf(at place) {
 	token := p.token()
 	to := p.at
 	from := to - len(token)
-	if p.root.idle() {
+	if p.root.hidesNothing() {
 		p.string(token)
 		return
 	}
@@ -276,10 +276,10 @@ func (p *jsonPrinter) string(token []byte) {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			p.write([]byte(`\ufffd`)...)
-		case deceives(r) && r > 0xffff:
+		case isDeceptive(r) && r > 0xffff:
 			hi, lo := utf16.EncodeRune(r)
 			p.write(fmt.Appendf(nil, `\u%04x\u%04x`, hi, lo)...)
-		case deceives(r):
+		case isDeceptive(r):
 			p.write(fmt.Appendf(nil, `\u%04x`, r)...)
 		default:
 			p.write(token[:n]...)

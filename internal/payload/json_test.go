@@ -26,10 +26,10 @@ func TestJSONBodies(t *testing.T) {
 	if n := doc.Fields[0]; n.Name != "z" || n.Value != "1.10" || n.Kind != Number || n.Ranges[0] != (Range{1, 9}) {
 		t.Errorf("first %+v", n)
 	}
-	if n := at(t, doc, "s"); n.Value != `"<\u202e"` {
+	if n := nodeAt(t, doc, "s"); n.Value != `"<\u202e"` {
 		t.Errorf("string %+v", n)
 	}
-	if n := at(t, doc, "n", "[1]"); n.Kind != List || n.Note != "0 items" {
+	if n := nodeAt(t, doc, "n", "[1]"); n.Kind != List || n.Note != "0 items" {
 		t.Errorf("list %+v", n)
 	}
 	if got := Summary(doc, ""); got != `z: 1.10, a: 12345678901234567890, z: "dup", s: "<\u202e", n.[0]: 1` {

@@ -16,7 +16,7 @@ func (t *tree) fromJSON(src []byte, base int, root place) []Node {
 		nodes, _ := t.jsonChildren(r, root, base, 1)
 		return nodes
 	}
-	if !t.take() {
+	if !t.takeNode() {
 		return nil
 	}
 	var n Node
@@ -39,7 +39,7 @@ func (t *tree) jsonChildren(r *jsonReader, at place, base, depth int) (nodes []N
 			}
 		}
 		switch {
-		case open == '[' && total >= maxItems || !t.take():
+		case open == '[' && total >= maxItems || !t.takeNode():
 			r.skip()
 		default:
 			var n Node
@@ -103,16 +103,16 @@ func (t *tree) jsonValue(r *jsonReader, n *Node, at place, base, depth int) {
 				return
 			}
 		}
-		t.set(n, at.spot, text, String)
+		t.setScalar(n, at.spot, text, String)
 	default:
 		token := string(r.token())
 		switch token {
 		case "true", "false":
-			t.set(n, at.spot, token, Bool)
+			t.setScalar(n, at.spot, token, Bool)
 		case "null":
-			t.set(n, at.spot, token, Null)
+			t.setScalar(n, at.spot, token, Null)
 		default:
-			t.set(n, at.spot, token, Number)
+			t.setScalar(n, at.spot, token, Number)
 		}
 	}
 }

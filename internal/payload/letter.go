@@ -32,15 +32,15 @@ func (d *Decoder) LetterAmong(l *deadletter.Letter, common map[string]float64) *
 	if l.Revised == nil {
 		return d.Decode(body, h, nil)
 	}
-	was := d.received(l)
+	was := d.decodeReceived(l)
 	h.hidden = was.plausible
 	doc := d.Decode(body, h, nil)
 	doc.Masked = doc.Masked || d.BytesMasked(was) // the received bytes may contain masked values that the edit has removed
 	return doc
 }
 
-// received decodes the body of an edited letter as it was received.
-func (d *Decoder) received(l *deadletter.Letter) *Document {
+// decodeReceived decodes the body of an edited letter as it was received.
+func (d *Decoder) decodeReceived(l *deadletter.Letter) *Document {
 	was := *l
 	was.Revised = nil
 	return d.Letter(&was)
@@ -60,7 +60,7 @@ func (d *Decoder) BytesMasked(doc *Document) bool {
 func (d *Decoder) HintsOf(l *deadletter.Letter) Hints {
 	h := hintsOf(l)
 	if l.Revised != nil && !l.Undecodable() && d.mayHideFields() {
-		h.hidden = d.received(l).plausible
+		h.hidden = d.decodeReceived(l).plausible
 	}
 	return h
 }

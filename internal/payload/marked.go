@@ -252,7 +252,7 @@ func (k *marking) submessage(m protoreflect.Message, at *jsonPlace) {
 			k.value(fd, m.Get(fd), nil, at)
 		}
 	default:
-		if !unlike(md) {
+		if !hasSpecialForm(md) {
 			k.message(m, at)
 		}
 	}
@@ -296,7 +296,7 @@ func (k *marking) dynamic(m protoreflect.Message, at *jsonPlace) {
 // type does not have its usual fields.
 func wireForm(m protoreflect.Message) (string, bool) {
 	number := func(n protoreflect.FieldNumber) protoreflect.Value { return m.Get(m.Descriptor().Fields().ByNumber(n)) }
-	if !usual(m.Descriptor()) {
+	if !hasUsualFields(m.Descriptor()) {
 		return "", false
 	}
 	inner := ""
@@ -318,8 +318,8 @@ func wireForm(m protoreflect.Message) (string, bool) {
 	return `{"` + wireKey + `":{` + inner + `}}`, true
 }
 
-// usual reports whether a type that can be marked has its usual fields.
-func usual(md protoreflect.MessageDescriptor) bool {
+// hasUsualFields reports whether a type that can be marked has its usual fields.
+func hasUsualFields(md protoreflect.MessageDescriptor) bool {
 	is := func(n protoreflect.FieldNumber, kind protoreflect.Kind, list bool) bool {
 		fd := md.Fields().ByNumber(n)
 		return fd != nil && fd.Kind() == kind && fd.IsList() == list
@@ -341,7 +341,7 @@ func usual(md protoreflect.MessageDescriptor) bool {
 // not fit the type.
 func fromWireForm(n *jsonNode, md protoreflect.MessageDescriptor) (protoreflect.Message, bool) {
 	m := dynamicpb.NewMessage(md)
-	if n.kind != '{' || !usual(md) {
+	if n.kind != '{' || !hasUsualFields(md) {
 		return nil, false
 	}
 	for i, item := range n.items {
@@ -418,9 +418,9 @@ func wantsWireForm(md protoreflect.MessageDescriptor) string {
 	return `{"@wire": {"seconds": "0", "nanos": 0}}`
 }
 
-// marked adds a note that the JSON has marked values. If the parameter hide is true, it omits their
-// paths, which may be masked.
-func (d *Document) marked(places []*jsonPlace, hide bool) {
+// noteMarked adds a note that the JSON has marked values. If the parameter hide is true, it omits
+// their paths, which may be masked.
+func (d *Document) noteMarked(places []*jsonPlace, hide bool) {
 	if len(places) == 0 {
 		return
 	}

@@ -244,7 +244,7 @@ func (k *unmarking) submessage(n *jsonNode, md protoreflect.MessageDescriptor, p
 		k.elements(n, md, path)
 		return
 	default:
-		if !unlike(md) {
+		if !hasSpecialForm(md) {
 			k.message(n, md, path)
 		}
 		return

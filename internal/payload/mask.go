@@ -67,7 +67,7 @@ type typeRules struct {
 	paths []deadletter.FieldPath // paths from the message on
 }
 
-func (m *Mask) begin(name string) typeRules {
+func (m *Mask) rulesFor(name string) typeRules {
 	var b typeRules
 	for _, f := range m.Fields {
 		switch {
@@ -81,9 +81,9 @@ func (m *Mask) begin(name string) typeRules {
 	return b
 }
 
-// numbered reports whether a rule for any message names a field by its number. Unknown data may
+// usesNumbers reports whether a rule for any message names a field by its number. Unknown data may
 // contain such a field anywhere.
-func (m *Mask) numbered() bool {
+func (m *Mask) usesNumbers() bool {
 	return slices.ContainsFunc(m.Fields, func(f deadletter.MaskedField) bool {
 		return f.Type == "" && len(f.Path) > 0 && f.Path[0][0] >= '0' && f.Path[0][0] <= '9'
 	})

@@ -17,8 +17,8 @@ var digits16 = regexp.MustCompile(`[0-9]{16}`)
 // acme.notify.
 var pattern = Masks{Patterns: []*regexp.Regexp{digits16}, Fields: []deadletter.MaskedField{{Type: "acme.notify.*", Path: []string{"to", "address"}}}}.Body()
 
-// everything returns all texts that a document shows.
-func everything(d *Document) string {
+// shownTexts returns all texts that a document shows.
+func shownTexts(d *Document) string {
 	all := []string{d.JSON, d.Text, Summary(d, ""), d.Problem, strings.Join(d.Notes, "\n"), stepsText(d)}
 	var walk func([]Node)
 	walk = func(nodes []Node) {
@@ -107,7 +107,7 @@ func TestMaskedIsMaskedEverywhere(t *testing.T) {
 			if !doc.Masked || doc.Kind != plain.Kind {
 				t.Errorf("masked %v, kind %s, %s", doc.Masked, doc.Kind, doc.Problem)
 			}
-			all := everything(doc)
+			all := shownTexts(doc)
 			for _, secret := range []string{card, b64[:20], hex.EncodeToString([]byte(card)), strings.TrimSuffix(hexGroups([]byte(card)), " ")} {
 				if strings.Contains(all, secret) {
 					t.Errorf("%q is shown in %s", secret, all)
@@ -123,10 +123,10 @@ func TestMaskedIsMaskedEverywhere(t *testing.T) {
 func TestMaskLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	doc := (&Decoder{Types: schemas(), Mask: pattern}).Decode(sample(t), Hints{Type: email}, nil)
-	if n := at(t, doc, "to", "address"); n.Value != "••••" || !n.Masked {
+	if n := nodeAt(t, doc, "to", "address"); n.Value != "••••" || !n.Masked {
 		t.Errorf("address %+v", n)
 	}
-	if n := at(t, doc, "to", "display_name"); n.Value != `"Dana Whitfield"` || n.Masked {
+	if n := nodeAt(t, doc, "to", "display_name"); n.Value != `"Dana Whitfield"` || n.Masked {
 		t.Errorf("name %+v", n)
 	}
 	rows := doc.Hexdump(4096).Rows

@@ -12,17 +12,17 @@ import (
 // (messageId, sentTime, headers, host ...) may be missing. Sources: masstransit.io,
 // "Interoperability", and MassTransit's MessageUrn.cs.
 func (r *reading) massTransit(o object) (content, string) {
-	if why := o.need('{', "message"); why != "" {
+	if why := o.firstInvalid('{', "message"); why != "" {
 		return content{}, why
 	}
-	if why := o.need('[', "messageType"); why != "" {
+	if why := o.firstInvalid('[', "messageType"); why != "" {
 		return content{}, why
 	}
 	types, why := messageTypes(o.value("messageType"))
 	if why != "" {
 		return content{}, why
 	}
-	said := r.say("messageType", types[0])
+	said := r.safeText("messageType", types[0])
 	return content{
 		member:  o.members["message"],
 		data:    o.value("message"),

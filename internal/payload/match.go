@@ -144,7 +144,7 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 		}
 		return Ranking{Verdict: Unknown, Why: why}
 	}
-	m.outline.of(&m.tree)
+	m.outline.fill(&m.tree)
 	c := &comparison{tree: &m.tree, unread: int64(unreadMost * float64(m.tree.bytes))}
 	visits := min(maxVisits, half-min(m.tree.fields, half))
 	r := Ranking{Types: types.names, fields: m.tree.fields}
@@ -159,10 +159,10 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 		t := &types.types[id]
 		before := h.Prior[t.name]
 		if c.visits >= visits && before <= 0 && t.name != h.Only {
-			r.leave(t.name)
+			r.skip(t.name)
 			continue
 		}
-		if !c.fits(t.shape, &e) {
+		if !c.decodes(t.shape, &e) {
 			continue
 		}
 		score := e.score()
@@ -183,7 +183,7 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 	}
 	b.Spend(min(c.visits, visits))
 	if best < 0 {
-		r.Verdict, r.Why = Unknown, cmp.Or(r.partly(), "no type can decode it")
+		r.Verdict, r.Why = Unknown, cmp.Or(r.notCompared(), "no type can decode it")
 		return r
 	}
 	m.list(&r, types, c, hint, m.compared[best].rank, hides)
@@ -191,8 +191,8 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 	return r
 }
 
-// leave records a type that is not compared. It must be called in the order of the type names.
-func (r *Ranking) leave(name string) {
+// skip records a type that is not compared. It must be called in the order of the type names.
+func (r *Ranking) skip(name string) {
 	if name == r.leftTo {
 		return // another set has a type with the same name
 	}
@@ -221,7 +221,7 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string,
 	for len(r.Matches) < maxMatches {
 		best := -1
 		for i := range m.compared {
-			if x := &m.compared[i]; !x.done && (best < 0 || x.before(&m.compared[best], top)) {
+			if x := &m.compared[i]; !x.done && (best < 0 || x.ranksBefore(&m.compared[best], top)) {
 				best = i
 			}
 		}
@@ -231,8 +231,8 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string,
 		x := &m.compared[best]
 		t := &types.types[x.id]
 		var e evidence
-		c.fits(t.shape, &e)
-		why, score := e.words(), shapeMost*min(1, x.rank)
+		c.decodes(t.shape, &e)
+		why, score := e.reasons(), shapeMost*min(1, x.rank)
 		if x.prior > 0 {
 			why = append(why, "used here before")
 		}
@@ -260,8 +260,8 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string,
 	}
 }
 
-// before reports whether x comes before y in the list. The parameter top is the highest rank.
-func (x *compared) before(y *compared, top float64) bool {
+// ranksBefore reports whether x comes before y in the list. The parameter top is the highest rank.
+func (x *compared) ranksBefore(y *compared, top float64) bool {
 	if x.prior != y.prior && top-x.rank <= margin && top-y.rank <= margin {
 		return x.prior > y.prior
 	}
@@ -281,7 +281,7 @@ func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hi
 			continue
 		}
 		var one evidence
-		if c.fits(t.shape, &one); one.score() > score || best == nil {
+		if c.decodes(t.shape, &one); one.score() > score || best == nil {
 			e, best, score = one, t, one.score()
 		}
 	}
@@ -304,21 +304,21 @@ func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hi
 			r.Why += ", or text"
 		}
 		if r.Left > 0 {
-			r.Why += "; " + r.partly()
+			r.Why += "; " + r.notCompared()
 		}
 	case e.bits() < need && text:
 		r.Verdict, r.Why = Ambiguous, "ambiguous: "+best.name+", or text"
 	case e.bits() < need:
 		r.Verdict, r.Why = Unknown, "the body says too little to tell types apart"
 	case r.Left > 0 && (hint != "" || score+known <= 1+margin): // one of the types that were not compared may fit just as well
-		r.Verdict, r.Why = Ambiguous, r.partly()
+		r.Verdict, r.Why = Ambiguous, r.notCompared()
 	default:
 		r.Verdict = Matched
 	}
 }
 
-// partly says which types were not compared. It returns "" if all were compared.
-func (r *Ranking) partly() string {
+// notCompared says which types were not compared. It returns "" if all were compared.
+func (r *Ranking) notCompared() string {
 	if r.Left == 0 {
 		return ""
 	}

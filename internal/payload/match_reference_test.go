@@ -31,19 +31,19 @@ type reference struct {
 	beyond bool // some elements were not examined
 }
 
-func (r *reference) as(body []byte, md protoreflect.MessageDescriptor) bool {
+func (r *reference) decodesAs(body []byte, md protoreflect.MessageDescriptor) bool {
 	r.e.bytes = int64(len(body))
 	parts := map[string]bool{}
 	for i := range md.Fields().Len() {
-		parts[part(md.Fields().Get(i))] = true
+		parts[partName(md.Fields().Get(i))] = true
 	}
 	r.e.parts = len(parts)
 	return r.message(body, md, true)
 }
 
-// part returns the name of a field. If the field belongs to a oneof, it returns the name of the
+// partName returns the name of a field. If the field belongs to a oneof, it returns the name of the
 // oneof.
-func part(fd protoreflect.FieldDescriptor) string {
+func partName(fd protoreflect.FieldDescriptor) string {
 	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
 		return "oneof " + string(o.Name())
 	}
@@ -68,7 +68,7 @@ func (r *reference) message(b []byte, md protoreflect.MessageDescriptor, top boo
 		b = b[n+size:]
 		fd := r.types.Field(md, num)
 		if fd == nil {
-			r.unknown(n + size)
+			r.countUnknown(n + size)
 			continue
 		}
 		many := fd.IsList() || fd.IsMap()
@@ -77,17 +77,17 @@ func (r *reference) message(b []byte, md protoreflect.MessageDescriptor, top boo
 			if md.IsMapEntry() {
 				return false
 			}
-			r.unknown(n + size)
+			r.countUnknown(n + size)
 			r.e.odd++
 			continue
 		}
 		r.e.known++
 		odd := seen[num] && (!many || fd.IsPacked())
 		seen[num] = true
-		if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() && parts[part(fd)] {
+		if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() && parts[partName(fd)] {
 			odd = true
 		}
-		parts[part(fd)] = true
+		parts[partName(fd)] = true
 		unsent := !fd.HasPresence() && !many && !md.IsMapEntry()
 		var content []byte
 		if typ == protowire.BytesType {
@@ -192,16 +192,16 @@ func (r *reference) message(b []byte, md protoreflect.MessageDescriptor, top boo
 	case md.IsMapEntry() && !(seen[1] && seen[2]):
 		r.e.odd++
 	case md.FullName() == "google.protobuf.Timestamp":
-		r.e.time(int64(seconds), int64(nanos))
+		r.e.addTime(int64(seconds), int64(nanos))
 	case md.FullName() == "google.protobuf.Duration":
-		r.e.span(int64(seconds), int64(nanos))
+		r.e.addDuration(int64(seconds), int64(nanos))
 	case md.FullName() == "google.protobuf.Any" && !isTypeURL([]byte(url)):
 		r.e.noTimes++
 	}
 	return true
 }
 
-func (r *reference) unknown(size int) {
+func (r *reference) countUnknown(size int) {
 	r.e.unread += int64(size)
 	r.e.unreadFields++
 }
@@ -238,7 +238,7 @@ func ranked(t testing.TB, r *descriptor.Registry, body []byte, h Hints) (list []
 		ref := reference{types: defs[0].Types}
 		m := dynamicpb.NewMessage(defs[0].Desc)
 		err := unmarshal(body, m, defs[0].Types)
-		if !ref.as(body, defs[0].Desc) {
+		if !ref.decodesAs(body, defs[0].Desc) {
 			continue
 		}
 		if err != nil {
@@ -278,8 +278,8 @@ func compareRankings(t testing.TB, r *descriptor.Registry, body []byte, h Hints)
 			t.Fatalf("%x: fast %+v, reference %+v", body, got, want)
 		}
 		g, w := got.Matches[i], want[i]
-		if g.Type != w.name || g.Score != shapeMost*min(1, w.rank) || !slices.Equal(g.Why[:len(w.e.words())], w.e.words()) {
-			t.Fatalf("%x, place %d: fast %+v, reference %s %v %v", body, i+1, g, w.name, w.rank, w.e.words())
+		if g.Type != w.name || g.Score != shapeMost*min(1, w.rank) || !slices.Equal(g.Why[:len(w.e.reasons())], w.e.reasons()) {
+			t.Fatalf("%x, place %d: fast %+v, reference %s %v %v", body, i+1, g, w.name, w.rank, w.e.reasons())
 		}
 	}
 	tied, top := 0, 0.0
@@ -444,13 +444,13 @@ func FuzzMatch(f *testing.F) {
 		}
 		b := budget.NewBudget()
 		got := (&Decoder{Types: schemas()}).Match(body, h, b)
-		within(t, b)
+		checkWithin(t, b)
 		if strings.Contains(got.Why, "internal error") {
 			t.Fatal(got.Why)
 		}
 		tiny := &budget.Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 18}
 		(&Decoder{Types: schemas()}).Match(body, h, tiny)
-		within(t, tiny)
+		checkWithin(t, tiny)
 		// The reference also counts fields that have no nodes in the tree, so such bodies cannot be
 		// compared.
 		var tree wireTree

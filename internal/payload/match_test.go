@@ -83,7 +83,7 @@ func TestMatch(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := budget.NewBudget()
 			got := (&Decoder{Types: registryOf(t, tt.types...)}).Match(tt.body, tt.h, b)
-			within(t, b)
+			checkWithin(t, b)
 			if got.Verdict != tt.verdict || tt.first != "" && (len(got.Matches) == 0 || got.Matches[0].Type != tt.first) || tt.why != "" && got.Why != tt.why {
 				t.Errorf("got %+v", got)
 			}
@@ -112,10 +112,10 @@ func TestComparisonDoesNotAllocate(t *testing.T) {
 		if !m.tree.read(body, 1000) {
 			t.Fatal("no message")
 		}
-		m.outline.of(&m.tree)
+		m.outline.fill(&m.tree)
 		c := comparison{tree: &m.tree, unread: int64(len(body))}
 		for i := range x.types {
-			if !m.outline.refuses(&x.signatures[i], c.unread) && c.fits(x.types[i].shape, &e) {
+			if !m.outline.refuses(&x.signatures[i], c.unread) && c.decodes(x.types[i].shape, &e) {
 				_ = e.score()
 			}
 		}
@@ -143,7 +143,7 @@ func TestMatchOfManyTypes(t *testing.T) {
 	body := bytes.Repeat(threeFields, 20)
 	b := budget.NewBudget()
 	got := (&Decoder{Types: r}).Match(body, Hints{}, b)
-	within(t, b)
+	checkWithin(t, b)
 	if got.Verdict == Matched || got.Left == 0 || b.Used().Fields > maxVisits+maxWireFields {
 		t.Errorf("%+v, used %+v", got, b.Used())
 	}
@@ -203,7 +203,7 @@ func TestHostileBodiesAreMatchedInBounds(t *testing.T) {
 		start := time.Now()
 		var got Ranking
 		used := payloadtest.Allocated(func() { got = d.Match(body, Hints{ContentType: "application/protobuf"}, b) })
-		within(t, b)
+		checkWithin(t, b)
 		t.Logf("%s: %v, %s, %s", name, time.Since(start), deadletter.Bytes(int(used)), got.Verdict)
 		if used > 2<<20 {
 			t.Errorf("%s: allocated %s, %+v", name, deadletter.Bytes(int(used)), got)

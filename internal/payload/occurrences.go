@@ -54,21 +54,21 @@ func (t *tree) occurrences(parts []Range) map[protowire.Number][]occurrence {
 	return by
 }
 
-// takes reports whether the decoder accepts a value of the given wire type for the field fd.
-func takes(fd protoreflect.FieldDescriptor, wire protowire.Type) bool {
+// accepts reports whether the decoder accepts a value of the given wire type for the field fd.
+func accepts(fd protoreflect.FieldDescriptor, wire protowire.Type) bool {
 	return fd != nil && (wire == descriptor.WireType(fd.Kind()) || wire == protowire.BytesType && fd.IsList() && descriptor.Packable(fd.Kind()))
 }
 
-// taken returns those occurrences that the decoder accepts for the field fd. If the parameter want
-// is false, it returns the other occurrences instead.
-func taken(list []occurrence, fd protoreflect.FieldDescriptor, want bool) []occurrence {
+// filterAccepted returns those occurrences that the decoder accepts for the field fd. If the
+// parameter accepted is false, it returns the other occurrences instead.
+func filterAccepted(list []occurrence, fd protoreflect.FieldDescriptor, accepted bool) []occurrence {
 	for i := range list {
-		if takes(fd, list[i].wire) == want {
+		if accepts(fd, list[i].wire) == accepted {
 			continue
 		}
 		var some []occurrence
 		for _, o := range list {
-			if takes(fd, o.wire) == want {
+			if accepts(fd, o.wire) == accepted {
 				some = append(some, o)
 			}
 		}
@@ -77,8 +77,8 @@ func taken(list []occurrence, fd protoreflect.FieldDescriptor, want bool) []occu
 	return list
 }
 
-// wholes returns the byte ranges of occurrences, including their tags.
-func wholes(list []occurrence) []Range {
+// wholeRanges returns the byte ranges of occurrences, including their tags.
+func wholeRanges(list []occurrence) []Range {
 	var out []Range
 	for _, o := range list[:min(len(list), maxRanges)] {
 		out = append(out, o.whole)
@@ -86,7 +86,7 @@ func wholes(list []occurrence) []Range {
 	return out
 }
 
-func contents(list []occurrence) []Range {
+func contentRanges(list []occurrence) []Range {
 	var out []Range
 	for _, o := range list {
 		out = append(out, o.in)
@@ -128,7 +128,7 @@ func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[s
 	for _, o := range list {
 		parts := t.occurrences([]Range{o.in})
 		key := fd.MapKey().Default().MapKey().String()
-		for _, k := range taken(parts[1], fd.MapKey(), true) {
+		for _, k := range filterAccepted(parts[1], fd.MapKey(), true) {
 			if b := t.body[k.in.From:k.in.To]; k.wire == protowire.BytesType {
 				key = string(b)
 			} else {
@@ -136,7 +136,7 @@ func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[s
 			}
 		}
 		o.in = Range{o.in.To, o.in.To}
-		for _, v := range taken(parts[2], fd.MapValue(), true) {
+		for _, v := range filterAccepted(parts[2], fd.MapValue(), true) {
 			o.in = v.in
 		}
 		by[key] = append(by[key], o)
@@ -144,9 +144,9 @@ func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[s
 	return by
 }
 
-// deviates says how a field on the wire differs from the encoding that its type would write. It
+// deviation says how a field on the wire differs from the encoding that its type would write. It
 // returns "" if it does not differ.
-func deviates(fd protoreflect.FieldDescriptor, list []occurrence) string {
+func deviation(fd protoreflect.FieldDescriptor, list []occurrence) string {
 	switch {
 	case fd.IsMap() || len(list) == 0:
 	case !fd.IsList() && len(list) > 1 && fd.Message() != nil:

@@ -18,7 +18,7 @@ const maxPatchOps = 1_000
 // replaced and removed, but not tested, copied or moved. In all other ways, Patch works like Edit.
 // In errors, Path is the pointer in the patch, and line and column are positions in the patch.
 func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e *Edited, err error) {
-	defer contain(&err)
+	defer panicToError(&err)
 	s, err := d.editing(body, h, b)
 	if err != nil {
 		return nil, err
@@ -144,11 +144,12 @@ func (p *patching) value() (*jsonNode, error) {
 	if !ok {
 		return nil, p.fail("value", "masked values stay as stored unless they are replaced whole: write a new value")
 	}
-	return p.seen(p.op.items[i])
+	return p.visibleCopy(p.op.items[i])
 }
 
-// seen returns a copy of a new value that people see completely, because it is not stored yet.
-func (p *patching) seen(n *jsonNode) (*jsonNode, error) {
+// visibleCopy returns a copy of a new value that people see completely, because it is not stored
+// yet.
+func (p *patching) visibleCopy(n *jsonNode) (*jsonNode, error) {
 	c, err := p.clone(n)
 	if err == nil {
 		err = overlay(c, c)
@@ -237,8 +238,8 @@ func (p *patching) pointer(member string) ([]string, error) {
 	return names, nil
 }
 
-// step returns the index of the value with the given name in the object or list n.
-func (p *patching) step(member string, n *jsonNode, name string) (int, error) {
+// childIndex returns the index of the value with the given name in the object or list n.
+func (p *patching) childIndex(member string, n *jsonNode, name string) (int, error) {
 	if n.masked { // the content of a masked value must not be disclosed
 		return 0, p.fail(member, inMasked)
 	}
@@ -273,7 +274,7 @@ func indexOf(name string) (int, bool) {
 func (p *patching) get(member string, path []string) (*jsonNode, error) {
 	n := p.doc
 	for _, name := range path {
-		i, err := p.step(member, n, name)
+		i, err := p.childIndex(member, n, name)
 		if err != nil {
 			return nil, err
 		}
@@ -282,8 +283,8 @@ func (p *patching) get(member string, path []string) (*jsonNode, error) {
 	return n, nil
 }
 
-// give records that a masked value is replaced or removed.
-func (p *patching) give(old *jsonNode, path []string) {
+// recordReplaced records that a masked value is replaced or removed.
+func (p *patching) recordReplaced(old *jsonNode, path []string) {
 	if !old.hides {
 		return
 	}
@@ -306,7 +307,7 @@ func (p *patching) replace(path []string, v *jsonNode) error {
 	if err != nil {
 		return err
 	}
-	p.give(old, path)
+	p.recordReplaced(old, path)
 	*old = *v
 	return nil
 }
@@ -321,7 +322,7 @@ func (p *patching) add(path []string, v *jsonNode) error {
 		return err
 	}
 	if parent.masked {
-		_, err := p.step("path", parent, path[last])
+		_, err := p.childIndex("path", parent, path[last])
 		return err
 	}
 	switch name := path[last]; parent.kind {
@@ -330,7 +331,7 @@ func (p *patching) add(path []string, v *jsonNode) error {
 			return p.replace(path, v)
 		}
 		if parent.masksNames() {
-			_, err := p.step("path", parent, name)
+			_, err := p.childIndex("path", parent, name)
 			return err
 		}
 		parent.names = append(parent.names, jsonName{text: name, raw: string(quoteJSON(name)), shown: name})
@@ -345,13 +346,13 @@ func (p *patching) add(path []string, v *jsonNode) error {
 			i, ok = len(parent.items), true
 		}
 		if !ok || i > len(parent.items) {
-			_, err := p.step("path", parent, name)
+			_, err := p.childIndex("path", parent, name)
 			return err
 		}
 		parent.items = slices.Insert(parent.items, i, v)
 		return nil
 	}
-	_, err = p.step("path", parent, path[last])
+	_, err = p.childIndex("path", parent, path[last])
 	return err
 }
 
@@ -364,12 +365,12 @@ func (p *patching) remove(member string, path []string) (*jsonNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	i, err := p.step(member, parent, path[last])
+	i, err := p.childIndex(member, parent, path[last])
 	if err != nil {
 		return nil, err
 	}
 	old := parent.items[i]
-	p.give(old, path)
+	p.recordReplaced(old, path)
 	parent.items = slices.Delete(parent.items, i, i+1)
 	if parent.kind == '{' {
 		parent.names = slices.Delete(parent.names, i, i+1)
@@ -386,7 +387,7 @@ func (p *patching) test(path []string, v *jsonNode) error {
 	if n.hides {
 		return p.fail("path", testsMasked)
 	}
-	if !n.same(v, plainNumber) { // numbers are compared by value, as RFC 6902, 4.6 requires
+	if !n.equal(v, plainNumber) { // numbers are compared by value, as RFC 6902, 4.6 requires
 		return p.fail("path", "the value is another one in this letter, so nothing is changed")
 	}
 	return nil

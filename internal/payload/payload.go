@@ -91,7 +91,7 @@ func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document)
 		doc.Kind = Empty
 		return doc
 	case int64(len(body)) > b.Bytes:
-		doc.guarded = d.guarded(h)
+		doc.guarded = d.mustHideUndecoded(h)
 		doc.tooLarge(fmt.Sprintf("the body has %s, above %s", deadletter.Bytes(len(body)), deadletter.Bytes(int(b.Bytes))))
 		return doc
 	}
@@ -108,15 +108,15 @@ func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document)
 // Bytes returns a document that shows only the bytes of a body. It does not decode them. The
 // parameter why is the reason. Bytes is for bodies that crashed a decoder.
 func (d *Decoder) Bytes(body []byte, h Hints, why string) *Document {
-	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: why, guarded: d.guarded(h)}
+	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: why, guarded: d.mustHideUndecoded(h)}
 	doc.hideUnread()
 	return doc
 }
 
-// guarded reports whether a body must be hidden if it cannot be decoded. Nobody can know then where
-// in the body a masked value is. The body must be hidden if the mask may hide any part of bodies,
-// or if the letter names a type that has fields with debug_redact.
-func (d *Decoder) guarded(h Hints) bool {
+// mustHideUndecoded reports whether a body must be hidden if it cannot be decoded. Nobody can know
+// then where in the body a masked value is. The body must be hidden if the mask may hide any part
+// of bodies, or if the letter names a type that has fields with debug_redact.
+func (d *Decoder) mustHideUndecoded(h Hints) bool {
 	return d.Mask.hides() || d.Mask != revealed && redactedByName(d.candidates(h, nil))
 }
 
@@ -144,13 +144,13 @@ type reading struct {
 
 func (d *Decoder) reading(doc *Document, h Hints, b *budget.Budget) *reading {
 	r := &reading{Decoder: d, doc: doc, budget: b}
-	r.heed(h)
+	r.useHints(h)
 	return r
 }
 
-// heed takes over what the letter or the enclosing envelope says about the current body. The
+// useHints takes over what the letter or the enclosing envelope says about the current body. The
 // parameter inside holds the type names that only the envelope gives.
-func (r *reading) heed(h Hints, inside ...namedType) {
+func (r *reading) useHints(h Hints, inside ...namedType) {
 	r.hints = h
 	r.media, _ = mediaType(h.ContentType)
 	r.named = r.candidates(h, inside)

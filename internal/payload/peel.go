@@ -137,7 +137,7 @@ func (r *reading) peelOnce() bool {
 	}
 	if p := confluentPrefix(doc.Body); p.size > 0 {
 		switch {
-		case !r.confluent(p, doc.Body):
+		case !r.isConfluent(p, doc.Body):
 			doc.step(false, "Confluent: the prefix fits, but what follows it does not decode")
 		case full:
 			doc.step(false, "Confluent: "+threeLayers)
@@ -213,7 +213,7 @@ func (r *reading) decodeIfMeaningful(text []byte) []byte {
 		return nil
 	}
 	isJSON, _ := r.isJSON(out)
-	if isJSON || packed || r.readsAsNamed(out, false) || maybeText && printable(out) || r.confluent(confluentPrefix(out), out) || r.readsAsAny(out) || r.shapedAsDeclared(out) || r.mayMatch() && plainlyMessage(out) {
+	if isJSON || packed || r.readsAsNamed(out, false) || maybeText && printable(out) || r.isConfluent(confluentPrefix(out), out) || r.readsAsAny(out) || r.shapedAsDeclared(out) || r.mayMatch() && plainlyMessage(out) {
 		return out
 	}
 	return nil
@@ -232,10 +232,10 @@ func plainlyMessage(b []byte) bool {
 	texts := 0
 	for i := int32(0); int(i) < len(t.nodes); i = t.nodes[i].next {
 		n := &t.nodes[i]
-		if n.num > 1000 || n.is(nodeLong) {
+		if n.num > 1000 || n.hasFlag(nodeLong) {
 			return false
 		}
-		if n.is(nodeText) && n.length >= 4 {
+		if n.hasFlag(nodeText) && n.length >= 4 {
 			texts++
 		}
 	}

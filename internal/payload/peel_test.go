@@ -87,7 +87,7 @@ func TestPeel(t *testing.T) {
 			if doc.Size != len(tt.body) {
 				t.Errorf("size %d", doc.Size)
 			}
-			within(t, b)
+			checkWithin(t, b)
 		})
 	}
 }
@@ -130,7 +130,7 @@ func TestBase64OfBase64StopsAtThreeLayers(t *testing.T) {
 		if last := doc.Steps[len(doc.Steps)-1]; !strings.Contains(stepsText(doc), "three layers are the most") {
 			t.Errorf("last step %+v", last)
 		}
-		within(t, b)
+		checkWithin(t, b)
 	}
 }
 
@@ -152,18 +152,18 @@ func TestGzipBombIsCapped(t *testing.T) {
 		if doc.Kind != Binary || !doc.TooLarge || doc.Problem != "too large to decode safely: more than 16 MiB when unpacked" {
 			t.Errorf("got %s, %q", doc.Kind, doc.Problem)
 		}
-		within(t, b)
+		checkWithin(t, b)
 	}
 	b := budget.NewBudget()
 	doc := (&Decoder{}).Decode(payloadtest.Gzipped(t, []byte(strings.Repeat("a", 15<<20))), Hints{}, b)
 	if doc.Kind != Text || doc.Layers[0].Bytes != 15<<20 {
 		t.Errorf("15 MiB: got %s, problem %q", doc.Kind, doc.Problem)
 	}
-	within(t, b)
+	checkWithin(t, b)
 }
 
-// within fails the test if a counter of the budget is above its limit.
-func within(t testing.TB, b *budget.Budget) {
+// checkWithin fails the test if a counter of the budget is above its limit.
+func checkWithin(t testing.TB, b *budget.Budget) {
 	t.Helper()
 	if u := b.Used(); u.Bytes > b.Bytes || u.Fields > b.Fields || u.Memory > b.Memory || u.Depth > b.Depth {
 		t.Errorf("used %+v of %+v", u, *b)

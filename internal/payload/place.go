@@ -46,9 +46,9 @@ func (p *place) json() {
 	}
 }
 
-// fresh returns p with its own cache.
-func (p place) fresh() place {
-	p.spot = p.spot.fresh()
+// withOwnCache returns p with its own cache.
+func (p place) withOwnCache() place {
+	p.spot = p.spot.withOwnCache()
 	return p
 }
 
@@ -60,7 +60,7 @@ func (p *place) enter(name string, r *jsonReader) place {
 		return inner
 	}
 	if name != "@type" { // "@type" comes after this member, or not at all
-		p.spot = p.spot.unread(p.any)
+		p.spot = p.spot.unreadAny(p.any)
 		inner.hidden = inner.hidden || p.hidden
 		return inner
 	}
@@ -71,7 +71,7 @@ func (p *place) enter(name string, r *jsonReader) place {
 		r.at = mark
 	}
 	if md == nil {
-		p.spot = p.spot.unread(nil)
+		p.spot = p.spot.unreadAny(nil)
 		return inner
 	}
 	p.spot = p.spot.content(p.any).inside(md)
@@ -86,7 +86,7 @@ func (p place) member(name string) place {
 		plain.wire = p.wire // for a Value inside this one
 	}
 	switch {
-	case name == wireKey && p.any != nil && !p.idle(): // the content of an Any, as base64
+	case name == wireKey && p.any != nil && !p.hidesNothing(): // the content of an Any, as base64
 		plain.hidden = true
 	case name == wireKey && p.wire != nil && !p.dynamic(): // the fields of the marked value are not part of paths
 		in := place{spot: p.spot, types: p.types}
@@ -106,7 +106,7 @@ func (p place) member(name string) place {
 		if fd := p.any.Fields().ByNumber(1); fd != nil {
 			plain.spot = p.spot.field(fd)
 		}
-	case p.any != nil && p.md != nil && unlike(p.md) && name == "value": // JSON writes this type as a single value
+	case p.any != nil && p.md != nil && hasSpecialForm(p.md) && name == "value": // JSON writes this type as a single value
 		in := place{spot: p.spot, types: p.types}
 		in.describe(p.md)
 		return in
@@ -166,7 +166,7 @@ func (p *place) describe(md protoreflect.MessageDescriptor) {
 		p.any = md
 	case name == "google.protobuf.BytesValue":
 		p.bytes = true
-	case unlike(md):
+	case hasSpecialForm(md):
 		p.wire = md
 	default:
 		p.md = md

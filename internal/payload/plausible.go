@@ -53,7 +53,7 @@ func (r *reading) guess(at spot, def *descriptor.Type) spot {
 		}
 	}
 	if len(hidden) > 0 {
-		p := &places{whole: cap(doc.Body), types: def.Types, hidden: merged(hidden)}
+		p := &places{whole: cap(doc.Body), types: def.Types, hidden: mergeRanges(hidden)}
 		p.message(doc.Body, def.Desc, nil)
 		for _, path := range p.paths {
 			if !slices.ContainsFunc(paths, func(old deadletter.FieldPath) bool { return slices.Equal(old, path) }) {
@@ -62,7 +62,7 @@ func (r *reading) guess(at spot, def *descriptor.Type) spot {
 		}
 	}
 	doc.plausible = paths
-	if len(paths) > maxPlaces || len(paths) > 0 && unlike(def.Desc) {
+	if len(paths) > maxPlaces || len(paths) > 0 && hasSpecialForm(def.Desc) {
 		at.hidden = true
 		return at
 	}
@@ -87,35 +87,35 @@ func (r *reading) mayHide(d *descriptor.Type) bool {
 		return true
 	}
 	key := namerKey{r.Mask, d.Desc.FullName()}
-	return d.Types.Memo(key, func() any { return r.Mask.names(d.Desc, map[protoreflect.FullName]bool{}) }).(bool)
+	return d.Types.Memo(key, func() any { return r.Mask.appliesTo(d.Desc, map[protoreflect.FullName]bool{}) }).(bool)
 }
 
-// namerKey is the cache key for the results of Mask.names.
+// namerKey is the cache key for the results of Mask.appliesTo.
 type namerKey struct {
 	mask *Mask
 	name protoreflect.FullName
 }
 
-// names reports whether a rule applies to a field of a message type, at any depth.
-func (m *Mask) names(md protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
+// appliesTo reports whether a rule applies to a field of a message type, at any depth.
+func (m *Mask) appliesTo(md protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
 	name := md.FullName()
 	if seen[name] {
 		return false
 	}
 	seen[name] = true
-	if name == "google.protobuf.Any" || md.ExtensionRanges().Len() > 0 || m.begin(string(name)).leads(md) {
+	if name == "google.protobuf.Any" || md.ExtensionRanges().Len() > 0 || m.rulesFor(string(name)).mayMatch(md) {
 		return true
 	}
 	for i := range md.Fields().Len() {
-		if inner := md.Fields().Get(i).Message(); inner != nil && m.names(inner, seen) {
+		if inner := md.Fields().Get(i).Message(); inner != nil && m.appliesTo(inner, seen) {
 			return true
 		}
 	}
 	return false
 }
 
-// leads reports whether the rules of a type may apply to one of its fields.
-func (b typeRules) leads(md protoreflect.MessageDescriptor) bool {
+// mayMatch reports whether the rules of a type may apply to one of its fields.
+func (b typeRules) mayMatch(md protoreflect.MessageDescriptor) bool {
 	return b.all || slices.ContainsFunc(b.paths, func(path deadletter.FieldPath) bool {
 		first := path[0]
 		fields := md.Fields()
@@ -123,8 +123,8 @@ func (b typeRules) leads(md protoreflect.MessageDescriptor) bool {
 	})
 }
 
-// merged sorts ranges, and joins those that touch each other.
-func merged(list []Range) []Range {
+// mergeRanges sorts ranges, and joins those that touch each other.
+func mergeRanges(list []Range) []Range {
 	slices.SortFunc(list, func(a, b Range) int { return a.From - b.From })
 	out := list[:1]
 	for _, r := range list[1:] {
@@ -146,8 +146,9 @@ type places struct {
 	seen   map[string]bool
 }
 
-// at reports whether some bytes of a part of the body are hidden, and whether all of them are.
-func (p *places) at(from, to int) (some, all bool) {
+// hiddenIn reports whether some bytes of a part of the body are hidden, and whether all of them
+// are.
+func (p *places) hiddenIn(from, to int) (some, all bool) {
 	i, _ := slices.BinarySearchFunc(p.hidden, from, func(r Range, from int) int {
 		if r.To <= from {
 			return -1
@@ -161,8 +162,8 @@ func (p *places) at(from, to int) (some, all bool) {
 }
 
 // message reads the well-formed bytes of a message, and reports whether it found a hidden field.
-// The parameter above is the path of field numbers to the message.
-func (p *places) message(b []byte, md protoreflect.MessageDescriptor, above deadletter.FieldPath) bool {
+// The parameter parent is the path of field numbers to the message.
+func (p *places) message(b []byte, md protoreflect.MessageDescriptor, parent deadletter.FieldPath) bool {
 	found := false
 	for len(b) > 0 && len(p.paths) <= maxPlaces {
 		num, typ, n := protowire.ConsumeTag(b)
@@ -173,16 +174,16 @@ func (p *places) message(b []byte, md protoreflect.MessageDescriptor, above dead
 		from := p.whole - cap(b) + n
 		value := b[n : n+m]
 		b = b[n+m:]
-		some, all := p.at(from, from+m)
+		some, all := p.hiddenIn(from, from+m)
 		if !some {
 			continue
 		}
 		found = true
-		here := append(slices.Clip(above), strconv.Itoa(int(num)))
+		here := append(slices.Clip(parent), strconv.Itoa(int(num)))
 		fd := p.types.Field(md, num)
-		if content, _ := protowire.ConsumeBytes(value); typ == protowire.BytesType && !all && fd != nil && fd.Kind() == protoreflect.MessageKind && !fd.IsMap() && !unlike(fd.Message()) {
+		if content, _ := protowire.ConsumeBytes(value); typ == protowire.BytesType && !all && fd != nil && fd.Kind() == protoreflect.MessageKind && !fd.IsMap() && !hasSpecialForm(fd.Message()) {
 			start := p.whole - cap(content)
-			if _, all := p.at(start, start+len(content)); !all && p.message(content, fd.Message(), here) {
+			if _, all := p.hiddenIn(start, start+len(content)); !all && p.message(content, fd.Message(), here) {
 				continue
 			}
 		}

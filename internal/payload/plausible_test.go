@@ -65,17 +65,17 @@ func TestGuessHidesWhatOtherTypesHide(t *testing.T) {
 		if doc.Type != "acme.Thing" {
 			t.Fatalf("%s: read as %q, so this proves nothing: %+v", tt.name, doc.Type, doc.Ranking)
 		}
-		if found := betrays(shown(doc), []string{secret}); found != "" || !doc.Masked {
-			t.Errorf("%s: masked is %v, and %q is in\n%s", tt.name, doc.Masked, found, shown(doc))
+		if found := leakedCanary(everyText(doc), []string{secret}); found != "" || !doc.Masked {
+			t.Errorf("%s: masked is %v, and %q is in\n%s", tt.name, doc.Masked, found, everyText(doc))
 		}
-		if !strings.Contains(shown(doc), tt.clear) {
-			t.Errorf("%s: nothing hides %q:\n%s", tt.name, tt.clear, shown(doc))
+		if !strings.Contains(everyText(doc), tt.clear) {
+			t.Errorf("%s: nothing hides %q:\n%s", tt.name, tt.clear, everyText(doc))
 		}
-		if !strings.Contains(shown(d.Revealed().Decode(tt.body, before, nil)), secret) {
+		if !strings.Contains(everyText(d.Revealed().Decode(tt.body, before, nil)), secret) {
 			t.Errorf("%s: it is hidden from who may see it", tt.name)
 		}
 		named := d.Decode(tt.body, Hints{Type: "acme.Thing"}, nil)
-		if named.Masked || !strings.Contains(shown(named), secret) {
+		if named.Masked || !strings.Contains(everyText(named), secret) {
 			t.Errorf("%s: a letter that says what it is is masked as another type", tt.name)
 		}
 		e, err := d.Editable(tt.body, before, nil)
@@ -102,7 +102,7 @@ func TestATypeThatIsNotComparedMayHide(t *testing.T) {
 		if before != nil && doc.Type != "acme.Thing" || doc.Ranking.Left == 0 {
 			t.Fatalf("%v: read as %q, so this proves nothing: %+v", before, doc.Type, doc.Ranking)
 		}
-		if text := shown(doc); !doc.Masked || strings.Contains(text, secret) {
+		if text := everyText(doc); !doc.Masked || strings.Contains(text, secret) {
 			t.Errorf("%v: masked is %v, in\n%s", before, doc.Masked, text)
 		}
 	}
@@ -135,10 +135,10 @@ func TestEditOfAGuessKeepsWhatIsHidden(t *testing.T) {
 		t.Errorf("the edit shows\n%s", all)
 	}
 	now := &deadletter.Letter{Type: "acme.Thing", Reading: deadletter.ReadByMatch, Body: body, Revision: 1, Revised: &deadletter.Revision{Number: 1, Body: e.Body}}
-	if text := shown(d.Letter(now)); strings.Contains(text, secret) {
+	if text := everyText(d.Letter(now)); strings.Contains(text, secret) {
 		t.Errorf("the edited letter shows\n%s", text)
 	}
-	if text := shown(d.Decode(e.Body, d.HintsOf(now), nil)); strings.Contains(text, secret) {
+	if text := everyText(d.Decode(e.Body, d.HintsOf(now), nil)); strings.Contains(text, secret) {
 		t.Errorf("who reads the edited letter for lists, search and the editor sees\n%s", text)
 	}
 }

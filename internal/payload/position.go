@@ -101,14 +101,14 @@ func (n *Node) Text() string {
 	if n.Kind == Wire {
 		return n.guess()
 	}
-	b, _ := json.Marshal(n.plain()) // texts, lists and maps can always be encoded
+	b, _ := json.Marshal(n.jsonValue()) // texts, lists and maps can always be encoded
 	return string(b)
 }
 
 // guess returns the text of a value whose type is unknown.
 func (n *Node) guess() string { return cmp.Or(n.text, n.Value) }
 
-func (n *Node) plain() any {
+func (n *Node) jsonValue() any {
 	switch {
 	case n.scalar():
 		return n.text
@@ -117,13 +117,13 @@ func (n *Node) plain() any {
 	case n.Kind == List:
 		list := make([]any, len(n.Children))
 		for i := range n.Children {
-			list[i] = n.Children[i].plain()
+			list[i] = n.Children[i].jsonValue()
 		}
 		return list
 	}
 	object := make(map[string]any, len(n.Children))
 	for i := range n.Children {
-		object[n.Children[i].label()] = n.Children[i].plain()
+		object[n.Children[i].label()] = n.Children[i].jsonValue()
 	}
 	return object
 }

@@ -167,8 +167,8 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 	}
 	t := &tree{types: def.Types, body: doc.Body}
 	whole := []Range{{0, len(doc.Body)}}
-	if unlike(def.Desc) {
-		if t.take() {
+	if hasSpecialForm(def.Desc) {
+		if t.takeNode() {
 			n := Node{Name: "value", Ranges: whole}
 			t.submessage(&n, m, at, whole)
 			doc.Fields = []Node{n}
@@ -176,7 +176,7 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 	} else {
 		doc.Fields = t.message(m, at.inside(def.Desc), whole)
 	}
-	doc.Notes = append(doc.Notes, t.notes()...)
+	doc.Notes = append(doc.Notes, t.limitNotes()...)
 	doc.Masked = doc.Masked || t.masked
 	var hidden bool // parts that neither the tree nor the JSON shows may also be masked: a limit omits them, or a later field overrides them
 	doc.hidden, hidden = hiddenFields(doc.Body, def, at)
@@ -207,7 +207,7 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descript
 	}
 	types := &tolerant{Resolver: def.Types}
 	b, marked, err := marshal(m, types, r.budget)
-	if err != nil && !at.idle() { // the error text may quote a value
+	if err != nil && !at.hidesNothing() { // the error text may quote a value
 		return errors.New("a value has none")
 	}
 	if err != nil {
@@ -225,9 +225,9 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descript
 		return errors.New("indented it has more than " + deadletter.Bytes(maxJSON))
 	}
 	r.doc.JSON = text
-	r.doc.marked(marked, !at.idle())
+	r.doc.noteMarked(marked, !at.hidesNothing())
 	for i, name := range types.missing {
-		if !at.idle() { // a name in it may be masked
+		if !at.hidesNothing() { // a name in it may be masked
 			r.doc.note("the JSON omits what an Any of a type that is not registered holds")
 			break
 		}

@@ -106,7 +106,7 @@ field 7  (empty) length-delimited [{28 30}]`)
 	}
 	mask := Masks{Fields: []deadletter.MaskedField{{Type: "acme.*", Path: []string{"a"}}}}.Body()
 	hidden := (&Decoder{Mask: mask}).Decode(body, Hints{}, nil)
-	if len(hidden.Fields) != 5 || hidden.Fields[1].Children != nil || hidden.Fields[0].Value != Masked || !hidden.Masked || strings.Contains(shown(hidden), "hello") {
+	if len(hidden.Fields) != 5 || hidden.Fields[1].Children != nil || hidden.Fields[0].Value != Masked || !hidden.Masked || strings.Contains(everyText(hidden), "hello") {
 		t.Errorf("%+v", hidden.Fields)
 	}
 	if plain := (&Decoder{Mask: mask}).Revealed().Decode(body, Hints{}, nil); plain.Fields[0].Text() != "hello" || plain.Masked {
@@ -134,7 +134,7 @@ func TestDeviationsAreSaid(t *testing.T) {
 		{"Kinds", payloadtest.LengthPrefixed(11, []byte("e@x")), "email", "oneof contact"},
 	} {
 		doc := (&Decoder{Types: schemas()}).Decode(tt.body, Hints{Type: tt.typ}, nil)
-		if n := at(t, doc, tt.name); n.Note != tt.want {
+		if n := nodeAt(t, doc, tt.name); n.Note != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, n.Note, tt.want)
 		}
 	}

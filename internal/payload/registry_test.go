@@ -65,7 +65,7 @@ func TestAddSet(t *testing.T) {
 			t.Errorf("with google/protobuf %v: %v, %v", google, got, err)
 		}
 		doc := (&Decoder{Types: r}).Decode(sample(t), Hints{Type: email}, nil)
-		if n := at(t, doc, "created_at"); n.Kind != Timestamp {
+		if n := nodeAt(t, doc, "created_at"); n.Kind != Timestamp {
 			t.Errorf("with google/protobuf %v: created_at %+v", google, n)
 		}
 	}
@@ -91,10 +91,10 @@ func TestImportsThatAreMissingStayUnresolved(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := (&Decoder{Types: r}).Decode([]byte("\x0a\x02\x08\x01\x12\x01n"), Hints{Type: "a.M"}, nil)
-	if n := at(t, doc, "gone"); n.Note != "its type is missing in the descriptor set" || len(n.Children) != 1 || doc.UnknownFields != 1 {
+	if n := nodeAt(t, doc, "gone"); n.Note != "its type is missing in the descriptor set" || len(n.Children) != 1 || doc.UnknownFields != 1 {
 		t.Errorf("got %+v, %s", n, doc.Problem)
 	}
-	if n := at(t, doc, "name"); n.Value != `"n"` {
+	if n := nodeAt(t, doc, "name"); n.Value != `"n"` {
 		t.Errorf("got %+v", n)
 	}
 }
@@ -167,7 +167,7 @@ func TestTypesOfGoogleWithoutARegistry(t *testing.T) {
 	t.Parallel()
 	any := payloadtest.LengthPrefixed(1, append(payloadtest.LengthPrefixed(1, []byte("k")), payloadtest.LengthPrefixed(2, payloadtest.LengthPrefixed(3, []byte("v")))...))
 	doc := (&Decoder{}).Decode(any, Hints{Type: "type.googleapis.com/google.protobuf.Struct"}, nil)
-	if n := at(t, doc, "value", `"k"`); n.Value != `"v"` || doc.JSON != "{\n  \"k\": \"v\"\n}" {
+	if n := nodeAt(t, doc, "value", `"k"`); n.Value != `"v"` || doc.JSON != "{\n  \"k\": \"v\"\n}" {
 		t.Errorf("got %+v, JSON %s", n, doc.JSON)
 	}
 }
@@ -200,7 +200,7 @@ func TestOddWellKnownTypes(t *testing.T) {
 		body := payloadtest.LengthPrefixed(protowire.Number(i+1), payloadtest.LengthPrefixed(2, []byte("x")))
 		for _, mask := range []*Mask{nil, pattern} {
 			doc := (&Decoder{Types: r, Mask: mask}).Decode(body, Hints{Type: "M"}, nil)
-			if n := at(t, doc, "f"+kinds[i], "seconds"); doc.Kind != Protobuf || n.Value != `"x"` {
+			if n := nodeAt(t, doc, "f"+kinds[i], "seconds"); doc.Kind != Protobuf || n.Value != `"x"` {
 				t.Errorf("%s: %s, %+v, %s", kinds[i], doc.Kind, doc.Fields, doc.Problem)
 			}
 			doc.Hexdump(100)

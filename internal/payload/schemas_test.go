@@ -42,8 +42,8 @@ func encode(t testing.TB, typ, json string) []byte {
 
 func sample(t testing.TB) []byte { return payloadtest.Sample(t) }
 
-// at returns the node at a path of names.
-func at(t testing.TB, d *Document, path ...string) Node {
+// nodeAt returns the node at a path of names.
+func nodeAt(t testing.TB, d *Document, path ...string) Node {
 	t.Helper()
 	nodes := d.Fields
 	var found Node

@@ -73,8 +73,8 @@ func (e *evidence) score() float64 {
 // many types.
 func (e *evidence) bits() int { return 5*e.known + 3*e.texts + 2*e.enums + 8*e.times }
 
-// words returns the reasons for a score, in words.
-func (e *evidence) words() []string {
+// reasons returns the reasons for a score, in words.
+func (e *evidence) reasons() []string {
 	list := []string{"whole body used"}
 	if e.unreadFields > 0 {
 		list[0] = fmt.Sprintf("%s of %s in %s unknown", deadletter.Count(e.unread), deadletter.Bytes(int(e.bytes)), deadletter.Plural(e.unreadFields, "field", "fields"))
@@ -107,8 +107,8 @@ type comparison struct {
 	visits int64 // number of nodes and elements examined so far, for all types
 }
 
-// fits reports whether the tree can be decoded as the given type. It puts the evidence into e.
-func (c *comparison) fits(s *shape, e *evidence) bool {
+// decodes reports whether the tree can be decoded as the given type. It puts the evidence into e.
+func (c *comparison) decodes(s *shape, e *evidence) bool {
 	*e = evidence{bytes: c.tree.bytes, parts: s.parts}
 	return c.message(s, 0, int32(len(c.tree.nodes)), e, true)
 }
@@ -147,7 +147,7 @@ func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bo
 			continue
 		}
 		e.known++
-		odd := n.is(nodeLong)
+		odd := n.hasFlag(nodeLong)
 		if at < 256 {
 			bit := uint64(1) << (at & 63)
 			if seen[at>>6]&bit == 0 {
@@ -170,16 +170,16 @@ func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bo
 		}
 		switch {
 		case f.kind == protoreflect.MessageKind || f.kind == protoreflect.GroupKind:
-			if !n.is(nodeMessage) || !c.message(f.msg, i+1, n.next, e, false) {
+			if !n.hasFlag(nodeMessage) || !c.message(f.msg, i+1, n.next, e, false) {
 				return false
 			}
 		case f.kind == protoreflect.StringKind:
-			if !n.is(nodeUTF8) {
+			if !n.hasFlag(nodeUTF8) {
 				return false
 			}
 			odd = odd || f.absent && n.length == 0
 			switch {
-			case !n.is(nodeText):
+			case !n.hasFlag(nodeText):
 				e.noText++
 			case n.length >= 3:
 				e.texts++
@@ -189,7 +189,7 @@ func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bo
 			}
 		case f.kind == protoreflect.BytesKind:
 			odd = odd || f.absent && n.length == 0
-			if !f.opaque && n.length >= 4 && (n.is(nodeText) || n.is(nodeLikely)) {
+			if !f.opaque && n.length >= 4 && (n.hasFlag(nodeText) || n.hasFlag(nodeLikely)) {
 				e.textAsBytes++
 			}
 		case n.wire == 2:
@@ -217,9 +217,9 @@ func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bo
 			e.odd++
 		}
 	case timestamp:
-		e.time(int64(first[1]), int64(first[2]))
+		e.addTime(int64(first[1]), int64(first[2]))
 	case duration:
-		e.span(int64(first[1]), int64(first[2]))
+		e.addDuration(int64(first[1]), int64(first[2]))
 	case anyMessage:
 		if !url {
 			e.noTimes++
@@ -237,7 +237,7 @@ func (c *comparison) number(f *shapeField, v uint64, e *evidence, odd *bool) {
 		if int64(v) != int64(int32(v)) {
 			*odd = true
 		}
-		if known(f.enum, int32(v)) {
+		if inEnum(f.enum, int32(v)) {
 			e.enums++
 		} else {
 			e.noEnum++
@@ -263,19 +263,19 @@ func (c *comparison) packed(f *shapeField, n *wireNode, e *evidence, odd *bool) 
 			return false
 		}
 	default:
-		if !n.is(nodeVarints) {
+		if !n.hasFlag(nodeVarints) {
 			return false
 		}
-		*odd = *odd || n.is(nodeLongInner)
+		*odd = *odd || n.hasFlag(nodeLongInner)
 		if f.kind == protoreflect.EnumKind || f.kind == protoreflect.BoolKind || f.kind == protoreflect.Int32Kind || f.kind == protoreflect.Uint32Kind || f.kind == protoreflect.Sint32Kind {
 			c.elements(f, c.tree.body[n.at:n.at+n.length], e, odd)
 		}
 	}
 	*odd = *odd || !f.packs || n.length == 0
 	switch {
-	case n.length >= 8 && n.is(nodeText):
+	case n.length >= 8 && n.hasFlag(nodeText):
 		e.textAsNumbers++
-	case n.length >= 4 && n.is(nodeLikely):
+	case n.length >= 4 && n.hasFlag(nodeLikely):
 		e.textAsBytes++
 	}
 	return true
@@ -303,9 +303,9 @@ func (c *comparison) elements(f *shapeField, p []byte, e *evidence, odd *bool) {
 	}
 }
 
-// time examines a google.protobuf.Timestamp. Zero and the zero times of Go and .NET count neither
-// for nor against a type.
-func (e *evidence) time(seconds, nanos int64) {
+// addTime examines a google.protobuf.Timestamp. Zero and the zero times of Go and .NET count
+// neither for nor against a type.
+func (e *evidence) addTime(seconds, nanos int64) {
 	const year1990, year2100, year1 = 631_152_000, 4_102_444_800, -62_135_596_800
 	switch {
 	case nanos < 0 || nanos > 999_999_999:
@@ -317,8 +317,8 @@ func (e *evidence) time(seconds, nanos int64) {
 	}
 }
 
-// span examines a google.protobuf.Duration. More than ten years is implausible.
-func (e *evidence) span(seconds, nanos int64) {
+// addDuration examines a google.protobuf.Duration. More than ten years is implausible.
+func (e *evidence) addDuration(seconds, nanos int64) {
 	const most = 315_360_000
 	if seconds > most || seconds < -most || nanos > 999_999_999 || nanos < -999_999_999 || seconds > 0 && nanos < 0 || seconds < 0 && nanos > 0 {
 		e.noTimes++

@@ -23,7 +23,7 @@ func (d *Document) Shape() string {
 	looks := map[int32]string{}
 	for i := int32(0); int(i) < len(t.nodes); i = t.nodes[i].next {
 		n := &t.nodes[i]
-		is := n.looks(d.Masked)
+		is := n.guessKind(d.Masked)
 		switch was, seen := looks[n.num]; {
 		case !seen:
 			looks[n.num] = is
@@ -44,8 +44,8 @@ func (d *Document) Shape() string {
 	return strings.Join(parts, ", ")
 }
 
-// looks guesses the kind of a field. For a masked field, it returns the wire type.
-func (n *wireNode) looks(masked bool) string {
+// guessKind guesses the kind of a field. For a masked field, it returns the wire type.
+func (n *wireNode) guessKind(masked bool) string {
 	wire := protowire.Type(n.wire)
 	switch {
 	case masked, wire == protowire.StartGroupType:
@@ -56,13 +56,13 @@ func (n *wireNode) looks(masked bool) string {
 		return wireName(wire) + "?"
 	case n.length == 0:
 		return "empty"
-	case n.is(nodeText) && n.is(nodeLikely):
+	case n.hasFlag(nodeText) && n.hasFlag(nodeLikely):
 		return "string?"
-	case n.is(nodeText):
+	case n.hasFlag(nodeText):
 		return "string"
-	case n.is(nodeLikely):
+	case n.hasFlag(nodeLikely):
 		return "message"
-	case n.is(nodeVarints):
+	case n.hasFlag(nodeVarints):
 		return "bytes?"
 	}
 	return "bytes"

@@ -51,15 +51,17 @@ func newMasking(mask *Mask, defs ...*descriptor.Type) *masking {
 	return m
 }
 
-// fresh returns s with a cache of its own, because several goroutines may show documents at the
-// same time.
-func (s spot) fresh() spot {
+// withOwnCache returns s with a cache of its own, because several goroutines may show documents at
+// the same time.
+func (s spot) withOwnCache() spot {
 	s.m = &masking{Mask: s.m.Mask, redacts: s.m.redacts, others: s.m.others}
 	return s
 }
 
-// idle reports whether nothing can be hidden at this spot or below it.
-func (s spot) idle() bool { return !s.hidden && len(s.open) == 0 && s.m.Mask == nil && !s.m.redacts }
+// hidesNothing reports whether nothing can be hidden at this spot or below it.
+func (s spot) hidesNothing() bool {
+	return !s.hidden && len(s.open) == 0 && s.m.Mask == nil && !s.m.redacts
+}
 
 // apply returns the value at this spot in the form in which it may be shown, and whether anything
 // in it is masked.
@@ -88,7 +90,7 @@ func (s spot) inside(md protoreflect.MessageDescriptor) spot {
 		if s.m.begun == nil {
 			s.m.begun = make(map[protoreflect.MessageDescriptor]typeRules)
 		}
-		b = s.m.begin(string(md.FullName()))
+		b = s.m.rulesFor(string(md.FullName()))
 		s.m.begun[md] = b
 	}
 	s.hidden = b.all
@@ -105,7 +107,7 @@ func (s spot) field(fd protoreflect.FieldDescriptor) spot {
 	case s.hidden:
 	case s.m.redacts && s.redacted(fd):
 		s.hidden = true
-	case len(s.open) == 0 || unwraps(fd):
+	case len(s.open) == 0 || isUnwrapped(fd):
 	default:
 		return s.follow(string(fd.Name()), fd.JSONName(), int32(fd.Number()))
 	}
@@ -135,19 +137,20 @@ func (s spot) member(name string) spot { return s.follow(name, name, 0) }
 // name of the member.
 func (s spot) entry(fd protoreflect.FieldDescriptor, key string) spot {
 	next := s.follow(key, key, 0)
-	if !next.hidden && len(s.open) > 0 && !unwraps(fd) {
+	if !next.hidden && len(s.open) > 0 && !isUnwrapped(fd) {
 		next.open = append(slices.Clip(next.open), s.open...)
 	}
 	return next
 }
 
-// unknown returns the spot of a field that the type does not know, or knows only with another wire
-// type. Nobody can tell what the field contains, so a rule for anything inside it hides all of it.
-func (s spot) unknown(fd protoreflect.FieldDescriptor, num int32) spot {
+// unknownField returns the spot of a field that the type does not know, or knows only with another
+// wire type. Nobody can tell what the field contains, so a rule for anything inside it hides all of
+// it.
+func (s spot) unknownField(fd protoreflect.FieldDescriptor, num int32) spot {
 	if s.hidden {
 		return s
 	}
-	if s.m.Mask != nil && s.m.numbered() {
+	if s.m.Mask != nil && s.m.usesNumbers() {
 		s.hidden = true
 		return s
 	}
@@ -174,11 +177,11 @@ func (s spot) content(md protoreflect.MessageDescriptor) spot {
 	return v
 }
 
-// unread returns the spot of the fields of a google.protobuf.Any whose content cannot be decoded.
-// The parameter md is the type that the Any names, or nil if this type is not registered. If there
-// are rules for fields, the content may be anything, so all of it is hidden. If a type has
+// unreadAny returns the spot of the fields of a google.protobuf.Any whose content cannot be
+// decoded. The parameter md is the type that the Any names, or nil if this type is not registered.
+// If there are rules for fields, the content may be anything, so all of it is hidden. If a type has
 // debug_redact, the content is hidden only if its type is known.
-func (s spot) unread(md protoreflect.MessageDescriptor) spot {
+func (s spot) unreadAny(md protoreflect.MessageDescriptor) spot {
 	s.hidden = s.hidden || s.m.Mask != nil && len(s.m.Fields) > 0 || s.m.redacts && md != nil
 	return s
 }

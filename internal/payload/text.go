@@ -26,7 +26,7 @@ func visible(s, keep string) string {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&w, `\x%02x`, s[i])
-		case deceives(r) && !strings.ContainsRune(keep, r):
+		case isDeceptive(r) && !strings.ContainsRune(keep, r):
 			w.WriteString(escaped(r))
 		default:
 			w.WriteString(s[i : i+n])
@@ -36,8 +36,8 @@ func visible(s, keep string) string {
 	return w.String()
 }
 
-// deceives reports whether a rune is invisible, or affects how its neighbours are shown.
-func deceives(r rune) bool {
+// isDeceptive reports whether a rune is invisible, or affects how its neighbours are shown.
+func isDeceptive(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == '\u3164' || r == '\u115f' || r == '\u1160' || r == '\uffa0'
 }
 
@@ -74,7 +74,7 @@ func (r *reading) readText() {
 	text := ""
 	at := r.rootSpot()
 	at.hidden = at.hidden || r.unreadableText()
-	if !at.idle() {
+	if !at.hidesNothing() {
 		if err := r.budget.TakeMemory(2 * int64(len(doc.Body))); err != nil {
 			doc.tooLarge(err.Error())
 			return

@@ -41,8 +41,8 @@ type tree struct {
 	masked bool
 }
 
-// notes says what the limits have omitted.
-func (t *tree) notes() []string {
+// limitNotes says what the limits have omitted.
+func (t *tree) limitNotes() []string {
 	var list []string
 	if t.left > 0 {
 		list = append(list, fmt.Sprintf("the tree shows the first %s entries; %s more, with what they contain, are left out", deadletter.Count(maxNodes), deadletter.Count(t.left)))
@@ -56,8 +56,8 @@ func (t *tree) notes() []string {
 	return list
 }
 
-// take counts a node. It returns false if the tree has no room for it.
-func (t *tree) take() bool {
+// takeNode counts a node. It returns false if the tree has no room for it.
+func (t *tree) takeNode() bool {
 	if t.nodes >= maxNodes {
 		t.left++
 		return false
@@ -66,8 +66,8 @@ func (t *tree) take() bool {
 	return true
 }
 
-// set stores a scalar in a node. The scalar is masked, cut, and safe to print.
-func (t *tree) set(n *Node, at spot, text string, kind Kind) {
+// setScalar stores a scalar in a node. The scalar is masked, cut, and safe to print.
+func (t *tree) setScalar(n *Node, at spot, text string, kind Kind) {
 	if at.hidden {
 		t.hide(n)
 		return
@@ -132,7 +132,7 @@ func (t *tree) message(m protoreflect.Message, at spot, parts []Range) []Node {
 	var items []item
 	there := t.occurrences(parts)
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		items = append(items, item{number: fd.Number(), fd: fd, value: v, there: taken(there[fd.Number()], fd, true)})
+		items = append(items, item{number: fd.Number(), fd: fd, value: v, there: filterAccepted(there[fd.Number()], fd, true)})
 		return true
 	})
 	fields := m.Descriptor().Fields()
@@ -164,7 +164,7 @@ func (t *tree) unknowns(items []item, m protoreflect.Message, there map[protowir
 		}
 		if unknown++; unknown <= maxNodes {
 			it := item{number: num, wire: typ, raw: b[n : n+v]}
-			list := taken(there[num], t.types.Field(m.Descriptor(), num), false)
+			list := filterAccepted(there[num], t.types.Field(m.Descriptor(), num), false)
 			if k := seen[num]; k < len(list) {
 				it.there = list[k : k+1]
 			}
@@ -185,25 +185,26 @@ func (t *tree) items(items []item, md protoreflect.MessageDescriptor, at spot) [
 	}
 	nodes := make([]Node, 0, min(len(items), maxNodes-t.nodes))
 	for i := range items {
-		if t.take() {
+		if t.takeNode() {
 			nodes = append(nodes, t.item(&items[i], md, at))
 		}
 	}
 	return nodes
 }
 
-// item returns the node for a part of a message of type md. at is the spot inside the message.
+// item returns the node for a part of a message of type md. The parameter at is the spot inside the
+// message.
 func (t *tree) item(it *item, md protoreflect.MessageDescriptor, at spot) Node {
 	if it.fd == nil {
-		return t.unknown(it, at.unknown(t.types.Field(md, it.number), int32(it.number)))
+		return t.unknownNode(it, at.unknownField(t.types.Field(md, it.number), int32(it.number)))
 	}
 	fd := it.fd
 	n := Node{Number: int32(fd.Number()), Name: fieldName(fd), Type: typeName(fd), Default: it.missing}
 	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
 		n.Note = "oneof " + string(o.Name())
 	}
-	n.Ranges = wholes(it.there)
-	if note := deviates(fd, it.there); note != "" {
+	n.Ranges = wholeRanges(it.there)
+	if note := deviation(fd, it.there); note != "" {
 		n.addNote(note)
 	}
 	at = at.field(fd)
@@ -221,7 +222,7 @@ func (t *tree) item(it *item, md protoreflect.MessageDescriptor, at spot) Node {
 		if it.missing { // a missing field is not hidden
 			at.hidden = false
 		}
-		t.value(&n, fd, it.value, at, contents(it.there))
+		t.value(&n, fd, it.value, at, contentRanges(it.there))
 		if it.missing {
 			n.addNote("default, not on the wire")
 		}
@@ -238,7 +239,7 @@ func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.
 			n.Children = append(n.Children, Node{Kind: More, Value: deadletter.Count(list.Len()-i) + " more items not shown"})
 			break
 		}
-		if t.take() {
+		if t.takeNode() {
 			c := Node{Name: element(i)}
 			var in []Range
 			if i < len(elements) {
@@ -274,12 +275,12 @@ func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protorefle
 			n.Children = append(n.Children, Node{Kind: More, Value: deadletter.Count(len(keys)-i) + " more entries not shown"})
 			break
 		}
-		if t.take() {
+		if t.takeNode() {
 			var c Node
 			t.key(&c, at, k.String(), fd.MapKey().Kind() == protoreflect.StringKind)
 			var in []Range
 			if list := entries[k.String()]; len(list) > 0 {
-				c.Ranges, in = wholes(list), []Range{list[len(list)-1].in}
+				c.Ranges, in = wholeRanges(list), []Range{list[len(list)-1].in}
 			}
 			t.value(&c, fd.MapValue(), m.Get(k), at.entry(fd, k.String()), in)
 			n.Children = append(n.Children, c)
@@ -316,24 +317,24 @@ func (t *tree) value(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Va
 	}
 	switch fd.Kind() {
 	case protoreflect.StringKind:
-		t.set(n, at, v.String(), String)
+		t.setScalar(n, at, v.String(), String)
 	case protoreflect.BytesKind:
 		t.bytes(n, at, v.Bytes())
 	case protoreflect.EnumKind:
 		number := strconv.Itoa(int(v.Enum()))
 		if ev := fd.Enum().Values().ByNumber(v.Enum()); ev != nil {
-			t.set(n, at, string(ev.Name()), Enum)
+			t.setScalar(n, at, string(ev.Name()), Enum)
 			if !n.Masked {
 				n.addNote(number)
 			}
 			return
 		}
-		t.set(n, at, number, Enum)
+		t.setScalar(n, at, number, Enum)
 		n.addNote("no such value in " + string(fd.Enum().Name()))
 	case protoreflect.BoolKind:
-		t.set(n, at, strconv.FormatBool(v.Bool()), Bool)
+		t.setScalar(n, at, strconv.FormatBool(v.Bool()), Bool)
 	default:
-		t.set(n, at, numberText(v), Number)
+		t.setScalar(n, at, numberText(v), Number)
 	}
 }
 
@@ -382,8 +383,8 @@ func hexGroups(b []byte) string {
 	return w.String()
 }
 
-// any shows the content of a google.protobuf.Any if its type is known.
-func (t *tree) any(n *Node, m protoreflect.Message, at spot, parts []Range) {
+// showAny shows the content of a google.protobuf.Any if its type is known.
+func (t *tree) showAny(n *Node, m protoreflect.Message, at spot, parts []Range) {
 	url, _ := scalarField(m, "type_url", protoreflect.StringKind)
 	content, _ := scalarField(m, "value", protoreflect.BytesKind)
 	n.Kind, n.Type = Message, "Any"
@@ -403,26 +404,26 @@ func (t *tree) any(n *Node, m protoreflect.Message, at spot, parts []Range) {
 			}
 			n.addNote(short + " is not registered")
 		}
-		n.Children = t.message(m, at.unread(md), parts)
+		n.Children = t.message(m, at.unreadAny(md), parts)
 		return
 	}
 	inner := dynamicpb.NewMessage(md)
 	// The scan included this content, so the content fits into the budget.
 	if err := (proto.UnmarshalOptions{Resolver: t.types, AllowPartial: true}).Unmarshal(content.Bytes(), inner); err != nil {
 		n.addNote("does not parse as " + string(md.FullName()))
-		n.Children = t.message(m, at.unread(md), parts)
+		n.Children = t.message(m, at.unreadAny(md), parts)
 		return
 	}
 	around, there := at, t.occurrences(parts)
-	in := contents(taken(there[2], m.Descriptor().Fields().ByNumber(2), true))
+	in := contentRanges(filterAccepted(there[2], m.Descriptor().Fields().ByNumber(2), true))
 	in = in[max(0, len(in)-1):] // the last occurrence counts
 	at = at.content(m.Descriptor())
 	n.Type = "Any of " + string(md.Name())
 	n.addNote(string(md.FullName()))
-	if unlike(md) {
-		if t.take() {
+	if hasSpecialForm(md) {
+		if t.takeNode() {
 			c := Node{Name: "value", Type: string(md.Name())}
-			c.Ranges = wholes(there[2])
+			c.Ranges = wholeRanges(there[2])
 			t.submessage(&c, inner, at, in)
 			n.Children = append(n.Children, c)
 		}

@@ -37,8 +37,8 @@ func (t *tree) submessage(n *Node, m protoreflect.Message, at spot, parts []Rang
 	}
 }
 
-// unlike reports whether pages and JSON show a type in another form than its fields.
-func unlike(md protoreflect.MessageDescriptor) bool {
+// hasSpecialForm reports whether pages and JSON show a type in another form than its fields.
+func hasSpecialForm(md protoreflect.MessageDescriptor) bool {
 	switch md.FullName() {
 	case "google.protobuf.Any", "google.protobuf.Timestamp", "google.protobuf.Duration", "google.protobuf.FieldMask", "google.protobuf.Struct", "google.protobuf.Value",
 		"google.protobuf.ListValue", "google.protobuf.BoolValue", "google.protobuf.Int32Value", "google.protobuf.Int64Value", "google.protobuf.UInt32Value",
@@ -53,12 +53,12 @@ func unlike(md protoreflect.MessageDescriptor) bool {
 // are shown beside its content.
 func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot, parts []Range) bool {
 	md := m.Descriptor()
-	if !unlike(md) || len(m.GetUnknown()) > 0 && md.Name() != "Any" {
+	if !hasSpecialForm(md) || len(m.GetUnknown()) > 0 && md.Name() != "Any" {
 		return false
 	}
 	switch md.Name() {
 	case "Any":
-		t.any(n, m, at, parts)
+		t.showAny(n, m, at, parts)
 		return true
 	case "Timestamp", "Duration":
 		seconds, ok1 := scalarField(m, "seconds", protoreflect.Int64Kind)
@@ -76,7 +76,7 @@ func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot, parts []Range
 			n.addNote("out of range")
 			return false
 		}
-		t.set(n, at, text, kind)
+		t.setScalar(n, at, text, kind)
 		return true
 	case "FieldMask":
 		fd := md.Fields().ByName("paths")
@@ -88,7 +88,7 @@ func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot, parts []Range
 		for i := range min(list.Len(), maxItems) {
 			paths = append(paths, list.Get(i).String())
 		}
-		t.set(n, at, strings.Join(paths, ", "), String)
+		t.setScalar(n, at, strings.Join(paths, ", "), String)
 		n.addNote(deadletter.Plural(list.Len(), "path", "paths"))
 		return true
 	case "Struct", "Value", "ListValue":
@@ -130,13 +130,13 @@ func (t *tree) dynamic(n *Node, m protoreflect.Message, at spot, parts []Range) 
 	fd := m.WhichOneof(o)
 	switch {
 	case fd == nil:
-		t.set(n, at, "null", Null)
+		t.setScalar(n, at, "null", Null)
 		n.addNote("no kind is set")
 	case fd.Name() == "null_value":
-		t.set(n, at, "null", Null)
+		t.setScalar(n, at, "null", Null)
 	case fd.Message() != nil:
 		n.Type = string(fd.Message().Name())
-		t.submessage(n, m.Get(fd).Message(), at, contents(there[fd.Number()]))
+		t.submessage(n, m.Get(fd).Message(), at, contentRanges(there[fd.Number()]))
 	default:
 		t.value(n, fd, m.Get(fd), at, nil)
 	}

@@ -42,7 +42,7 @@ const (
 	nodeLongInner           // a varint in the content is longer than necessary
 )
 
-func (n *wireNode) is(f nodeFlags) bool { return n.flags&f != 0 }
+func (n *wireNode) hasFlag(f nodeFlags) bool { return n.flags&f != 0 }
 
 // wireTree is a body that was parsed without a type, once for all candidates. Everything that may
 // be a message is parsed as one, and texts are checked.
@@ -254,7 +254,7 @@ func wireIndex(w int8) int {
 	return wireVarint
 }
 
-func (o *outline) of(t *wireTree) {
+func (o *outline) fill(t *wireTree) {
 	*o = outline{}
 	for i := int32(0); int(i) < len(t.nodes); i = t.nodes[i].next {
 		n := &t.nodes[i]
@@ -267,13 +267,13 @@ func (o *outline) of(t *wireTree) {
 		if w != wireBytes {
 			continue
 		}
-		if !n.is(nodeUTF8) {
+		if !n.hasFlag(nodeUTF8) {
 			o.notUTF |= bit
 		}
-		if !n.is(nodeMessage) {
+		if !n.hasFlag(nodeMessage) {
 			o.notMessage |= bit
 		}
-		if !n.is(nodeVarints) {
+		if !n.hasFlag(nodeVarints) {
 			o.notVarints |= bit
 		}
 		if n.length%4 != 0 {

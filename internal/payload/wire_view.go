@@ -16,13 +16,13 @@ func (r *reading) wireView(at spot) {
 		return
 	}
 	t := &tree{body: doc.Body}
-	doc.Fields = t.wire(Range{0, len(doc.Body)}, at, 1)
-	doc.Notes = append(doc.Notes, t.notes()...)
+	doc.Fields = t.wireNodes(Range{0, len(doc.Body)}, at, 1)
+	doc.Notes = append(doc.Notes, t.limitNotes()...)
 	doc.Masked = doc.Masked || t.masked
 }
 
-// wire returns the fields of a part of the body in their original order.
-func (t *tree) wire(part Range, at spot, depth int) []Node {
+// wireNodes returns the fields of a part of the body in their original order.
+func (t *tree) wireNodes(part Range, at spot, depth int) []Node {
 	var nodes []Node
 	for from := part.From; from < part.To; {
 		num, typ, n := protowire.ConsumeTag(t.body[from:part.To])
@@ -35,7 +35,7 @@ func (t *tree) wire(part Range, at spot, depth int) []Node {
 			break
 		}
 		to := from + n + size
-		if t.take() {
+		if t.takeNode() {
 			node := Node{Number: int32(num), Name: "field " + strconv.Itoa(int(num)), Unknown: true, Kind: Wire, Type: wireName(typ), Ranges: []Range{{from, to}}}
 			t.wireValue(&node, num, typ, raw[:size], Range{from + n, to}, at, depth)
 			nodes = append(nodes, node)
@@ -80,7 +80,7 @@ func (t *tree) wireValue(n *Node, num protowire.Number, typ protowire.Type, raw 
 		p, _ := protowire.ConsumeGroup(num, raw)
 		n.Kind = Message
 		if depth < maxTreeDepth {
-			n.Children = t.wire(Range{in.From, in.From + len(p)}, at, depth+1)
+			n.Children = t.wireNodes(Range{in.From, in.From + len(p)}, at, depth+1)
 		} else {
 			t.deep++
 		}
@@ -100,7 +100,7 @@ func (t *tree) wireValue(n *Node, num protowire.Number, typ protowire.Type, raw 
 		n.Kind = Message
 		n.addNote("a guess: message")
 		if depth < maxTreeDepth {
-			n.Children = t.wire(in, at, depth+1)
+			n.Children = t.wireNodes(in, at, depth+1)
 		} else {
 			t.deep++
 		}

@@ -16,11 +16,11 @@ func Words(d *Document) string {
 		return text
 	}
 	var w strings.Builder
-	words(d.Fields, &w)
+	writeWords(d.Fields, &w)
 	return w.String()
 }
 
-func words(nodes []Node, w *strings.Builder) {
+func writeWords(nodes []Node, w *strings.Builder) {
 	for i := range nodes {
 		n := &nodes[i]
 		if n.Masked || n.Default {
@@ -35,6 +35,6 @@ func words(nodes []Node, w *strings.Builder) {
 			w.WriteString(text)
 			w.WriteByte(' ')
 		}
-		words(n.Children, w)
+		writeWords(n.Children, w)
 	}
 }

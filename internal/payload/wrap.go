@@ -92,7 +92,7 @@ func (l *Layer) pack(data []byte) []byte {
 	case "zstd":
 		w, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithZeroFrames(true))
 		if err != nil {
-			panic("payload: " + err.Error()) // constant options; see Decoder.contain
+			panic("payload: " + err.Error()) // constant options; see panicToError
 		}
 		z = w
 	case "snappy":
