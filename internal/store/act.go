@@ -33,17 +33,17 @@ func (t *tx) act(do *actor, p picked) error {
 	to, ok := r.state.On(trigger)
 	switch {
 	case r.operation.Valid && r.operation.Int64 != int64(do.op):
-		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("operation %s has it", deadletter.OperationID(r.operation.Int64)))
-	case r.waits(t.now):
-		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyInBroker)
+		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("operation %s has it", deadletter.OperationID(r.operation.Int64)))
+	case r.waitsInBroker(t.now):
+		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyInBroker)
 	case !ok:
-		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()))
+		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()))
 	case trigger == deadletter.Purging && r.changedAt > do.until: // a purge cannot be undone, and a person did not see what has changed in the letter since the selection
-		return t.result(do.op, p.serial, deadletter.ResultSkipped, "it has changed since it was selected")
+		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, "it has changed since it was selected")
 	case r.suspect == suspectRestored && trigger.Leaves() && !do.restored:
-		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyRestored)
+		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyRestored)
 	case trigger == deadletter.RequeueAsked && unknownOrigin(r.origin) && do.target == "":
-		return t.result(do.op, p.serial, deadletter.ResultSkipped, "nothing says which queue it died in")
+		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, "nothing says which queue it died in")
 	}
 	if trigger == deadletter.RequeueAsked || trigger == deadletter.ReleasedDue || trigger == deadletter.Timing {
 		at, err := t.destination(do, r)
@@ -52,7 +52,7 @@ func (t *tx) act(do *actor, p picked) error {
 		}
 		if do.allow != nil {
 			if err := do.allow(at); err != nil {
-				return t.result(do.op, p.serial, deadletter.ResultSkipped, err.Error())
+				return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, err.Error())
 			}
 		}
 		if do.edited != nil {
@@ -65,7 +65,7 @@ func (t *tx) act(do *actor, p picked) error {
 		}
 	}
 	was := r.state
-	t.moved(r, func() { r.state, r.overdue = to, false })
+	t.changeRecord(r, func() { r.state, r.overdue = to, false })
 	detail, due, unguarded, fixed := do.reason, any(nil), 0, 0
 	switch trigger {
 	case deadletter.ReleasedDue:
@@ -105,10 +105,10 @@ func (t *tx) act(do *actor, p picked) error {
 		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed, toldSoonest, !trigger.Leaves() && trigger != deadletter.Purging); err != nil {
 		return err
 	}
-	if err := t.event(p.serial, do.op, do.action.Past(), do.by, detail); err != nil {
+	if err := t.addEvent(p.serial, do.op, do.action.Past(), do.by, detail); err != nil {
 		return err
 	}
-	return t.result(do.op, p.serial, deadletter.ResultChanged, "")
+	return t.recordResult(do.op, p.serial, deadletter.ResultChanged, "")
 }
 
 // unwatch ends the watch over a requeued letter. No verdict is recorded. The operation that sent
@@ -118,7 +118,7 @@ func (t *tx) unwatch(r *record, why string) error {
 	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation); err != nil || !operation.Valid {
 		return err
 	}
-	return t.result(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, why)
+	return t.recordResult(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, why)
 }
 
 // destination returns the queue to which a letter would be sent. This is the target of the
@@ -158,7 +158,7 @@ func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at dea
 		}
 		target = id
 	}
-	t.moved(r, func() { r.state, r.overdue = to, false })
+	t.changeRecord(r, func() { r.state, r.overdue = to, false })
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, operation = $5, target = $6, waits_in = NULL, overdue = 0 WHERE id = $1`, p.serial, string(to), do.due, t.now, int64(do.op), target); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (t *tx) erase(serial int64) (string, error) {
 	if err := t.row(`SELECT b.body, l.error, l.grp FROM bodies b JOIN letters l ON l.id = b.letter WHERE b.letter = $1`, []any{serial}, &body, &text, &group); err != nil {
 		return "", err
 	}
-	if err := t.forget(serial); err != nil {
+	if err := t.forgetAnnotation(serial); err != nil {
 		return "", err
 	}
 	none, err := deadletter.Properties{}.Encode()

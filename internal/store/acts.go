@@ -27,7 +27,7 @@ func (t *tx) audit(a deadletter.Act) error {
 	}
 	var id int64
 	if err := t.row(`INSERT INTO events (operation, at, kind, actor, detail, through, asked, done, address) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id`,
-		[]any{positive(int64(a.Operation)), t.now, a.Kind, a.Actor, a.Detail, string(way), counted(a.Asked), counted(a.Done), deadletter.AddressOf(t.ctx)}, &id); err != nil {
+		[]any{positive(int64(a.Operation)), t.now, a.Kind, a.Actor, a.Detail, string(way), countOrNull(a.Asked), countOrNull(a.Done), deadletter.AddressOf(t.ctx)}, &id); err != nil {
 		return err
 	}
 	if a.Operation != 0 {
@@ -41,24 +41,25 @@ func (t *tx) audit(a deadletter.Act) error {
 			continue
 		}
 		serial, _, _ := deadletter.ID(target.Name).Split()
-		if err := t.event(serial, a.Operation, a.Kind, a.Actor, a.Detail); err != nil {
+		if err := t.addEvent(serial, a.Operation, a.Kind, a.Actor, a.Detail); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// counted converts the number in an act to a database value. The number Unrecorded becomes NULL.
-func counted(n int) any {
+// countOrNull converts the number in an act to a database value. The number Unrecorded becomes
+// NULL.
+func countOrNull(n int) any {
 	if n == deadletter.Unrecorded {
 		return nil
 	}
 	return n
 }
 
-// steered records an act on an operation. The act contains the number of letters that the operation
-// has completed.
-func (t *tx) steered(op deadletter.OperationID, kind, by, detail string) error {
+// recordSteering records an act on an operation. The act contains the number of letters that the
+// operation has completed.
+func (t *tx) recordSteering(op deadletter.OperationID, kind, by, detail string) error {
 	a := deadletter.Act{Kind: kind, Actor: by, Operation: op, Detail: detail}
 	counts, err := t.counts(op)
 	if err != nil {

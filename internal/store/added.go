@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// added records which fields of a letter are not declared by the letter's type. It replaces the
-// fields recorded before.
-func (t *tx) added(letter int64, fields []deadletter.AddedField) error {
+// recordAddedFields records which fields of a letter are not declared by the letter's type. It
+// replaces the fields recorded before.
+func (t *tx) recordAddedFields(letter int64, fields []deadletter.AddedField) error {
 	if _, err := t.exec(`DELETE FROM added WHERE letter = $1`, letter); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 const (
 	annotatedAtOnce = 100 // annotations stored in one transaction
 	joinedAtOnce    = 500 // letters to which annotations are joined in one transaction; ingest has to wait for the transaction
-	candidates      = 8   // annotations per key from which the classifier can choose; any other annotation is joined when the verdict is recorded
+	maxCandidates   = 8   // annotations per key from which the classifier can choose; any other annotation is joined when the verdict is recorded
 	slotMillis      = int64(deadletter.AnnotationWindow / 3 / 1e6)
 	prunedAtOnce    = 5000 // rows deleted in one transaction
 	maxReporter     = 200  // maximum length of a reporter's name, in bytes
@@ -72,12 +72,12 @@ func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (dea
 // annotation stores an annotation, or finds it if it is already stored, and returns its row id.
 func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (int64, error) {
 	said := *a
-	said.Broker, said.By = t.s.place(a.Broker), ""
+	said.Broker, said.By = t.s.annotationBroker(a.Broker), ""
 	text, err := json.Marshal(said)
 	if err != nil {
 		return 0, err
 	}
-	digest, key := sha256.Sum256(text), keyOf(said.Broker, said.VHost, strongest(a))
+	digest, key := sha256.Sum256(text), keyOf(said.Broker, said.VHost, strongestKey(a))
 	var id int64
 	err = t.row(`UPDATE annotations SET reports = reports + 1, reported_at = $3 WHERE id = (SELECT id FROM annotations WHERE digest = $1 AND reported_at >= $2) RETURNING id`,
 		[]any{digest[:], t.windowStart(), t.now}, &id)
@@ -101,17 +101,19 @@ func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (in
 // windowStart returns the start of the annotation window that ends now.
 func (t *tx) windowStart() int64 { return t.now - deadletter.AnnotationWindow.Milliseconds() }
 
-// place returns the broker name under which annotations are stored. Several entries of the
-// configuration can lead to the same broker and vhost. In that case, all their annotations are
+// annotationBroker returns the broker name under which annotations are stored. Several entries of
+// the configuration can lead to the same broker and vhost. In that case, all their annotations are
 // stored under the name that the store first knew for the first entry.
-func (s *Store) place(broker string) string { return s.known.firstName(s.known.entry(broker)) }
+func (s *Store) annotationBroker(broker string) string {
+	return s.known.firstName(s.known.entryName(broker))
+}
 
 // deathKey is a value, such as a token or a message id, that identifies a death.
 type deathKey struct{ kind, value string }
 
-// strongest returns the most reliable key of an annotation. The annotation is stored under this
+// strongestKey returns the most reliable key of an annotation. The annotation is stored under this
 // key.
-func strongest(a *deadletter.Annotation) deathKey {
+func strongestKey(a *deadletter.Annotation) deathKey {
 	switch {
 	case a.Token != "":
 		return deathKey{"token", a.Token}
@@ -123,7 +125,7 @@ func strongest(a *deadletter.Annotation) deathKey {
 
 // keysOf returns hashes of the values that identify a death on a broker and vhost.
 func (s *Store) keysOf(broker, vhost string, k deadletter.DeathKeys) []int64 {
-	broker = s.place(broker)
+	broker = s.annotationBroker(broker)
 	var keys []int64
 	for _, one := range []deathKey{{"token", k.Token}, {"message id", k.MessageID}, {"body", string(k.Body)}} {
 		if one.value != "" {
@@ -157,17 +159,17 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 	if room <= 0 {
 		return 0, nil
 	}
-	key := keyOf(t.s.place(a.Broker), a.VHost, strongest(a))
+	key := keyOf(t.s.annotationBroker(a.Broker), a.VHost, strongestKey(a))
 	// While dlo sends a letter, or while the letter is in its queue, the consumer may already have the
 	// letter again. A new report then describes the next death, unless the report contains the token
 	// of the last attempt.
 	also := any(nil)
 	if a.Token == "" && a.MessageID != "" && a.Body != nil {
-		also = keyOf(t.s.place(a.Broker), a.VHost, deathKey{"body", string(a.Body)})
+		also = keyOf(t.s.annotationBroker(a.Broker), a.VHost, deathKey{"body", string(a.Body)})
 	}
 	n := 0
 	for slot := t.now/slotMillis - 3; slot <= t.now/slotMillis; slot++ {
-		letters, err := t.unexplained(slot, key, also, a, room-n)
+		letters, err := t.unexplainedLetters(slot, key, also, a, room-n)
 		if err != nil {
 			return n, err
 		}
@@ -186,10 +188,10 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 
 var errEnough = errors.New("enough")
 
-// unexplained returns letters that match an annotation, have the given key and were stored in the
-// given time slot. If the parameter "also" is not nil, it is a second key that the letters must
-// have.
-func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, room int) ([]int64, error) {
+// unexplainedLetters returns letters that match an annotation, have the given key and were stored
+// in the given time slot. If the parameter "also" is not nil, it is a second key that the letters
+// must have.
+func (t *tx) unexplainedLetters(slot, key int64, also any, a *deadletter.Annotation, room int) ([]int64, error) {
 	if room <= 0 {
 		return nil, nil
 	}
@@ -258,18 +260,18 @@ func (t *tx) setFailure(letter, annotation int64) error {
 	if err != nil {
 		return err
 	}
-	if err := t.unexplain(letter); err != nil {
+	if err := t.removeExplanation(letter); err != nil {
 		return err
 	}
 	if _, err := t.exec(`UPDATE letters SET annotation = $2 WHERE id = $1`, letter, annotation); err != nil {
 		return err
 	}
-	return t.event(letter, 0, "annotated", deadletter.Service.Name, "reported by "+by)
+	return t.addEvent(letter, 0, "annotated", deadletter.Service.Name, "reported by "+by)
 }
 
-// unexplain removes the annotation that is recorded as the failure of a letter. It is called if the
-// letter died again or is purged.
-func (t *tx) unexplain(letter int64) error {
+// removeExplanation removes the annotation that is recorded as the failure of a letter. It is
+// called if the letter died again or is purged.
+func (t *tx) removeExplanation(letter int64) error {
 	_, err := t.exec(`UPDATE annotations SET letters = letters - 1 WHERE id = (SELECT annotation FROM letters WHERE id = $1 AND annotation > 0)`, letter)
 	if err != nil {
 		return err
@@ -278,14 +280,14 @@ func (t *tx) unexplain(letter int64) error {
 	return err
 }
 
-// forget separates a letter that is erased from its annotation. It also deletes the annotation,
-// unless another letter uses it.
-func (t *tx) forget(letter int64) error {
+// forgetAnnotation separates a letter that is erased from its annotation. It also deletes the
+// annotation, unless another letter uses it.
+func (t *tx) forgetAnnotation(letter int64) error {
 	var annotation int64
 	if err := t.row(`SELECT annotation FROM letters WHERE id = $1`, []any{letter}, &annotation); err != nil || annotation == 0 {
 		return err
 	}
-	if err := t.unexplain(letter); err != nil {
+	if err := t.removeExplanation(letter); err != nil {
 		return err
 	}
 	_, err := t.exec(`DELETE FROM annotations WHERE id = $1 AND letters = 0`, annotation)
@@ -303,7 +305,7 @@ func (t *tx) recordExplanation(c *deadletter.Classified, letter int64, recent bo
 	}
 	keys := t.s.keysOf(c.Origin.Broker, c.Origin.VHost, c.Unexplained)
 	if recent {
-		found, err := t.s.reported(t.query, letter, keys, c.Origin.Queue, t.windowStart())
+		found, err := t.s.annotationsFor(t.query, letter, keys, c.Origin.Queue, t.windowStart())
 		if err != nil {
 			return err
 		}
@@ -319,8 +321,8 @@ func (t *tx) recordExplanation(c *deadletter.Classified, letter int64, recent bo
 	return nil
 }
 
-// recent reports whether any annotation arrived within the annotation window.
-func (t *tx) recent() (yes bool, err error) {
+// annotatedLately reports whether any annotation arrived within the annotation window.
+func (t *tx) annotatedLately() (yes bool, err error) {
 	err = t.row(recentAnnotations, []any{t.windowStart()}, &yes)
 	return yes, err
 }
@@ -355,7 +357,7 @@ func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (m
 		l := &letters[i]
 		serial, _, _ := l.ID.Split()
 		_, origin := deadletter.ReadDeaths(l.Arrived.Headers, func(queue string) bool { return queue == l.Inbox || deadletter.NoOrigin(queue) })
-		list, err := s.reported(ask, serial, s.keysOf(l.Origin.Broker, l.Origin.VHost, l.DeathKeys()), cmp.Or(origin.Queue, l.Origin.Queue), opens)
+		list, err := s.annotationsFor(ask, serial, s.keysOf(l.Origin.Broker, l.Origin.VHost, l.DeathKeys()), cmp.Or(origin.Queue, l.Origin.Queue), opens)
 		if err != nil {
 			return nil, fmt.Errorf("annotations: %w", err)
 		}
@@ -393,17 +395,17 @@ var reportedQuery = `SELECT ` + annotationColumns(&deadletter.Annotation{}).list
 	WHERE key = $1 AND reported_at >= $2 AND (token <> '' OR queue = '' OR uses < reports) AND (token <> '' OR queue = '' OR queue = $3)
 	AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $4 AND back_at IS NOT NULL), 0)) ORDER BY reported_at DESC LIMIT $5`
 
-// reported returns the annotations that have one of the given keys and may describe the death of
-// the letter in the given queue. It sorts them by key, most reliable first, and for each key by
+// annotationsFor returns the annotations that have one of the given keys and may describe the death
+// of the letter in the given queue. It sorts them by key, most reliable first, and for each key by
 // time, newest first. An annotation that was reported before the letter was last sent describes an
 // earlier death. The function returns such an annotation only if it contains the token of the last
 // attempt.
-func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64) ([]deadletter.Annotation, error) {
+func (s *Store) annotationsFor(ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64) ([]deadletter.Annotation, error) {
 	var list []deadletter.Annotation
 	var a deadletter.Annotation
 	wanted := annotationColumns(&a)
 	for _, key := range keys {
-		rows, err := ask(reportedQuery, key, opens, queue, letter, candidates)
+		rows, err := ask(reportedQuery, key, opens, queue, letter, maxCandidates)
 		if err != nil {
 			return nil, err
 		}
@@ -417,10 +419,10 @@ func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int
 	return list, nil
 }
 
-// annotated adds the annotations to the letters in a list. The parameter "of" contains the row id
-// of each letter's annotation, in the order of the letters; 0 = none.
-func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []int64) error {
-	for i, id := range of {
+// addAnnotations adds the annotations to the letters in a list. The parameter rowIDs contains the
+// row id of each letter's annotation, in the order of the letters; 0 = none.
+func (s *Store) addAnnotations(ctx context.Context, list []deadletter.Letter, rowIDs []int64) error {
+	for i, id := range rowIDs {
 		if id == 0 {
 			continue
 		}

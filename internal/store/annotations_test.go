@@ -205,9 +205,9 @@ func TestAnAnnotationWhileTheLetterIsRead(t *testing.T) {
 	if err := s.Reread(ctx, deadletter.Reread{Why: "a change"}); err != nil {
 		t.Fatal(err)
 	}
-	stale := unread(t, s, 10)
+	stale := nextUnread(t, s, 10)
 	annotate(t, s, deadletter.Annotation{MessageID: "m-1-0", Message: "no route"})
-	read(t, s, "", deadletter.ReadAsText, 9, stale...)
+	recordRead(t, s, "", deadletter.ReadAsText, 9, stale...)
 	if n := readReported(t, s); n != 1 {
 		t.Errorf("%d letters are left to be read", n)
 	}
@@ -264,7 +264,7 @@ func twins(t testing.TB, number int64, queues ...string) deadletter.Window {
 		*a = window(t, number, queue, 1).Arrivals[0]
 		a.Tag = uint64(i + 1)
 	}
-	print(t, &w)
+	fillFingerprints(t, &w)
 	return w
 }
 
@@ -387,9 +387,9 @@ func TestAnAnnotationIsOfOneDeath(t *testing.T) {
 	comeBack := func() {
 		t.Helper()
 		number++
-		b := back(t, number, sent, "sms", w.Arrivals[0].Body)
+		b := returnWindow(t, number, sent, "sms", w.Arrivals[0].Body)
 		b.Arrivals[0].Properties.MessageID = "m-1-0"
-		print(t, &b)
+		fillFingerprints(t, &b)
 		if r := receive(t, s, b); r.CameBack != 1 {
 			t.Fatal(r)
 		}
@@ -465,7 +465,7 @@ func TestAnAnnotationOfManyLetters(t *testing.T) {
 	for i := range w.Arrivals {
 		w.Arrivals[i].Body = []byte("same")
 	}
-	print(t, &w)
+	fillFingerprints(t, &w)
 	receive(t, s, w)
 	for range 3 {
 		judge(t, s)
@@ -532,7 +532,7 @@ func BenchmarkAnnotateOneMessage(b *testing.B) {
 	for i := range w.Arrivals {
 		w.Arrivals[i].Properties.MessageID, w.Arrivals[i].Body = "m", []byte("same")
 	}
-	print(b, &w)
+	fillFingerprints(b, &w)
 	for n := 0; b.Loop(); n++ {
 		w.Number++
 		list := make([]deadletter.Annotation, len(w.Arrivals))

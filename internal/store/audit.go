@@ -39,7 +39,7 @@ func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit in
 		if err != nil {
 			return nil, "", fmt.Errorf("%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid)
 		}
-		where = every(where, clause{"e.id < ?", []any{before}})
+		where = allOf(where, clause{"e.id < ?", []any{before}})
 	}
 	if list, err = s.actList(ctx, where, "DESC", limit+1); err != nil {
 		return nil, "", err
@@ -48,7 +48,7 @@ func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit in
 		list = list[:limit]
 		next = strconv.FormatInt(list[limit-1].ID, 36)
 	}
-	return list, next, s.targets(ctx, list)
+	return list, next, s.addTargets(ctx, list)
 }
 
 // ActsAfter returns up to limit acts that were recorded after the act with the given id, oldest
@@ -58,7 +58,7 @@ func (s *Store) ActsAfter(ctx context.Context, id int64, limit int) ([]deadlette
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	return list, s.targets(ctx, list)
+	return list, s.addTargets(ctx, list)
 }
 
 // actList returns acts without their targets, sorted by id. The parameter order is ASC or DESC.
@@ -80,11 +80,11 @@ func (s *Store) actList(ctx context.Context, where clause, order string, limit i
 		{`coalesce(o.query, '')`, &a.Query},
 		{`coalesce(o.total, 0)`, &a.Total},
 	}
-	rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+wanted.list()+` FROM events e INDEXED BY events_audit LEFT JOIN operations o ON o.id = e.operation
+	rows, err := s.read.QueryContext(ctx, numberPlaceholders(`SELECT `+wanted.list()+` FROM events e INDEXED BY events_audit LEFT JOIN operations o ON o.id = e.operation
 		WHERE `+where.text+` ORDER BY e.id `+order+` LIMIT ?`), append(where.args, limit)...)
 	if err == nil {
 		err = wanted.scan(rows, func() error {
-			a.Operation, a.Asked, a.Done = deadletter.OperationID(operation.Int64), recorded(asked), recorded(done)
+			a.Operation, a.Asked, a.Done = deadletter.OperationID(operation.Int64), countFrom(asked), countFrom(done)
 			list = append(list, a)
 			return nil
 		})
@@ -95,16 +95,16 @@ func (s *Store) actList(ctx context.Context, where clause, order string, limit i
 	return list, nil
 }
 
-func recorded(n sql.NullInt64) int {
+func countFrom(n sql.NullInt64) int {
 	if !n.Valid {
 		return deadletter.Unrecorded
 	}
 	return int(n.Int64)
 }
 
-// targets adds the targets to the acts in a list. The target of an act on a group includes the
+// addTargets adds the targets to the acts in a list. The target of an act on a group includes the
 // title of the group.
-func (s *Store) targets(ctx context.Context, list []deadletter.Act) error {
+func (s *Store) addTargets(ctx context.Context, list []deadletter.Act) error {
 	places := map[int64]int{}
 	ids := make([]int64, len(list))
 	for i := range list {
@@ -136,11 +136,11 @@ func actsCondition(q query.Query) (clause, error) {
 			return clause{}, err
 		}
 		if t.Not {
-			c = not(c)
+			c = negated(c)
 		}
 		all = append(all, c)
 	}
-	return every(all...), nil
+	return allOf(all...), nil
 }
 
 // actTermCondition converts one term of an audit query to an SQL condition. It ignores the negation
@@ -148,15 +148,15 @@ func actsCondition(q query.Query) (clause, error) {
 func actTermCondition(t query.Term) (clause, error) {
 	switch t.Field {
 	case query.Who:
-		return text("e.actor", t.Values), nil
+		return textClause("e.actor", t.Values), nil
 	case query.Action:
 		kinds := slices.Clone(t.Values)
 		for i := range kinds {
 			kinds[i].Pattern = []string{strings.ReplaceAll(kinds[i].Raw, "-", " ")}
 		}
-		return text("e.kind", kinds), nil
+		return textClause("e.kind", kinds), nil
 	case query.Target:
-		c := some(text("t.name", t.Values), text("t.kind", t.Values), text("CASE t.kind WHEN 'letter' THEN substr(t.name, -8) END", t.Values))
+		c := anyOf(textClause("t.name", t.Values), textClause("t.kind", t.Values), textClause("CASE t.kind WHEN 'letter' THEN substr(t.name, -8) END", t.Values))
 		return clause{"EXISTS (SELECT 1 FROM event_targets t WHERE t.event = e.id AND " + c.text + ")", c.args}, nil
 	case query.Via:
 		ways := slices.Clone(t.Values)
@@ -165,15 +165,15 @@ func actTermCondition(t query.Term) (clause, error) {
 				ways[i].Pattern = []string{""}
 			}
 		}
-		return text(actThrough, ways), nil
+		return textClause(actThrough, ways), nil
 	case query.Since:
 		return clause{"e.at >= ?", []any{t.Values[0].Time.UnixMilli()}}, nil
 	case query.Until:
 		return clause{"e.at < ?", []any{t.Values[0].Time.UnixMilli()}}, nil
 	case query.Words:
 		part := []query.Value{{Pattern: []string{"", t.Values[0].Pattern[0], ""}}}
-		named := text("t.name", part)
-		return some(text("e.kind", part), text("e.actor", part), text("e.detail", part), text("coalesce(o.query, '')", part),
+		named := textClause("t.name", part)
+		return anyOf(textClause("e.kind", part), textClause("e.actor", part), textClause("e.detail", part), textClause("coalesce(o.query, '')", part),
 			clause{"EXISTS (SELECT 1 FROM event_targets t WHERE t.event = e.id AND " + named.text + ")", named.args}), nil
 	}
 	return clause{}, fmt.Errorf("%w: the audit has no field %q", deadletter.ErrInvalid, t.Field)

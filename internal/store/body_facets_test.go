@@ -73,7 +73,7 @@ func TestFacetsOfBodies(t *testing.T) {
 	if l := letter(t, s, ids[1]); l.Summary != "" {
 		t.Errorf("lists show what may be masked now: %q", l.Summary)
 	}
-	if len(unread(t, s, 10)) != 4 {
+	if len(nextUnread(t, s, 10)) != 4 {
 		t.Error("the letters are not read again")
 	}
 	if got := tiers(""); got != nil {

@@ -23,7 +23,7 @@ func (s *Store) Breakers(ctx context.Context, broker string) ([]deadletter.Break
 		var origin, group, since, wait int64
 		var until sql.NullInt64
 		err := rows.Scan(&origin, &group, &b.State, &b.Why, &since, &until, &wait, &b.Waits)
-		b.Origin, b.Group = s.names.origin(origin).named(), deadletter.GroupID(group)
+		b.Origin, b.Group = s.names.origin(origin).origin(), deadletter.GroupID(group)
 		b.Since, b.Until, b.Wait = time.UnixMilli(since).UTC(), timeOf(until), time.Duration(wait)*time.Millisecond
 		list = append(list, b)
 		return err
@@ -47,7 +47,7 @@ func (s *Store) SetBreaker(ctx context.Context, b deadletter.Breaker, notice *de
 		if err := t.breaker(deadletter.ActBreaker(b.State), b); err != nil {
 			return err
 		}
-		return t.notice(notice, 0)
+		return t.writeNotice(notice, 0)
 	})
 }
 

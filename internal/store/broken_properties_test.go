@@ -17,7 +17,7 @@ func TestPropertiesThatCannotBeReadStopNoOtherLetter(t *testing.T) {
 	ids := receive(t, s, window(t, 1, "sms", 3)).New
 	serial, _, _ := ids[1].Split()
 	for _, statement := range []string{`DROP TRIGGER IF EXISTS bodies_immutable`, fmt.Sprintf(`UPDATE bodies SET properties = x'ffff01' WHERE letter = %d`, serial)} {
-		if _, err := raw(t, s.Path()).Exec(statement); err != nil {
+		if _, err := rawDB(t, s.Path()).Exec(statement); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestALetterWithoutContentsIsNotSentEmpty(t *testing.T) {
 	move := func(from, to int64) {
 		t.Helper()
 		for _, statement := range []string{`DROP TRIGGER IF EXISTS bodies_immutable`, fmt.Sprintf(`UPDATE bodies SET letter = %d WHERE letter = %d`, to, from)} {
-			if _, err := raw(t, s.Path()).Exec(statement); err != nil {
+			if _, err := rawDB(t, s.Path()).Exec(statement); err != nil {
 				t.Fatal(err)
 			}
 		}

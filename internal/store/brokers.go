@@ -44,7 +44,7 @@ func (b *brokers) setFirstName(one *Broker, first string) {
 // that look up a name return an unknown name unchanged.
 func (b *brokers) firstName(name string) string { return cmp.Or(b.first[name], name) }
 
-func (b *brokers) present(name string) string { return cmp.Or(b.now[name], name) }
+func (b *brokers) presentName(name string) string { return cmp.Or(b.now[name], name) }
 
 // names returns all names of the broker with the given present name.
 func (b *brokers) names(present string) []string {
@@ -54,10 +54,10 @@ func (b *brokers) names(present string) []string {
 	return []string{present}
 }
 
-// entry returns the present name of the first configuration entry that refers to the same broker
-// and vhost as the given name.
-func (b *brokers) entry(name string) string {
-	present := b.present(name)
+// entryName returns the present name of the first configuration entry that refers to the same
+// broker and vhost as the given name.
+func (b *brokers) entryName(name string) string {
+	present := b.presentName(name)
 	return cmp.Or(b.same[present], present)
 }
 

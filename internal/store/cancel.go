@@ -26,7 +26,7 @@ func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, 
 		if err := t.sweep(op, laidAtOnce); err != nil { // a short operation ends immediately
 			return err
 		}
-		return t.steered(op, deadletter.ActCancelled, by, "")
+		return t.recordSteering(op, deadletter.ActCancelled, by, "")
 	})
 }
 
@@ -45,7 +45,7 @@ func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) e
 		return err
 	}
 	t.ended[halted] = true
-	return t.steered(halted, deadletter.ActCancelled, by.By, "its rest was taken over by "+by.ID.String())
+	return t.recordSteering(halted, deadletter.ActCancelled, by.By, "its rest was taken over by "+by.ID.String())
 }
 
 // takeBack returns an operation's released letters to their earlier state, unless they are already
@@ -77,14 +77,14 @@ func (t *tx) takeBack(op deadletter.OperationID, by string) error {
 		if r.state != deadletter.StateScheduled { // the letter is being sent
 			continue
 		}
-		t.moved(r, func() { r.state = l.was })
+		t.changeRecord(r, func() { r.state = l.was })
 		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, operation = NULL WHERE id = $1`, l.letter, string(l.was), l.due, t.now); err != nil {
 			return err
 		}
-		if err := t.event(l.letter, op, string(l.was), by, "the requeue was cancelled before it was sent"); err != nil {
+		if err := t.addEvent(l.letter, op, string(l.was), by, "the requeue was cancelled before it was sent"); err != nil {
 			return err
 		}
-		if err := t.result(op, l.letter, deadletter.ResultCancelled, ""); err != nil {
+		if err := t.recordResult(op, l.letter, deadletter.ResultCancelled, ""); err != nil {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func (t *tx) sweep(op deadletter.OperationID, n int) error {
 		return err
 	}
 	for _, p := range list {
-		if err := t.result(op, p.serial, deadletter.ResultCancelled, ""); err != nil {
+		if err := t.recordResult(op, p.serial, deadletter.ResultCancelled, ""); err != nil {
 			return err
 		}
 	}

@@ -68,12 +68,12 @@ func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64
 func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) error {
 	err := s.tx(ctx, classify, func(t *tx) error {
 		groups := map[[32]byte]*grouped{}
-		recent, err := t.recent()
+		recent, err := t.annotatedLately()
 		if err != nil {
 			return err
 		}
 		for i := range verdicts {
-			if err := t.classified(&verdicts[i], groups, recent); err != nil {
+			if err := t.recordVerdict(&verdicts[i], groups, recent); err != nil {
 				return err
 			}
 		}
@@ -90,7 +90,7 @@ func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) 
 	return nil
 }
 
-func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, recent bool) error {
+func (t *tx) recordVerdict(c *deadletter.Classified, groups map[[32]byte]*grouped, recent bool) error {
 	serial, _, _ := c.Letter.Split()
 	r, err := t.record(serial)
 	if err != nil {
@@ -125,12 +125,12 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 	if to == deadletter.StateHeld {
 		heldFrom = string(deadletter.StateReceived)
 	}
-	told, err := t.told(c, r, to, group)
+	told, err := t.whenTold(c, r, to, group)
 	if err != nil {
 		return err
 	}
 	overdue := told.already && to == deadletter.StateScheduled
-	t.moved(r, func() {
+	t.changeRecord(r, func() {
 		r.state, r.origin, r.typ, r.reading, r.reason, r.group, r.severity, r.overdue = to, origin, typ, c.Reading, c.Reason, group, string(c.Severity), overdue
 	})
 	if _, err := t.exec(`UPDATE letters SET state = $2, origin = $3, type = $4, reason = $5, grp = $6, severity = $7, exchange = $8, routing_key = $9, died_at = $10,
@@ -145,23 +145,23 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 			return err
 		}
 	}
-	if err := t.unindexed(serial); err != nil {
+	if err := t.markUnindexed(serial); err != nil {
 		return err
 	}
 	if c.Reading.Typed() {
 		t.moves.learned[learned{origin, c.Origin.RoutingKey, typ}]++
-		t.moves.runs[origin] = t.moves.runs[origin].with(typ)
+		t.moves.runs[origin] = t.moves.runs[origin].afterLetter(typ)
 	}
-	if err := t.added(serial, c.Added); err != nil {
+	if err := t.recordAddedFields(serial, c.Added); err != nil {
 		return err
 	}
-	if err := t.tried(serial, c.Tried); err != nil {
+	if err := t.recordTrial(serial, c.Tried); err != nil {
 		return err
 	}
 	if (to == deadletter.StateDead || to == deadletter.StateHeld) && !c.Imported && !told.already {
 		g.deaths = append(g.deaths, t.death(c))
 	}
-	if err := t.event(serial, 0, string(to), deadletter.Service.Name, c.Why); err != nil {
+	if err := t.addEvent(serial, 0, string(to), deadletter.Service.Name, c.Why); err != nil {
 		return err
 	}
 	return t.recordExplanation(c, serial, recent)
@@ -222,7 +222,7 @@ func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin
 // growGroup extends a group's time range to include the letters that joined the group. It also
 // records the deaths of those letters that need people.
 func (t *tx) growGroup(g *grouped) error {
-	if err := t.beat(g); err != nil {
+	if err := t.recordPulse(g); err != nil {
 		return err
 	}
 	return t.recordDeaths(g.id, g.deaths)

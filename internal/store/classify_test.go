@@ -50,8 +50,8 @@ func (p *process) claim(t *testing.T, n int) []deadletter.Letter {
 	return letters
 }
 
-// dead records the verdict "dead" for letters.
-func (p *process) dead(t *testing.T, letters ...deadletter.Letter) {
+// recordDead records the verdict "dead" for letters.
+func (p *process) recordDead(t *testing.T, letters ...deadletter.Letter) {
 	t.Helper()
 	var verdicts []deadletter.Classified
 	for _, l := range letters {
@@ -62,8 +62,8 @@ func (p *process) dead(t *testing.T, letters ...deadletter.Letter) {
 	}
 }
 
-// reading records that a letter is being read; "" = no letter.
-func (p *process) reading(t *testing.T, id deadletter.ID) {
+// recordReading records that a letter is being read; "" = no letter.
+func (p *process) recordReading(t *testing.T, id deadletter.ID) {
 	t.Helper()
 	if err := p.Reading(id); err != nil {
 		t.Fatal(err)
@@ -81,28 +81,28 @@ func TestALetterThatKillsTheClassifier(t *testing.T) {
 	if got := p.claim(t, 10); len(got) != 3 || got[0].ID != ids[0] || len(got[0].Body) == 0 || got[0].Crashes != 0 {
 		t.Fatalf("%+v", got)
 	}
-	p.reading(t, ids[0])
-	p.reading(t, "")
-	p.reading(t, bad)
+	p.recordReading(t, ids[0])
+	p.recordReading(t, "")
+	p.recordReading(t, bad)
 	p.restart(t)
 
 	got := p.claim(t, 10)
 	if len(got) != 2 || got[0].ID != ids[0] || got[1].ID != ids[2] || got[0].Crashes != 0 || got[1].Crashes != 0 {
 		t.Fatalf("%+v", got)
 	}
-	p.dead(t, got...)
+	p.recordDead(t, got...)
 	for crashes := 1; crashes < deadletter.MaxCrashes; crashes++ {
 		if got = p.claim(t, 10); len(got) != 1 || got[0].ID != bad || got[0].Crashes != crashes || got[0].Undecodable() {
 			t.Fatalf("%+v", got)
 		}
-		p.reading(t, bad)
+		p.recordReading(t, bad)
 		p.restart(t)
 	}
 
 	if got = p.claim(t, 10); len(got) != 1 || got[0].ID != bad || !got[0].Undecodable() {
 		t.Fatalf("%+v", got)
 	}
-	p.dead(t, got...)
+	p.recordDead(t, got...)
 	if l := letter(t, p.Store, bad); l.State != deadletter.StateDead || !l.Undecodable() {
 		t.Errorf("%s after %d crashes: it must never be decoded again", l.State, l.Crashes)
 	}
@@ -120,15 +120,15 @@ func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	ids := receive(t, p.Store, window(t, 1, "sms", 2)).New
 	for range 20 {
 		for _, l := range p.claim(t, 10) {
-			p.reading(t, l.ID)
-			p.reading(t, "")
+			p.recordReading(t, l.ID)
+			p.recordReading(t, "")
 		}
 		p.restart(t)
 	}
 	if got := p.claim(t, 10); len(got) != 2 || got[0].Crashes != 0 || got[1].Crashes != 0 {
 		t.Errorf("%+v", got)
 	}
-	p.reading(t, ids[0])
+	p.recordReading(t, ids[0])
 	p.restart(t)
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 1 {
 		t.Errorf("%d crashes", l.Crashes)
@@ -137,9 +137,9 @@ func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 1 {
 		t.Errorf("%d crashes", l.Crashes)
 	}
-	p.dead(t, p.claim(t, 10)...) // the other letter
-	p.reading(t, ids[0])
-	p.dead(t, p.claim(t, 10)...)
+	p.recordDead(t, p.claim(t, 10)...) // the other letter
+	p.recordReading(t, ids[0])
+	p.recordDead(t, p.claim(t, 10)...)
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 0 {
 		t.Errorf("an innocent letter keeps %d crashes", l.Crashes)
 	}
@@ -155,7 +155,7 @@ func TestALetterWithCrashesComesLast(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	first := receive(t, p.Store, window(t, 1, "sms", 2)).New
-	if _, err := raw(t, p.path).Exec(`UPDATE letters SET crashes = 1 WHERE id = (SELECT max(id) FROM letters)`); err != nil {
+	if _, err := rawDB(t, p.path).Exec(`UPDATE letters SET crashes = 1 WHERE id = (SELECT max(id) FROM letters)`); err != nil {
 		t.Fatal(err)
 	}
 	last := receive(t, p.Store, window(t, 2, "sms", 2)).New
@@ -169,7 +169,7 @@ func TestALetterWithCrashesComesLast(t *testing.T) {
 				t.Errorf("batch %d: %s, want %s", i, got[j].ID, want[j])
 			}
 		}
-		p.dead(t, got...)
+		p.recordDead(t, got...)
 	}
 }
 
@@ -178,9 +178,9 @@ func TestAVerdictOnALetterThatMovedOnIsIgnored(t *testing.T) {
 	p := start(t)
 	receive(t, p.Store, window(t, 1, "sms", 1))
 	l := p.claim(t, 1)
-	p.dead(t, l...)
+	p.recordDead(t, l...)
 	operate(t, p.Store, deadletter.VerbDiscard, l[0].ID)
-	p.dead(t, l...)
+	p.recordDead(t, l...)
 	if got := letter(t, p.Store, l[0].ID); got.State != deadletter.StateDiscarded {
 		t.Error(got.State)
 	}
@@ -202,7 +202,7 @@ func TestABatchIsBoundedByItsBodies(t *testing.T) {
 			break
 		}
 		got = append(got, len(letters))
-		p.dead(t, letters...)
+		p.recordDead(t, letters...)
 	}
 	if len(got) != 4 || got[0] != 1 || got[1] != 1 || got[2] != 2 || got[3] != 1 {
 		t.Errorf("batches of %v letters", got)
@@ -236,7 +236,7 @@ func TestGroupsAndNotices(t *testing.T) {
 		t.Error("a group that does not exist has a title")
 	}
 	var n int
-	if err := raw(t, p.path).QueryRow(`SELECT count(DISTINCT n.id) * 10 + count(*) FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.grp = 1`).Scan(&n); err != nil || n != 12 {
+	if err := rawDB(t, p.path).QueryRow(`SELECT count(DISTINCT n.id) * 10 + count(*) FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.grp = 1`).Scan(&n); err != nil || n != 12 {
 		t.Errorf("%d notices, %v", n, err)
 	}
 }

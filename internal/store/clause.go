@@ -11,13 +11,13 @@ type clause struct {
 	args []any
 }
 
-// every joins conditions with AND.
-func every(clauses ...clause) clause { return joined(" AND ", "1", clauses) }
+// allOf joins conditions with AND.
+func allOf(clauses ...clause) clause { return joinClauses(" AND ", "1", clauses) }
 
-// some joins conditions with OR.
-func some(clauses ...clause) clause { return joined(" OR ", "0", clauses) }
+// anyOf joins conditions with OR.
+func anyOf(clauses ...clause) clause { return joinClauses(" OR ", "0", clauses) }
 
-func joined(with, none string, clauses []clause) clause {
+func joinClauses(operator, none string, clauses []clause) clause {
 	var texts []string
 	var args []any
 	for _, c := range clauses {
@@ -31,22 +31,23 @@ func joined(with, none string, clauses []clause) clause {
 	case 1:
 		return clause{texts[0], args}
 	}
-	return clause{"(" + strings.Join(texts, with) + ")", args}
+	return clause{"(" + strings.Join(texts, operator) + ")", args}
 }
 
-func not(c clause) clause { return clause{"NOT " + "(" + c.text + ")", c.args} }
+func negated(c clause) clause { return clause{"NOT " + "(" + c.text + ")", c.args} }
 
-// in returns the SQL condition "column IN (values)". Without values, the condition matches no row.
-func in(column string, values []any) clause {
+// inList returns the SQL condition "column IN (values)". Without values, the condition matches no
+// row.
+func inList(column string, values []any) clause {
 	if len(values) == 0 {
 		return clause{text: "0"}
 	}
 	return clause{column + " IN (?" + strings.Repeat(", ?", len(values)-1) + ")", values}
 }
 
-// numbered replaces the question marks in a condition with $1, $2, and so on. Every question mark
-// is a placeholder, because the text never contains values.
-func numbered(text string) string {
+// numberPlaceholders replaces the question marks in a condition with $1, $2, and so on. Every
+// question mark is a placeholder, because the text never contains values.
+func numberPlaceholders(text string) string {
 	var b strings.Builder
 	n := 0
 	for _, r := range text {

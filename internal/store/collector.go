@@ -103,7 +103,7 @@ func (s *Store) inboxGroups(ctx context.Context) (map[standing]int, error) {
 		}
 	}
 	rows, err := s.ask(ctx, `SELECT g.status, CASE WHEN g.severity IN ('page', 'notify') THEN g.severity ELSE 'digest' END, count(*)
-		FROM `+needy+` c CROSS JOIN groups g ON g.id = c.id WHERE g.head IS NULL AND `+groupTabs[deadletter.TabInbox]+` GROUP BY 1, 2`)
+		FROM `+needyGroups+` c CROSS JOIN groups g ON g.id = c.id WHERE g.head IS NULL AND `+groupTabs[deadletter.TabInbox]+` GROUP BY 1, 2`)
 	if err != nil {
 		return nil, err
 	}

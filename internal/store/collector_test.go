@@ -49,11 +49,11 @@ func TestGaugesOfLettersAndGroups(t *testing.T) {
 		t.Errorf("of nothing: %v", got)
 	}
 	g.die("sms", 1, 3)
-	g.die("sms", 2, 1, severity(deadletter.SeverityNotify))
-	g.die("sms", 3, 1, severity(""), to(deadletter.ClassifiedHold))
+	g.die("sms", 2, 1, withSeverity(deadletter.SeverityNotify))
+	g.die("sms", 3, 1, withSeverity(""), withTrigger(deadletter.ClassifiedHold))
 	g.die("email", 4, 1)
 	g.die("email", 5, 2)
-	g.die("push", 6, 1, to(deadletter.ClassifiedDiscard))
+	g.die("push", 6, 1, withTrigger(deadletter.ClassifiedDiscard))
 	g.die("push", 7, 1)
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{4}, Resolve: &deadletter.Resolution{}})
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{5}, Snooze: &deadletter.Snooze{After: 5}})
@@ -84,7 +84,7 @@ func TestTheLagOfTheSchedule(t *testing.T) {
 	g.die("sms", 2, 1, in(15*time.Second))
 	g.die("email", 3, 1, in(30*time.Second))
 	lag("nothing is due", 0)
-	g.pass(40 * time.Second)
+	g.advance(40 * time.Second)
 	lag("all is due", 30)
 	if _, err := g.Pause(t.Context(), deadletter.Guard{Group: 1, Why: "the gateway is down", By: "ana"}); err != nil {
 		t.Fatal(err)

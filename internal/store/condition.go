@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// span converts a term on the time of receipt to a range of letter serials. The range includes the
-// result "from", but not the result "to".
-func span(f query.Field, v query.Value) (from, to int64) {
+// serialRange converts a term on the time of receipt to a range of letter serials. The range
+// includes the result "from", but not the result "to".
+func serialRange(f query.Field, v query.Value) (from, to int64) {
 	at, after := deadletter.SerialAt(v.Time), deadletter.SerialAt(v.Time.Add(time.Millisecond))
 	switch {
 	case f == query.Since, v.Compare == query.AtMost:
@@ -40,26 +40,26 @@ func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool
 		for _, id := range ids {
 			tokens = append(tokens, numberToken(prefix, id.(int64)))
 		}
-		return in(column, ids), true, tokens, nil
+		return inList(column, ids), true, tokens, nil
 	}
 	switch t.Field {
 	case query.State:
-		return text("l.state", t.Values), true, nil, nil
+		return textClause("l.state", t.Values), true, nil, nil
 	case query.Severity, query.Reason:
 		for _, v := range t.Values {
 			if len(v.Pattern) > 1 {
-				return text("l."+string(t.Field), t.Values), true, nil, nil
+				return textClause("l."+string(t.Field), t.Values), true, nil, nil
 			}
 			tokens = append(tokens, fieldToken(string(t.Field), v.Pattern[0]))
 		}
-		return text("l."+string(t.Field), t.Values), true, tokens, nil
+		return textClause("l."+string(t.Field), t.Values), true, tokens, nil
 	case query.Queue:
-		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matches(t.Values, p.Queue) }))
+		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matchesAny(t.Values, p.Queue) }))
 	case query.VHost:
-		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matches(t.Values, p.VHost) }))
+		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matchesAny(t.Values, p.VHost) }))
 	case query.Broker:
 		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool {
-			return slices.ContainsFunc(s.known.names(p.Broker), func(name string) bool { return matches(t.Values, name) })
+			return slices.ContainsFunc(s.known.names(p.Broker), func(name string) bool { return matchesAny(t.Values, name) })
 		}))
 	case query.Type:
 		none := slices.ContainsFunc(t.Values, func(v query.Value) bool { return v.Raw == query.NoType })
@@ -67,7 +67,7 @@ func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool
 			if name == "" {
 				return none
 			}
-			return matches(t.Values, name)
+			return matchesAny(t.Values, name)
 		}))
 	case query.Group:
 		var groups []any
@@ -86,12 +86,12 @@ func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool
 		}
 		return ids("l.grp", tokenGroup, groups)
 	case query.Owner, query.Status:
-		if c = s.status(t.Values); t.Field == query.Owner {
-			c = text("g.owner", t.Values)
+		if c = s.statusCondition(t.Values); t.Field == query.Owner {
+			c = textClause("g.owner", t.Values)
 		}
 		return clause{"l.grp IN (SELECT m.id FROM groups m JOIN groups g ON g.id = coalesce(m.head, m.id) WHERE " + c.text + ")", c.args}, true, nil, nil
 	case query.ErrorText:
-		return text("l.error", t.Values), false, nil, nil
+		return textClause("l.error", t.Values), false, nil, nil
 	case query.Attempts, query.Size:
 		var list []clause
 		for _, v := range t.Values {
@@ -101,9 +101,9 @@ func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool
 			}
 			list = append(list, clause{"l." + string(t.Field) + " " + compare + " ?", []any{v.Number}})
 		}
-		return some(list...), false, nil, nil
+		return anyOf(list...), false, nil, nil
 	case query.Since, query.Before, query.Age:
-		from, to := span(t.Field, t.Values[0])
+		from, to := serialRange(t.Field, t.Values[0])
 		return clause{"l.id >= ? AND l.id < ?", []any{from, to}}, false, nil, nil
 	case query.ID:
 		var serials []any
@@ -116,39 +116,39 @@ func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool
 				serials = append(serials, serial)
 			}
 		}
-		return in("l.id", serials), false, nil, nil
+		return inList("l.id", serials), false, nil, nil
 	case query.Doubt:
 		var numbers []any
 		for _, v := range t.Values {
 			numbers = append(numbers, slices.Index(deadletter.Doubts, deadletter.Doubt(v.Raw))+1)
 		}
-		c = in("d.suspect", numbers)
+		c = inList("d.suspect", numbers)
 		return clause{"l.id IN (SELECT d.id FROM letters d WHERE d.suspect > 0 AND " + c.text + ")", c.args}, false, nil, nil
 	case query.Op:
 		var list []clause
 		for _, v := range t.Values {
-			list = append(list, operation(v))
+			list = append(list, operationClause(v))
 		}
-		c = some(list...)
+		c = anyOf(list...)
 		return clause{"EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND " + c.text + ")", c.args}, false, nil, nil
 	}
 	return c, false, nil, fmt.Errorf("%w: the store knows no field %q", deadletter.ErrInvalid, t.Field)
 }
 
-// operation returns an SQL condition on the table operation_letters, which has the alias ol. It
-// selects the letters of an operation. If the value names a result, it selects only letters with
+// operationClause returns an SQL condition on the table operation_letters, which has the alias ol.
+// It selects the letters of an operation. If the value names a result, it selects only letters with
 // that result.
-func operation(v query.Value) clause {
+func operationClause(v query.Value) clause {
 	c := clause{"ol.operation = ?", []any{int64(v.Op)}}
 	if v.Result != "" {
-		c = every(c, clause{"ol.result = ?", []any{string(v.Result)}})
+		c = allOf(c, clause{"ol.result = ?", []any{string(v.Result)}})
 	}
 	return c
 }
 
-// text returns an SQL condition on a text column. A value without stars must equal the text, and a
-// value with stars is a pattern. In patterns, SQLite ignores the case of letters.
-func text(column string, values []query.Value) clause {
+// textClause returns an SQL condition on a text column. A value without stars must equal the text,
+// and a value with stars is a pattern. In patterns, SQLite ignores the case of letters.
+func textClause(column string, values []query.Value) clause {
 	var whole []any
 	var list []clause
 	for _, v := range values {
@@ -163,13 +163,13 @@ func text(column string, values []query.Value) clause {
 		list = append(list, clause{column + ` LIKE ? ESCAPE '\'`, []any{strings.Join(pieces, "%")}})
 	}
 	if len(whole) > 0 {
-		list = append(list, in(column, whole))
+		list = append(list, inList(column, whole))
 	}
-	return some(list...)
+	return anyOf(list...)
 }
 
-// matches reports whether a name equals one of the values or matches a value with stars.
-func matches(values []query.Value, name string) bool {
+// matchesAny reports whether a name equals one of the values or matches a value with stars.
+func matchesAny(values []query.Value, name string) bool {
 	return slices.ContainsFunc(values, func(v query.Value) bool {
 		last := len(v.Pattern) - 1
 		if last == 0 {

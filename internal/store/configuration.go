@@ -54,7 +54,7 @@ func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse
 		if _, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, configurationKey, string(text)); err != nil || first {
 			return err
 		}
-		changes := changed(was, outline)
+		changes := describeChanges(was, outline)
 		if slices.ContainsFunc(changes, func(c string) bool { return strings.HasPrefix(c, "grants") }) {
 			if _, err := t.exec(`DELETE FROM sessions`); err != nil {
 				return err
@@ -68,9 +68,9 @@ func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse
 	})
 }
 
-// changed returns a description of each difference between two outlines of the configuration. A
-// description begins with the path of the changed key.
-func changed(was, now map[string]string) (list []string) {
+// describeChanges returns a description of each difference between two outlines of the
+// configuration. A description begins with the path of the changed key.
+func describeChanges(was, now map[string]string) (list []string) {
 	paths := maps.Clone(was)
 	maps.Copy(paths, now)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {

@@ -128,10 +128,10 @@ func (m *moves) flush(t *tx) error {
 			}
 		}
 	}
-	if err := m.run(t); err != nil {
+	if err := m.writeRuns(t); err != nil {
 		return err
 	}
-	if err := m.learn(t); err != nil {
+	if err := m.writeLearned(t); err != nil {
 		return err
 	}
 	for c, n := range m.shares {
@@ -188,15 +188,15 @@ func (r *record) dest() []any {
 	}
 }
 
-// waits reports whether the letter waits in the broker for its retry. While it does, nobody can act
-// on it.
-func (r *record) waits(now int64) bool {
+// waitsInBroker reports whether the letter waits in the broker for its retry. While it does, nobody
+// can act on it.
+func (r *record) waitsInBroker(now int64) bool {
 	return r.waitsIn.Valid && now < r.dueAt.Int64+deadletter.Overdue.Milliseconds()
 }
 
-// live reports whether the newest copy of the letter is outside the store: dlo is sending it, it is
-// in its queue, or it waits in the broker.
-func (r *record) live() bool {
+// outsideStore reports whether the newest copy of the letter is outside the store: dlo is sending
+// it, it is in its queue, or it waits in the broker.
+func (r *record) outsideStore() bool {
 	return r.state == deadletter.StatePublishing || r.state == deadletter.StateRequeued || r.waitsIn.Valid
 }
 
@@ -207,9 +207,9 @@ func (t *tx) record(id int64) (*record, error) {
 	return &r, err
 }
 
-// moved calls the function "change", which changes the letter r, and updates the counters. Every
-// change to a value by which letters are counted must be made in this way.
-func (t *tx) moved(r *record, change func()) {
+// changeRecord calls the function "change", which changes the letter r, and updates the counters.
+// Every change to a value by which letters are counted must be made in this way.
+func (t *tx) changeRecord(r *record, change func()) {
 	t.moves.letter(r, -1)
 	change()
 	t.moves.letter(r, 1)
@@ -217,12 +217,12 @@ func (t *tx) moved(r *record, change func()) {
 
 // records reads letters with a query that selects recordColumns.
 func (t *tx) records(query string, args ...any) ([]*record, error) {
-	return t.sized(nil, query, args...)
+	return t.recordsWithSizes(nil, query, args...)
 }
 
-// sized reads letters with a query that selects recordColumns. If sizes is not nil, the last column
-// of the query is the size of the body, and sized appends it to sizes.
-func (t *tx) sized(sizes *[]int, query string, args ...any) ([]*record, error) {
+// recordsWithSizes reads letters with a query that selects recordColumns. If sizes is not nil, the
+// last column of the query is the size of the body, and recordsWithSizes appends it to sizes.
+func (t *tx) recordsWithSizes(sizes *[]int, query string, args ...any) ([]*record, error) {
 	rows, err := t.query(query, args...)
 	if err != nil {
 		return nil, err

@@ -19,9 +19,9 @@ func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exa
 	if err != nil || p.empty {
 		return 0, true, err
 	}
-	if p.counted() {
-		dims := every(p.dims...)
-		err = s.read.QueryRowContext(ctx, numbered(`SELECT coalesce(sum(l.n), 0) FROM counters l WHERE `+dims.text), dims.args...).Scan(&n)
+	if p.countersSuffice() {
+		dims := allOf(p.dims...)
+		err = s.read.QueryRowContext(ctx, numberPlaceholders(`SELECT coalesce(sum(l.n), 0) FROM counters l WHERE `+dims.text), dims.args...).Scan(&n)
 		return n, true, err
 	}
 	sources, err := s.sources(ctx, s.read, p)
@@ -35,7 +35,7 @@ func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exa
 			text, args = `SELECT count(*) FROM (SELECT 1 FROM `+src.from+` WHERE `+where.text+` LIMIT ?)`, append(where.args, limit+1-n)
 		}
 		var part int
-		if err := s.read.QueryRowContext(ctx, numbered(text), args...).Scan(&part); err != nil {
+		if err := s.read.QueryRowContext(ctx, numberPlaceholders(text), args...).Scan(&part); err != nil {
 			return 0, false, fmt.Errorf("count: %w", err)
 		}
 		if n += part; limit > 0 && n > limit {
@@ -83,9 +83,9 @@ func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (de
 		counts, of := map[string]int{}, 0
 		switch {
 		case p.empty:
-		case p.counted():
-			dims := every(p.dims...)
-			rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+f.column+`, sum(l.n) FROM counters l WHERE `+dims.text+` GROUP BY 1 HAVING sum(l.n) > 0`), dims.args...)
+		case p.countersSuffice():
+			dims := allOf(p.dims...)
+			rows, err := s.read.QueryContext(ctx, numberPlaceholders(`SELECT `+f.column+`, sum(l.n) FROM counters l WHERE `+dims.text+` GROUP BY 1 HAVING sum(l.n) > 0`), dims.args...)
 			if err != nil {
 				return facets, fmt.Errorf("facet %s: %w", f.field, err)
 			}
@@ -158,7 +158,7 @@ func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (dead
 	if err != nil || p.empty {
 		return facetOf(field, nil), 0, err
 	}
-	serials, err := s.newest(ctx, s.read, p, 0, false, sampled)
+	serials, err := s.newestSerials(ctx, s.read, p, 0, false, sampled)
 	if err != nil {
 		return facetOf(field, nil), 0, err
 	}
@@ -186,7 +186,7 @@ func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (dead
 
 // sample returns the newest letters that match a plan, at most as many as a sample may contain.
 func (s *Store) sample(ctx context.Context, p *plan) ([]deadletter.Row, error) {
-	serials, err := s.newest(ctx, s.read, p, 0, false, sampled)
+	serials, err := s.newestSerials(ctx, s.read, p, 0, false, sampled)
 	if err != nil {
 		return nil, err
 	}
@@ -282,8 +282,8 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	}
 	if ok {
 		span := clause{"r.bucket BETWEEN ? AND ?", []any{bucketOf(from, 0), bucketOf(to, 1<<40)}}
-		where = every(span, where)
-		rows, err := s.read.QueryContext(ctx, numbered(`SELECT r.bucket, r.state, sum(r.n) FROM rollups r WHERE `+where.text+` GROUP BY 1, 2 HAVING sum(r.n) > 0`), where.args...)
+		where = allOf(span, where)
+		rows, err := s.read.QueryContext(ctx, numberPlaceholders(`SELECT r.bucket, r.state, sum(r.n) FROM rollups r WHERE `+where.text+` GROUP BY 1, 2 HAVING sum(r.n) > 0`), where.args...)
 		if err != nil {
 			return h, fmt.Errorf("histogram: %w", err)
 		}
@@ -354,7 +354,7 @@ func rolled(p *plan) (clause, bool) {
 			list = append(list, clause{"r.grp IN (SELECT l.id FROM (SELECT id, origin, type, reason FROM groups UNION ALL SELECT 0, 0, 0, '') l WHERE " + d.text + ")", d.args})
 		}
 	}
-	return every(list...), true
+	return allOf(list...), true
 }
 
 func bucketOf(t time.Time, none int64) int64 {

@@ -22,8 +22,9 @@ func (s *Store) Damaged() error {
 	return nil
 }
 
-// met receives the error of every SQLite call. It remembers the first error that reports damage.
-func (s *Store) met(err error) {
+// noteDamage receives the error of every SQLite call. It remembers the first error that reports
+// damage.
+func (s *Store) noteDamage(err error) {
 	if !isDamage(err) || !s.damage.CompareAndSwap(nil, &err) {
 		return
 	}
@@ -41,8 +42,8 @@ func isDamage(err error) bool {
 	}
 }
 
-// damaged wraps an SQLite error about a damaged file with ErrDamaged.
-func damaged(err error) error {
+// wrapDamage wraps an SQLite error about a damaged file with ErrDamaged.
+func wrapDamage(err error) error {
 	if isDamage(err) && !errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -50,19 +51,19 @@ func damaged(err error) error {
 }
 
 // connector opens connections to the database. It passes every error on these connections to the
-// function met.
+// function onError.
 type connector struct {
 	driver.Connector
-	met    func(error)
-	scoped func(ctx context.Context, query string) string // restricts a query to the scope of the request; nil = reads are not restricted
+	onError func(error)
+	scoped  func(ctx context.Context, query string) string // restricts a query to the scope of the request; nil = reads are not restricted
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
-	if c.met(err); err != nil {
+	if c.onError(err); err != nil {
 		return nil, err
 	}
-	return metConn{conn.(sqliteConn), c.met, c.scoped}, nil
+	return watchedConn{conn.(sqliteConn), c.onError, c.scoped}, nil
 }
 
 func (s *Store) database(mode string) (*sql.DB, error) {
@@ -70,11 +71,11 @@ func (s *Store) database(mode string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	scoped := s.scoped
+	scoped := s.scopeQuery
 	if mode == "rw" { // a transaction checks its scope before it begins
 		scoped = nil
 	}
-	return sql.OpenDB(connector{c, s.met, scoped}), nil
+	return sql.OpenDB(connector{c, s.noteDamage, scoped}), nil
 }
 
 // sqliteConn and sqliteStmt are the interfaces of the SQLite driver that database/sql uses.
@@ -95,13 +96,13 @@ type (
 	}
 )
 
-type metConn struct {
+type watchedConn struct {
 	sqliteConn
-	met    func(error)
-	scoped func(ctx context.Context, query string) string
+	onError func(error)
+	scoped  func(ctx context.Context, query string) string
 }
 
-func (c metConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+func (c watchedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	prepared := func(context.Context) bool { return true }
 	if c.scoped != nil {
 		query = c.scoped(ctx, query)
@@ -109,61 +110,61 @@ func (c metConn) PrepareContext(ctx context.Context, query string) (driver.Stmt,
 		prepared = func(ctx context.Context) bool { return deadletter.ScopeOf(ctx).Key() == scope }
 	}
 	stmt, err := c.sqliteConn.PrepareContext(ctx, query)
-	if c.met(err); err != nil {
+	if c.onError(err); err != nil {
 		return nil, err
 	}
-	return metStmt{stmt.(sqliteStmt), c.met, prepared}, nil
+	return watchedStmt{stmt.(sqliteStmt), c.onError, prepared}, nil
 }
 
-func (c metConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+func (c watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	result, err := c.sqliteConn.ExecContext(ctx, query, args)
-	c.met(err)
+	c.onError(err)
 	return result, err
 }
 
-func (c metConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+func (c watchedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if c.scoped != nil {
 		query = c.scoped(ctx, query)
 	}
 	rows, err := c.sqliteConn.QueryContext(ctx, query, args)
-	if c.met(err); err != nil {
+	if c.onError(err); err != nil {
 		return nil, err
 	}
-	return metRows{rows, c.met}, nil
+	return watchedRows{rows, c.onError}, nil
 }
 
-type metStmt struct {
+type watchedStmt struct {
 	sqliteStmt
-	met      func(error)
+	onError  func(error)
 	prepared func(ctx context.Context) bool // reports whether the statement was prepared for the scope of ctx
 }
 
 var errOtherScope = errors.New("a query was prepared for another scope")
 
-func (s metStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+func (s watchedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	result, err := s.sqliteStmt.ExecContext(ctx, args)
-	s.met(err)
+	s.onError(err)
 	return result, err
 }
 
-func (s metStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+func (s watchedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	if !s.prepared(ctx) {
 		return nil, errOtherScope
 	}
 	rows, err := s.sqliteStmt.QueryContext(ctx, args)
-	if s.met(err); err != nil {
+	if s.onError(err); err != nil {
 		return nil, err
 	}
-	return metRows{rows, s.met}, nil
+	return watchedRows{rows, s.onError}, nil
 }
 
-type metRows struct {
+type watchedRows struct {
 	driver.Rows
-	met func(error)
+	onError func(error)
 }
 
-func (r metRows) Next(dest []driver.Value) error {
+func (r watchedRows) Next(dest []driver.Value) error {
 	err := r.Rows.Next(dest)
-	r.met(err)
+	r.onError(err)
 	return err
 }

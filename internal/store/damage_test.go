@@ -17,10 +17,10 @@ import (
 
 const pageSize = 4096 // bytes per page
 
-// classified creates a store with classified letters. It returns the contents of the store's file,
-// the bodies of the letters, and the root pages of all tables and indexes that contain every
+// classifiedStore creates a store with classified letters. It returns the contents of the store's
+// file, the bodies of the letters, and the root pages of all tables and indexes that contain every
 // letter.
-func classified(t *testing.T) (content []byte, bodies map[deadletter.ID][]byte, roots []int) {
+func classifiedStore(t *testing.T) (content []byte, bodies map[deadletter.ID][]byte, roots []int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.db")
 	s, err := store.Open(t.Context(), path, store.Options{})
@@ -38,7 +38,7 @@ func classified(t *testing.T) (content []byte, bodies map[deadletter.ID][]byte, 
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := raw(t, path).Query(`SELECT rootpage FROM sqlite_schema WHERE tbl_name IN ('letters', 'bodies', 'windows', 'counters', 'events', 'progress', 'meta') AND rootpage > 0 ORDER BY 1`)
+	rows, err := rawDB(t, path).Query(`SELECT rootpage FROM sqlite_schema WHERE tbl_name IN ('letters', 'bodies', 'windows', 'counters', 'events', 'progress', 'meta') AND rootpage > 0 ORDER BY 1`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func classified(t *testing.T) (content []byte, bodies map[deadletter.ID][]byte, 
 // more. A letter whose write succeeded is read unchanged or not at all.
 func TestAFlippedBitIsNeverWrittenOn(t *testing.T) {
 	t.Parallel()
-	good, bodies, roots := classified(t)
+	good, bodies, roots := classifiedStore(t)
 	met, refused, served := 0, 0, 0
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -74,7 +74,7 @@ func TestAFlippedBitIsNeverWrittenOn(t *testing.T) {
 			refused++
 			continue
 		}
-		stored := use(t, s, fmt.Sprintf("seed %d", seed), bodies)
+		stored := useStore(t, s, fmt.Sprintf("seed %d", seed), bodies)
 		if s.Damaged() == nil {
 			served++
 			s.Close()
@@ -99,8 +99,8 @@ func TestAFlippedBitIsNeverWrittenOn(t *testing.T) {
 	}
 }
 
-// use reads all letters, receives more and classifies them. It returns the stored letters.
-func use(t *testing.T, s *store.Store, name string, bodies map[deadletter.ID][]byte) map[deadletter.ID][]byte {
+// useStore reads all letters, receives more and classifies them. It returns the stored letters.
+func useStore(t *testing.T, s *store.Store, name string, bodies map[deadletter.ID][]byte) map[deadletter.ID][]byte {
 	t.Helper()
 	ctx := t.Context()
 	wrong := 0

@@ -40,11 +40,11 @@ func (t *tx) choices(id int64) (*choices, error) {
 	c := &choices{}
 	var head sql.NullInt64
 	if err := t.row(`SELECT owner, ticket, note, note_by, head FROM groups WHERE id = $1`, []any{id}, &c.owner, &c.ticket, &c.note, &c.noteBy, &head); err != nil {
-		return nil, missing("group "+deadletter.GroupID(id).String(), err)
+		return nil, orNotFound("group "+deadletter.GroupID(id).String(), err)
 	}
 	c.head = head.Int64
 	var err error
-	c.life, err = t.life(id)
+	c.life, err = t.readLife(id)
 	return c, err
 }
 
@@ -52,8 +52,8 @@ func (t *tx) choices(id int64) (*choices, error) {
 // that were stored by versions which did not record the author.
 func (c *choices) json() string { return c.encode("") }
 
-// before encodes the choice with the author of the note, so that an undo can restore it.
-func (c *choices) before() string { return c.encode(c.noteBy) }
+// undoJSON encodes the choice with the author of the note, so that an undo can restore it.
+func (c *choices) undoJSON() string { return c.encode(c.noteBy) }
 
 func (c *choices) encode(noteBy string) string {
 	g := c.life
@@ -66,7 +66,7 @@ func (t *tx) choose(c *choices) error {
 		int64(c.life.ID), c.owner, c.ticket, c.note, c.noteBy, positive(c.head), t.now); err != nil {
 		return err
 	}
-	return t.keep(c.life)
+	return t.saveLife(c.life)
 }
 
 // Decide records a person's decision about groups in one transaction. If one of the groups does not
@@ -89,7 +89,7 @@ func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.D
 			if err != nil {
 				return err
 			}
-			if err := t.unchanged(id, d.Unchanged); err != nil {
+			if err := t.checkUnchanged(id, d.Unchanged); err != nil {
 				return err
 			}
 			why, err := t.decide(&d, c, out.ID)
@@ -109,7 +109,7 @@ func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.D
 		if d.Note != "" && out.Kind != deadletter.ActNote {
 			detail += ": " + d.Note
 		}
-		return t.decided(out.Kind, d.By, detail, out)
+		return t.auditDecision(out.Kind, d.By, detail, out)
 	})
 	if err == nil && (d.Into != 0 || d.Split) {
 		err = s.families.load(ctx, s.read)
@@ -117,9 +117,9 @@ func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.D
 	return out, err
 }
 
-// unchanged returns an error that wraps ErrChanged, unless the last change to a group was at the
-// given time. It accepts any change if the time is zero.
-func (t *tx) unchanged(id deadletter.GroupID, at time.Time) error {
+// checkUnchanged returns an error that wraps ErrChanged, unless the last change to a group was at
+// the given time. It accepts any change if the time is zero.
+func (t *tx) checkUnchanged(id deadletter.GroupID, at time.Time) error {
 	var changed int64
 	if at.IsZero() {
 		return nil
@@ -133,8 +133,8 @@ func (t *tx) unchanged(id deadletter.GroupID, at time.Time) error {
 	return nil
 }
 
-// decided records a decision about groups, or the undo of a decision, in the audit.
-func (t *tx) decided(kind, by, detail string, out deadletter.Decided) error {
+// auditDecision records a decision about groups, or the undo of a decision, in the audit.
+func (t *tx) auditDecision(kind, by, detail string, out deadletter.Decided) error {
 	a := deadletter.Act{Kind: kind, Actor: by, Detail: detail, Asked: len(out.Groups) + len(out.Skipped), Done: len(out.Groups)}
 	for _, id := range out.Groups {
 		a.Targets = append(a.Targets, deadletter.GroupTarget(id))
@@ -145,7 +145,7 @@ func (t *tx) decided(kind, by, detail string, out deadletter.Decided) error {
 // decide applies a decision to one group. If the decision does not apply to the group, the result
 // why contains the reason. Otherwise it is "".
 func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why string, err error) {
-	was, g := c.before(), c.life
+	was, g := c.undoJSON(), c.life
 	var told []*deadletter.Notice
 	if c.head != 0 && !d.Split {
 		return "is merged into " + deadletter.GroupID(c.head).String() + "; decide on that one", nil
@@ -155,12 +155,12 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 		if why, err = t.merge(d, c); why != "" || err != nil {
 			return why, err
 		}
-		head, err := t.life(int64(d.Into))
+		head, err := t.readLife(int64(d.Into))
 		if err != nil {
 			return "", err
 		}
 		told = append(told, g.Hand(head))
-		if err := t.keep(head); err != nil {
+		if err := t.saveLife(head); err != nil {
 			return "", err
 		}
 	case d.Split:
@@ -207,7 +207,7 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 	if _, err := t.exec(`INSERT INTO decision_groups (decision, grp, was, is_now) VALUES ($1, $2, $3, $4)`, decision, int64(g.ID), was, c.json()); err != nil {
 		return "", err
 	}
-	return "", t.notices(told)
+	return "", t.writeNotices(told)
 }
 
 // merge merges a group into another group. If that is impossible, the result why contains the
@@ -215,7 +215,7 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 func (t *tx) merge(d *deadletter.Decision, c *choices) (why string, err error) {
 	var head sql.NullInt64
 	if err := t.row(`SELECT head FROM groups WHERE id = $1`, []any{int64(d.Into)}, &head); err != nil {
-		return "", missing("group "+d.Into.String(), err)
+		return "", orNotFound("group "+d.Into.String(), err)
 	}
 	switch {
 	case d.Into == c.life.ID:
@@ -254,7 +254,7 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 		var at int64
 		var undone sql.NullInt64
 		if err := t.row(`SELECT id, kind, detail, by, at, undone_at FROM decisions WHERE id = $1`, []any{decision}, &out.ID, &out.Kind, &out.Detail, &out.By, &at, &undone); err != nil {
-			return missing(fmt.Sprintf("decision %d", decision), err)
+			return orNotFound(fmt.Sprintf("decision %d", decision), err)
 		}
 		if undone.Valid {
 			return fmt.Errorf("%w: it was undone already", deadletter.ErrConflict)
@@ -302,7 +302,7 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 		if _, err = t.exec(`UPDATE decisions SET undone_at = $2 WHERE id = $1`, decision, t.now); err != nil {
 			return err
 		}
-		return t.decided(deadletter.ActUndone, by, out.Kind, out)
+		return t.auditDecision(deadletter.ActUndone, by, out.Kind, out)
 	})
 	if err == nil && (out.Kind == deadletter.ActMerged || out.Kind == deadletter.ActSplit) {
 		err = s.families.load(ctx, s.read)
@@ -356,14 +356,14 @@ func (t *tx) restore(c *choices, was string) (why string, err error) {
 	if err := t.choose(c); err != nil {
 		return "", err
 	}
-	return "", t.notices(told)
+	return "", t.writeNotices(told)
 }
 
 // tellAgain withdraws the notice which said that a group no longer needs people. If that notice was
 // not delivered yet, it is never sent. If it was delivered, people are notified about the group
 // again. If other groups have kept the incident of the group open, the group rejoins that incident.
 func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
-	if err := t.unsettle(g); err != nil {
+	if err := t.withdrawEnd(g); err != nil {
 		return nil, err
 	}
 	var id int64
@@ -395,10 +395,10 @@ func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 // decidedNotice selects the newest notice about a group since the last decision about the group.
 const decidedNotice = `SELECT max(id) FROM notices WHERE grp = $1 AND at >= (SELECT changed_at FROM groups WHERE id = $1)`
 
-// unsettle withdraws the notice that tells machines that a group no longer needs people. If the
+// withdrawEnd withdraws the notice that tells machines that a group no longer needs people. If the
 // notice was delivered, it stays. Machines are notified again the next time that the group needs
 // nobody.
-func (t *tx) unsettle(g *deadletter.GroupLife) error {
+func (t *tx) withdrawEnd(g *deadletter.GroupLife) error {
 	var id sql.NullInt64
 	if err := t.row(decidedNotice+` AND kind = 'group.resolved'`, []any{int64(g.ID)}, &id); err != nil || !id.Valid {
 		return err

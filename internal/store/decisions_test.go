@@ -45,7 +45,7 @@ func TestUndo(t *testing.T) {
 		}
 	}
 	done := g.decide(deadletter.Decision{Groups: both, Resolve: &deadletter.Resolution{}})
-	g.pass(time.Hour)
+	g.advance(time.Hour)
 	g.die("a", 1, 1)
 	undone, err := g.Undo(t.Context(), done.ID, "ben")
 	if err != nil || !slices.Equal(undone.Groups, []deadletter.GroupID{2}) || len(undone.Skipped) != 1 || undone.Skipped[0].Group != 1 {
@@ -101,8 +101,8 @@ func TestUndoAndWhatPeopleWereTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	g.die("sms", 1, 5)
-	g.pass(time.Minute)
-	g.told("oncall")
+	g.advance(time.Minute)
+	g.deliverNotices("oncall")
 	resolve := deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}}
 	undo := func(d deadletter.Decided) {
 		t.Helper()
@@ -111,28 +111,28 @@ func TestUndoAndWhatPeopleWereTold(t *testing.T) {
 		}
 	}
 	undo(g.decide(resolve))
-	if got := g.told("oncall"); got != nil {
+	if got := g.deliverNotices("oncall"); got != nil {
 		t.Errorf("nobody had heard of the end: %v", got)
 	}
 	done := g.decide(resolve)
-	if got := g.told("oncall"); !slices.Equal(got, []string{"resolved G-1/1"}) {
+	if got := g.deliverNotices("oncall"); !slices.Equal(got, []string{"resolved G-1/1"}) {
 		t.Error(got)
 	}
 	undo(done)
-	g.pass(time.Minute)
-	if got := g.told("oncall"); len(got) != 1 || !strings.HasPrefix(got[0], "opened G-1/") {
+	g.advance(time.Minute)
+	if got := g.deliverNotices("oncall"); len(got) != 1 || !strings.HasPrefix(got[0], "opened G-1/") {
 		t.Error(got)
 	}
 	g.decide(resolve)
-	g.told("oncall")
+	g.deliverNotices("oncall")
 	reopened := g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Reopen: true})
 	g.die("sms", 1, 1)
-	g.pass(time.Minute)
-	if got := g.told("oncall"); len(got) != 1 {
+	g.advance(time.Minute)
+	if got := g.deliverNotices("oncall"); len(got) != 1 {
 		t.Error(got)
 	}
 	undo(reopened)
-	if got := g.told("oncall"); len(got) != 1 || !strings.HasPrefix(got[0], "resolved G-1/") {
+	if got := g.deliverNotices("oncall"); len(got) != 1 || !strings.HasPrefix(got[0], "resolved G-1/") {
 		t.Errorf("it is resolved again, and its incident stays open: %v", got)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// digested selects the groups h of a digest from minute $1 to minute $2. All these groups are in
-// the inbox. In each row, c.needs is the number of letters of the group that need people. At most
-// x.n of these letters died between the two minutes.
-const digested = needy + ` c CROSS JOIN groups h ON h.id = c.id
+// digestGroups selects the groups h of a digest from minute $1 to minute $2. All these groups are
+// in the inbox. In each row, c.needs is the number of letters of the group that need people. At
+// most x.n of these letters died between the two minutes.
+const digestGroups = needyGroups + ` c CROSS JOIN groups h ON h.id = c.id
 	JOIN (SELECT coalesce(m.head, m.id) AS id, sum(x.n) AS n FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2 GROUP BY 1) x ON x.id = c.id
 	WHERE h.status NOT IN ('snoozed', 'resolved')`
 
@@ -26,7 +26,7 @@ func digestMinutes(from, to time.Time) []any {
 
 // DigestSize returns the number of groups in the digest of a period.
 func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err error) {
-	if err = s.askRow(ctx, `SELECT count(*) FROM `+digested, digestMinutes(from, to), &n); err != nil {
+	if err = s.askRow(ctx, `SELECT count(*) FROM `+digestGroups, digestMinutes(from, to), &n); err != nil {
 		err = fmt.Errorf("digest: %w", err)
 	}
 	return n, err
@@ -36,7 +36,7 @@ func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err 
 // most "lines" groups. A letter counts in the minute from which it needed people.
 func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
 	d := deadletter.Digest{From: from, To: to}
-	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.needs) FROM `+digested, digestMinutes(from, to)...)
+	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.needs) FROM `+digestGroups, digestMinutes(from, to)...)
 	if err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
@@ -58,7 +58,7 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 	}); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
-	if d.Pauses, err = s.forgotten(ctx, to); err != nil {
+	if d.Pauses, err = s.forgottenPauses(ctx, to); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	first, end := from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis // rollups count recovered letters per quarter of an hour
@@ -93,9 +93,9 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 // forgottenAfter is the minimum age of a pause that the digest mentions.
 const forgottenAfter = 24 * time.Hour
 
-// forgotten returns the pauses that hold letters back and were at least forgottenAfter old at the
-// time "to".
-func (s *Store) forgotten(ctx context.Context, to time.Time) ([]deadletter.Forgotten, error) {
+// forgottenPauses returns the pauses that hold letters back and were at least forgottenAfter old at
+// the time "to".
+func (s *Store) forgottenPauses(ctx context.Context, to time.Time) ([]deadletter.Forgotten, error) {
 	rows, err := s.ask(ctx, `SELECT * FROM (SELECT p.origin, p.grp, coalesce(g.title, ''), p.reason, p.by, p.at,
 			(SELECT coalesce(sum(c.n), 0) FROM counters c WHERE c.state = 'scheduled' AND c.origin = p.origin AND (p.grp = 0 OR c.grp = p.grp)) AS n
 		FROM pauses p LEFT JOIN groups g ON g.id = p.grp WHERE p.at <= $1) WHERE n > 0 ORDER BY 6 LIMIT 100`, to.Add(-forgottenAfter).UnixMilli())
@@ -107,7 +107,7 @@ func (s *Store) forgotten(ctx context.Context, to time.Time) ([]deadletter.Forgo
 		f := deadletter.Forgotten{Guard: deadletter.Guard{State: deadletter.GuardPaused}}
 		var origin, group, since int64
 		err := rows.Scan(&origin, &group, &f.Title, &f.Why, &f.By, &since, &f.Letters)
-		f.Origin, f.Group, f.Since = s.names.origin(origin).named(), deadletter.GroupID(group), time.UnixMilli(since).UTC()
+		f.Origin, f.Group, f.Since = s.names.origin(origin).origin(), deadletter.GroupID(group), time.UnixMilli(since).UTC()
 		list = append(list, f)
 		return err
 	})
@@ -185,7 +185,7 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 		ids[i] = int64(found[i].id)
 	}
 	var g listedGroup
-	wanted := g.counted(groupDead, groupOverdue)
+	wanted := g.countColumns(groupDead, groupOverdue)
 	rows, err := s.read.QueryContext(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id IN (`+placeholders(1, len(ids))+`)`, ids...)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 	}); err != nil {
 		return nil, err
 	}
-	if err := s.lately(ctx, list); err != nil {
+	if err := s.addRecent(ctx, list); err != nil {
 		return nil, err
 	}
 	byID := map[deadletter.GroupID]deadletter.GroupRow{}
@@ -249,7 +249,7 @@ func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Dig
 			return err
 		}
 		n := deadletter.Notice{Kind: deadletter.NoticeDigest, Key: "digest " + day, Severity: deadletter.SeverityDigest, Channels: channels}
-		if err := t.notice(&n, 0); err != nil {
+		if err := t.writeNotice(&n, 0); err != nil {
 			return err
 		}
 		sent = true
@@ -274,7 +274,7 @@ func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Dig
 func (s *Store) LastDigest(ctx context.Context) (day string, d deadletter.Digest, err error) {
 	var content string
 	err = s.askRow(ctx, `SELECT day, content FROM digests WHERE day NOT LIKE 'asked%' ORDER BY to_at DESC LIMIT 1`, nil, &day, &content)
-	if err = missing("digest", err); err != nil {
+	if err = orNotFound("digest", err); err != nil {
 		return "", d, err
 	}
 	if err := json.Unmarshal([]byte(content), &d); err != nil {

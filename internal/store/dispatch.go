@@ -22,7 +22,7 @@ const maxClaim = 32 << 20
 // letters that an operation released. Letters of paused queues and groups are not taken. A letter
 // that is to wait in the broker is claimed before it is due, if its waiter is in a.Waiters.
 func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
-	origins, released, err := s.due(ctx, broker, now, a.Waiters)
+	origins, released, err := s.dueOrigins(ctx, broker, now, a.Waiters)
 	if err != nil || len(origins) == 0 && !released {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 				return nil
 			}
 			var sizes []int
-			records, err := t.sized(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l `+where, append(args, limit)...)
+			records, err := t.recordsWithSizes(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l `+where, append(args, limit)...)
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 					return nil
 				}
 				bytes += sizes[i]
-				if how.early && late(r.waiter, r.wait, r.dueAt.Int64, now) {
+				if how.early && tooLateToWait(r.waiter, r.wait, r.dueAt.Int64, now) {
 					if _, err := t.exec(`UPDATE letters SET waiter = '' WHERE id = $1`, r.id); err != nil {
 						return err
 					}
@@ -61,7 +61,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 			return nil
 		}
 		for _, id := range origins {
-			o := t.s.names.origin(id).named()
+			o := t.s.names.origin(id).origin()
 			// lane takes due letters first. Then it takes letters that are to wait in the broker.
 			lane := func(limit int, probe bool, only string, args ...any) error {
 				args = append([]any{id, now.UnixMilli()}, args...)
@@ -120,14 +120,14 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 			}
 		}
 		if !released {
-			return t.contents(claimed)
+			return t.readContents(claimed)
 		}
 		if err := take(n, taking{}, `INDEXED BY letters_released WHERE l.state = 'scheduled' AND l.operation IS NOT NULL AND l.waits_in IS NULL AND l.due_at <= $1
 			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) AND l.operation IN (SELECT id FROM operations WHERE phase <> 'over' AND state = 'running')
 			ORDER BY l.due_at, l.id LIMIT $3`, now.UnixMilli(), s.known.firstName(broker)); err != nil {
 			return err
 		}
-		return t.contents(claimed)
+		return t.readContents(claimed)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("claim due letters: %w", err)
@@ -163,10 +163,10 @@ type taking struct {
 	early bool // the letter is claimed before it is due, to wait in the broker
 }
 
-// late reports whether it is too late to put a letter into a wait queue with one fixed delay. The
-// queue would keep the letter for the whole delay, so the letter must wait in the store. The
-// parameters wait and due are in milliseconds.
-func late(waiter string, wait, due int64, now time.Time) bool {
+// tooLateToWait reports whether it is too late to put a letter into a wait queue with one fixed
+// delay. The queue would keep the letter for the whole delay, so the letter must wait in the store.
+// The parameters wait and due are in milliseconds.
+func tooLateToWait(waiter string, wait, due int64, now time.Time) bool {
 	return waiter == deadletter.WaiterQueue && due-now.UnixMilli() < wait-max(1000, wait/10)
 }
 
@@ -183,10 +183,10 @@ const dueLetters = `INDEXED BY letters_due WHERE l.state = 'scheduled' AND l.ope
 const earlyLetters = `INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> '' AND l.origin = $1 AND l.due_at > $2
 	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
-// due returns the origins with letters that can be claimed now. These are letters whose automatic
-// retry is due, and letters that are to wait in the broker. The result released is true if a letter
-// that an operation released is due.
-func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters []string) (origins []int64, released bool, err error) {
+// dueOrigins returns the origins with letters that can be claimed now. These are letters whose
+// automatic retry is due, and letters that are to wait in the broker. The result released is true
+// if a letter that an operation released is due.
+func (s *Store) dueOrigins(ctx context.Context, broker string, now time.Time, waiters []string) (origins []int64, released bool, err error) {
 	early, args := "", []any{now.UnixMilli()}
 	for _, w := range waiters {
 		args = append(args, w)
@@ -262,7 +262,7 @@ func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 		return deadletter.Due{}, err
 	}
 	t.step.claims = 1
-	t.moved(r, func() { r.state = to })
+	t.changeRecord(r, func() { r.state = to })
 	_, err = t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, changed_at = $5, due_at = NULL, fixed = 0, waiter = '', unverified = 0, suspect = 0, target = $6,
 		reset = CASE WHEN EXISTS (SELECT 1 FROM operations o WHERE o.id = letters.operation AND o.reset = 1) THEN attempts + 1 ELSE reset END WHERE id = $1`,
 		r.id, string(to), r.publishes, t.s.epoch, t.now, r.target)
@@ -296,17 +296,17 @@ func (t *tx) redirect(r *record) error {
 func (t *tx) route(r *record) (deadletter.Origin, string) {
 	p := t.s.names.origin(r.origin)
 	if !r.target.Valid {
-		return p.named(), p.Queue
+		return p.origin(), p.Queue
 	}
 	to := t.s.names.origin(r.target.Int64)
 	return deadletter.Origin{Broker: to.Broker, VHost: to.VHost, Queue: p.Queue}, to.Queue
 }
 
-// contents reads the contents of claimed letters and the circumstances of their deaths. The
+// readContents reads the contents of claimed letters and the circumstances of their deaths. The
 // contents of a letter are those of the revision in its newest attempt. The function runs in the
 // transaction of the claim, so a letter that cannot be read does not stay claimed. A letter whose
 // contents are lost cannot be published, and its properties contain the reason.
-func (t *tx) contents(claimed []deadletter.Due) error {
+func (t *tx) readContents(claimed []deadletter.Due) error {
 	if len(claimed) == 0 {
 		return nil
 	}
@@ -352,7 +352,7 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		claimed = nil
 		var sizes []int
-		records, err := t.sized(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l WHERE l.state = 'publishing' AND l.epoch <> $1 AND (l.epoch <> 0 OR l.resend_at <= $2)
+		records, err := t.recordsWithSizes(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l WHERE l.state = 'publishing' AND l.epoch <> $1 AND (l.epoch <> 0 OR l.resend_at <= $2)
 			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $3) ORDER BY l.id LIMIT $4`, t.s.epoch, now.UnixMilli(), s.known.firstName(broker), n)
 		if err != nil {
 			return err
@@ -370,7 +370,7 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 				claimed = append(claimed, d)
 			}
 		}
-		return t.contents(claimed)
+		return t.readContents(claimed)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("claim doubtful letters: %w", err)
@@ -400,14 +400,14 @@ func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, wait bool
 	}
 	if until.Int64 > now.UnixMilli() { // otherwise the wait is over, and the letter goes to its queue
 		d.Waiter, d.Wait, d.Letter.DueAt = waiter, time.Duration(r.wait)*time.Millisecond, timeOf(until)
-		if late(waiter, r.wait, until.Int64, now) {
+		if tooLateToWait(waiter, r.wait, until.Int64, now) {
 			_, err := t.exec(`UPDATE letters SET epoch = 0, resend_at = $2 WHERE id = $1`, r.id, until.Int64)
 			return d, true, err
 		}
 	}
 	a.Token, a.Operation, a.At = deadletter.TokenFromBytes(token), deadletter.OperationID(operation.Int64), time.UnixMilli(at)
 	if a.Outcome = deadletter.OutcomeInDoubt; a.Sends == 1 {
-		if err := t.event(r.id, 0, "in doubt", deadletter.Service.Name, fmt.Sprintf("attempt %d was sent, or was about to be, when its answer was lost", a.Number)); err != nil {
+		if err := t.addEvent(r.id, 0, "in doubt", deadletter.Service.Name, fmt.Sprintf("attempt %d was sent, or was about to be, when its answer was lost", a.Number)); err != nil {
 			return d, false, err
 		}
 	}

@@ -26,7 +26,7 @@ func TestAWatchedLetterIsPurged(t *testing.T) {
 	if diff := cmp.Diff(counted{deadletter.ResultUnverified: 1}, got.Counts); diff != "" || got.State != deadletter.OperationDone || got.Phase != deadletter.PhaseOver {
 		t.Errorf("%s, %s (-want +got):\n%s", got.State, got.Phase, diff)
 	}
-	r := receive(t, s, back(t, 2, due[0], "sms", due[0].Letter.Body))
+	r := receive(t, s, returnWindow(t, 2, due[0], "sms", due[0].Letter.Body))
 	if len(r.New) != 1 || letter(t, s, r.New[0]).Twin != id || letter(t, s, id).State != deadletter.StatePurged {
 		t.Errorf("%+v", r)
 	}
@@ -44,7 +44,7 @@ func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 	mark(t, s, c, deadletter.OutcomeInDoubt, doubtful...)
 	second, due := requeue(t, s, c, id)
 	mark(t, s, c, deadletter.OutcomeConfirmed, due...)
-	if r := receive(t, s, back(t, 2, doubtful[0], "sms", doubtful[0].Letter.Body)); r.CameBack != 1 {
+	if r := receive(t, s, returnWindow(t, 2, doubtful[0], "sms", doubtful[0].Letter.Body)); r.CameBack != 1 {
 		t.Fatal(r)
 	}
 	if l := letter(t, s, id); l.State != deadletter.StateRequeued || l.Attempts != 2 {
@@ -138,7 +138,7 @@ func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.at = c.at.Add(time.Second)
-	receive(t, s, back(t, 2, due[0], "sms", due[0].Letter.Body))
+	receive(t, s, returnWindow(t, 2, due[0], "sms", due[0].Letter.Body))
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	if err := s.EnterPhase(ctx, purge.ID, deadletter.PhaseHolding, deadletter.PhaseSending, time.Time{}, ""); err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	if err != nil || len(claimed) != 1 {
 		t.Fatal(claimed, err)
 	}
-	receive(t, s, back(t, 2, due[0], "sms", due[0].Letter.Body))
+	receive(t, s, returnWindow(t, 2, due[0], "sms", due[0].Letter.Body))
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	if err := s.Index(ctx, []deadletter.Indexed{{Letter: id, AsOf: claimed[0].ChangedAt, Text: "the first error"}}); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func copies(t testing.TB, session, number int64, redelivered bool, bodies ...str
 			a.Properties.MessageID = body
 		}
 	}
-	print(t, &w)
+	fillFingerprints(t, &w)
 	return w
 }
 
@@ -94,7 +94,7 @@ func TestLettersAfterABrokerRestart(t *testing.T) {
 			w.Restarted = true
 			if c.change != nil {
 				c.change(&w)
-				print(t, &w)
+				fillFingerprints(t, &w)
 			}
 			r := receive(t, s, w)
 			if diff := cmp.Diff(c.want, shapeOf(r)); diff != "" {
@@ -253,37 +253,37 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 	}{
 		{name: "taken back", bodies: []string{"x", "y"}, want: shape{Merged: 2}},
 		{name: "byte-identical letters too", bodies: []string{"x", "x", "x"}, want: shape{Merged: 3}},
-		{name: "the flag leaks, but one letter has no twin", bodies: []string{"x", "y"}, earlier: []string{"x"}, change: leaks, want: shape{Merged: 2}},
-		{name: "the flag leaks and every letter has a twin: suspects", bodies: []string{"x", "x"}, change: leaks, want: shape{New: 2, Suspects: 2}, held: true},
-		{name: "twins in an earlier window count", bodies: []string{"x", "y"}, earlier: []string{"y", "x"}, change: leaks, want: shape{New: 2, Suspects: 2}, held: true},
+		{name: "the flag leaks, but one letter has no twin", bodies: []string{"x", "y"}, earlier: []string{"x"}, change: flagsLeak, want: shape{Merged: 2}},
+		{name: "the flag leaks and every letter has a twin: suspects", bodies: []string{"x", "x"}, change: flagsLeak, want: shape{New: 2, Suspects: 2}, held: true},
+		{name: "twins in an earlier window count", bodies: []string{"x", "y"}, earlier: []string{"y", "x"}, change: flagsLeak, want: shape{New: 2, Suspects: 2}, held: true},
 		{
 			name: "twins beyond the horizon do not", bodies: []string{"x", "y"}, earlier: []string{"y", "x"},
-			change: func(w *deadletter.Window) { leaks(w); w.Horizon = time.Second }, want: shape{Merged: 2},
+			change: func(w *deadletter.Window) { flagsLeak(w); w.Horizon = time.Second }, want: shape{Merged: 2},
 		},
 		{
 			name: "doubtful and merge", bodies: []string{"x", "x"},
-			change: func(w *deadletter.Window) { leaks(w); w.Uncertain = deadletter.UncertainMerge }, want: shape{Merged: 2},
+			change: func(w *deadletter.Window) { flagsLeak(w); w.Uncertain = deadletter.UncertainMerge }, want: shape{Merged: 2},
 		},
 		{
 			name: "doubtful and keep", bodies: []string{"x", "x"},
-			change: func(w *deadletter.Window) { leaks(w); w.Uncertain = deadletter.UncertainKeep }, want: shape{New: 2},
+			change: func(w *deadletter.Window) { flagsLeak(w); w.Uncertain = deadletter.UncertainKeep }, want: shape{New: 2},
 		},
-		{name: "the count went up by one: a return", bodies: []string{"x", "x"}, first: count(0, 3), again: count(1, 4), change: tells, want: shape{Merged: 2}},
-		{name: "the count appeared: a return", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(1, 1), change: tells, want: shape{Merged: 2}},
-		{name: "the count is the same: fresh twins", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 1), change: tells, want: shape{New: 2}},
-		{name: "the count appeared where only that is told: a return", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(1, 1), change: firsts, want: shape{Merged: 2}},
-		{name: "the count was there where only its appearing is told: doubtful", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 1), change: firsts, want: shape{New: 2, Suspects: 2}, held: true},
-		{name: "counts that agree on nothing: doubtful", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 2), change: tells, want: shape{New: 2, Suspects: 2}, held: true},
-		{name: "no counts at all: doubtful", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(-1, -1), change: tells, want: shape{New: 2, Suspects: 2}, held: true},
+		{name: "the count went up by one: a return", bodies: []string{"x", "x"}, first: count(0, 3), again: count(1, 4), change: countsReturns, want: shape{Merged: 2}},
+		{name: "the count appeared: a return", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(1, 1), change: countsReturns, want: shape{Merged: 2}},
+		{name: "the count is the same: fresh twins", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 1), change: countsReturns, want: shape{New: 2}},
+		{name: "the count appeared where only that is told: a return", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(1, 1), change: countsFirstReturn, want: shape{Merged: 2}},
+		{name: "the count was there where only its appearing is told: doubtful", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 1), change: countsFirstReturn, want: shape{New: 2, Suspects: 2}, held: true},
+		{name: "counts that agree on nothing: doubtful", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 2), change: countsReturns, want: shape{New: 2, Suspects: 2}, held: true},
+		{name: "no counts at all: doubtful", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(-1, -1), change: countsReturns, want: shape{New: 2, Suspects: 2}, held: true},
 		{name: "a session before may have given back twins", bodies: []string{"x", "y"}, looks: 1, want: shape{New: 2, Suspects: 2}, held: true},
 		{name: "one of whose letters has a message id", bodies: []string{"x", "m"}, looks: 1, want: shape{Merged: 2}},
-		{name: "whose letters were counted once more then", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(1, 1), looks: 1, change: tells, want: shape{New: 2, Suspects: 2}, held: true},
-		{name: "whose letters come for the first time", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 1), looks: 1, change: tells, want: shape{New: 2}},
+		{name: "whose letters were counted once more then", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(1, 1), looks: 1, change: countsReturns, want: shape{New: 2, Suspects: 2}, held: true},
+		{name: "whose letters come for the first time", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 1), looks: 1, change: countsReturns, want: shape{New: 2}},
 		{name: "letters behind the window went back", bodies: []string{"x", "y"}, givesBack: true, want: shape{New: 2, Suspects: 2}, held: true},
-		{name: "the broker restarted: a part may have come back, and one more", bodies: []string{"x", "m"}, change: restart, want: shape{New: 1, Merged: 1, Suspects: 1}, held: true},
-		{name: "the broker restarted, and each letter has a message id", bodies: []string{"m", "m 2"}, change: restart, want: shape{Merged: 2}},
+		{name: "the broker restarted: a part may have come back, and one more", bodies: []string{"x", "m"}, change: restarts, want: shape{New: 1, Merged: 1, Suspects: 1}, held: true},
+		{name: "the broker restarted, and each letter has a message id", bodies: []string{"m", "m 2"}, change: restarts, want: shape{Merged: 2}},
 		{
-			name: "counts where nobody says they tell: doubtful", bodies: []string{"x", "x"}, first: count(0, 0), again: count(1, 1), change: leaks,
+			name: "counts where nobody says they tell: doubtful", bodies: []string{"x", "x"}, first: count(0, 0), again: count(1, 1), change: flagsLeak,
 			want: shape{New: 2, Suspects: 2}, held: true,
 		},
 	} {
@@ -297,7 +297,7 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 			}
 			w := copies(t, 1, 2, false, c.bodies...)
 			w.GivesBack = c.givesBack
-			counts(t, &w, c.first)
+			setDeliveryCounts(t, &w, c.first)
 			first, err := s.Receive(ctx, w)
 			if err != nil {
 				t.Fatal(err)
@@ -312,7 +312,7 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 				t.Fatal(opened, err)
 			}
 			again := copies(t, 2, 1, true, c.bodies...)
-			counts(t, &again, c.again)
+			setDeliveryCounts(t, &again, c.again)
 			if c.change != nil {
 				c.change(&again)
 			}
@@ -348,24 +348,24 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 	}
 }
 
-func leaks(w *deadletter.Window) { w.RedeliveredLeaks = true }
+func flagsLeak(w *deadletter.Window) { w.RedeliveredLeaks = true }
 
-func restart(w *deadletter.Window) { w.Restarted = true }
+func restarts(w *deadletter.Window) { w.Restarted = true }
 
-func tells(w *deadletter.Window) { w.RedeliveredLeaks, w.EveryReturnCounted = true, true }
+func countsReturns(w *deadletter.Window) { w.RedeliveredLeaks, w.EveryReturnCounted = true, true }
 
-func firsts(w *deadletter.Window) { w.RedeliveredLeaks, w.FirstReturnCounted = true, true }
+func countsFirstReturn(w *deadletter.Window) { w.RedeliveredLeaks, w.FirstReturnCounted = true, true }
 
-// counts sets x-delivery-count of each delivery in a window to the number at the same position in
-// n.
-func counts(t testing.TB, w *deadletter.Window, n []int64) {
+// setDeliveryCounts sets x-delivery-count of each delivery in a window to the number at the same
+// position in n.
+func setDeliveryCounts(t testing.TB, w *deadletter.Window, n []int64) {
 	t.Helper()
 	for i := range n {
 		if n[i] >= 0 {
 			w.Arrivals[i].Properties.Headers["x-delivery-count"] = n[i]
 		}
 	}
-	print(t, w)
+	fillFingerprints(t, w)
 }
 
 // dlo can also be cut off while it takes back an open window. The window then stays open, and the
@@ -443,7 +443,7 @@ func TestTheJournalIsPruned(t *testing.T) {
 	receive(t, s, copies(t, 1, 63, false, "m63"))
 	receive(t, s, copies(t, 1, 64, false, "m64"))
 	var n int
-	if err := raw(t, s.Path()).QueryRow(`SELECT count(*) FROM windows`).Scan(&n); err != nil || n != 2 {
+	if err := rawDB(t, s.Path()).QueryRow(`SELECT count(*) FROM windows`).Scan(&n); err != nil || n != 2 {
 		t.Errorf("%d windows, %v", n, err)
 	}
 }

@@ -21,13 +21,13 @@ func TestMachinesAreTold(t *testing.T) {
 	g.expectDeliveries("hook") // no notice has been sent yet
 	g.Machines("hook")
 	g.die("sms", 2, 1)
-	g.die("email", 3, 1, severity(deadletter.SeverityDigest)) // no notice is sent for this group
-	g.pass(10 * time.Second)
+	g.die("email", 3, 1, withSeverity(deadletter.SeverityDigest)) // no notice is sent for this group
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-1 G-2")
 	g.expectDeliveries("hook")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
 	g.expectDeliveries("hook", "group.resolved G-2 page: G-2")
-	g.pass(10 * time.Minute)
+	g.advance(10 * time.Minute)
 	g.tend()
 	g.expectDeliveries("oncall", "quiet G-1/1 page: G-1 G-2")
 	g.expectDeliveries("hook", "group.quiet G-1 page: G-1")
@@ -56,12 +56,12 @@ func TestAPagePassesWhatIsForMachines(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	g.Machines("oncall")
-	for _, id := range g.die("email", 1, 30, severity(deadletter.SeverityDigest)) {
+	for _, id := range g.die("email", 1, 30, withSeverity(deadletter.SeverityDigest)) {
 		operate(t, g.Store, deadletter.VerbHold, id)
 	}
-	g.pass(time.Minute)
+	g.advance(time.Minute)
 	g.die("sms", 2, 1)
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	if due, err := g.Due(t.Context(), "oncall", 20); err != nil || len(due) != 20 || due[0].Notice.Kind != deadletter.NoticeOpened {
 		t.Errorf("%+v, %v", due, err)
 	}
@@ -75,7 +75,7 @@ func TestMachinesAreToldInOrder(t *testing.T) {
 	g.Machines("oncall")
 	g.die("sms", 1, 1)
 	g.die("sms", 2, 1)
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	due, err := g.Due(t.Context(), "oncall", 10)
 	if err != nil || len(due) != 1 {
 		t.Fatal(due, err)
@@ -84,11 +84,11 @@ func TestMachinesAreToldInOrder(t *testing.T) {
 	if err := g.Delivered(t.Context(), []deadletter.Delivered{down}); err != nil {
 		t.Fatal(err)
 	}
-	g.pass(10 * time.Minute)
+	g.advance(10 * time.Minute)
 	g.tend()
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
 	g.expectDeliveries("oncall")
-	g.pass(2 * time.Hour)
+	g.advance(2 * time.Hour)
 	got := g.deliverDue("oncall")
 	if i := slices.Index(got, "group.resolved G-2 page: G-2"); i < 0 || !strings.HasPrefix(got[0], "opened G-1/1 page") {
 		t.Error(got)

@@ -36,7 +36,7 @@ func (s *Store) ReadBack(ctx context.Context) error { return s.readBack(ctx) }
 func IsRefused(err error) bool { return isRefused(err) }
 
 // Refuse records that a write failed with err.
-func (s *Space) Refuse(err error) bool { return s.refuse(err) }
+func (s *Space) Refuse(err error) bool { return s.recordRefusal(err) }
 
 // HasScope reports whether the store says how a request with a scope reads the given table.
 func HasScope(table string) bool {

@@ -16,10 +16,10 @@ func TestMergedGroupsAreOne(t *testing.T) {
 	g := withGroups(t)
 	g.die("a", 1, 2)
 	g.die("b", 2, 3)
-	g.pass(time.Minute)
-	g.told("oncall")
+	g.advance(time.Minute)
+	g.deliverNotices("oncall")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
-	if got := g.told("oncall"); !slices.Equal(got, []string{"resolved G-2/1"}) {
+	if got := g.deliverNotices("oncall"); !slices.Equal(got, []string{"resolved G-2/1"}) {
 		t.Error(got)
 	}
 	list := g.list("", deadletter.GroupPage{})
@@ -54,7 +54,7 @@ func TestMergedGroupsAreOne(t *testing.T) {
 		t.Errorf("another queue has it: %s", one.Status)
 	}
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
-	g.pass(time.Minute)
+	g.advance(time.Minute)
 	g.die("b", 2, 1)
 	if one := g.one(1); one.Status != deadletter.GroupRegressed {
 		t.Errorf("a letter of the other died: %s", one.Status)
@@ -87,7 +87,7 @@ func TestLettersThatBelongToTheHead(t *testing.T) {
 	g.die("waits", 1, 1, func(c *deadletter.Classified) {
 		c.To, c.DueAt = deadletter.ClassifiedRetry, g.clock.now().Add(time.Hour)
 	})
-	letters := g.die("dead", 2, 2, severity(deadletter.SeverityDigest))
+	letters := g.die("dead", 2, 2, withSeverity(deadletter.SeverityDigest))
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
 	g.readAs(1, letters[0])
 	if one := g.one(1); one.Head != 0 || one.Count != 2 || g.one(2).Head != 1 {

@@ -116,7 +116,7 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 			if err := t.layOut(op.ID, deadletter.ResultPending, list); err != nil {
 				return err
 			}
-			return t.begin(op.ID, op.Action, p)
+			return t.beginPhase(op.ID, op.Action, p)
 		}
 		for part, letters := range parts {
 			if _, err := t.exec(`INSERT INTO operation_selections (operation, part, letters) VALUES ($1, $2, $3)`, id, part, letters); err != nil {
@@ -138,7 +138,7 @@ func (s *Store) eachPlace(list []picked, fn func(deadletter.Origin) error) error
 			continue
 		}
 		done[at] = true
-		if err := fn(s.names.belongs(l.origin, l.inbox).named()); err != nil {
+		if err := fn(s.names.belongs(l.origin, l.inbox).origin()); err != nil {
 			return err
 		}
 	}

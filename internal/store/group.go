@@ -51,10 +51,10 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 		return g, deadletter.NoSuch("group %s", id)
 	}
 	alone := all[:1] // row of the group itself; its numbers include the groups merged into it
-	if err := s.lately(ctx, alone); err != nil {
+	if err := s.addRecent(ctx, alone); err != nil {
 		return g, err
 	}
-	if err := s.spark(ctx, all[1:]); err != nil {
+	if err := s.addSparks(ctx, all[1:]); err != nil {
 		return g, err
 	}
 	g.GroupRow, g.Merged, g.Head = alone[0], all[1:], deadletter.GroupID(head.Int64)
@@ -73,7 +73,7 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 		var n int
 		err := rows.Scan(&group, &state, &n)
 		g.Letters[state] += n
-		counted := member(&g, group)
+		counted := groupRow(&g, group)
 		switch state {
 		case deadletter.StateDead, deadletter.StateHeld:
 			counted.Count += n
@@ -92,7 +92,7 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 		var group int64
 		var n int
 		err := rows.Scan(&group, &n)
-		member(&g, group).Overdue += n
+		groupRow(&g, group).Overdue += n
 		return err
 	}); err != nil {
 		return g, err
@@ -113,19 +113,20 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	if g.Operations, err = s.operations(ctx, `WHERE id IN (SELECT operation FROM operation_groups WHERE grp IN (`+of+`)) ORDER BY id DESC LIMIT `+fmt.Sprint(groupOperations), family...); err != nil {
 		return g, err
 	}
-	if g.Alike, err = s.alike(ctx, id); err != nil {
+	if g.Alike, err = s.sameErrorGroups(ctx, id); err != nil {
 		return g, err
 	}
-	if err := s.fix(ctx, &g); err != nil {
+	if err := s.findFix(ctx, &g); err != nil {
 		return g, err
 	}
-	return g, s.suspect(ctx, &g)
+	return g, s.findSuspect(ctx, &g)
 }
 
-// alike returns the other groups that lists show and that have the same error in the same queue.
-func (s *Store) alike(ctx context.Context, id deadletter.GroupID) (list []deadletter.GroupRow, err error) {
+// sameErrorGroups returns the other groups that lists show and that have the same error in the same
+// queue.
+func (s *Store) sameErrorGroups(ctx context.Context, id deadletter.GroupID) (list []deadletter.GroupRow, err error) {
 	var row listedGroup
-	wanted := row.counted(groupDead, groupOverdue)
+	wanted := row.countColumns(groupDead, groupOverdue)
 	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM groups m JOIN groups g ON g.cause = m.cause AND g.origin = m.origin
 		WHERE m.id = $1 AND m.cause <> x'' AND m.head IS NULL AND g.id <> m.id AND g.head IS NULL ORDER BY g.id DESC LIMIT `+fmt.Sprint(groupsAlike), int64(id))
 	if err != nil {
@@ -138,8 +139,8 @@ func (s *Store) alike(ctx context.Context, id deadletter.GroupID) (list []deadle
 	return list, err
 }
 
-// member returns the row of a group or of a group merged into it, by id.
-func member(g *deadletter.Group, id int64) *deadletter.GroupRow {
+// groupRow returns the row of a group or of a group merged into it, by id.
+func groupRow(g *deadletter.Group, id int64) *deadletter.GroupRow {
 	for i := range g.Merged {
 		if int64(g.Merged[i].ID) == id {
 			return &g.Merged[i]
@@ -184,9 +185,9 @@ func (s *Store) groupRules(ctx context.Context, of string, family []any) ([]stri
 	return list, err
 }
 
-// suspect finds the deploys around the start of a group. The group's suspect is the last deploy
+// findSuspect finds the deploys around the start of a group. The group's suspect is the last deploy
 // shortly before the group began or came back.
-func (s *Store) suspect(ctx context.Context, g *deadletter.Group) error {
+func (s *Store) findSuspect(ctx context.Context, g *deadletter.Group) error {
 	began := g.FirstAt
 	if g.Status == deadletter.GroupRegressed {
 		for _, e := range g.History {
@@ -208,8 +209,8 @@ func (s *Store) suspect(ctx context.Context, g *deadletter.Group) error {
 	return err
 }
 
-// fix finds the first deploy after the last death of a group that is now quiet.
-func (s *Store) fix(ctx context.Context, g *deadletter.Group) (err error) {
+// findFix finds the first deploy after the last death of a group that is now quiet.
+func (s *Store) findFix(ctx context.Context, g *deadletter.Group) (err error) {
 	if !g.Failing {
 		g.Fix, err = s.DeployAfter(ctx, g.LastAt)
 	}

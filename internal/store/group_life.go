@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// life reads the state of a group from which dlo decides about notices, snoozes and the group's
+// readLife reads the state of a group from which dlo decides about notices, snoozes and the group's
 // status.
-func (t *tx) life(id int64) (*deadletter.GroupLife, error) {
+func (t *tx) readLife(id int64) (*deadletter.GroupLife, error) {
 	g := &deadletter.GroupLife{ID: deadletter.GroupID(id)}
 	var until, resolved, told, began, deploy sql.NullInt64
 	var channels string
@@ -25,8 +25,9 @@ func (t *tx) life(id int64) (*deadletter.GroupLife, error) {
 	return g, err
 }
 
-// keep writes a changed group back to the database. The group must come from the method life.
-func (t *tx) keep(g *deadletter.GroupLife) error {
+// saveLife writes a changed group back to the database. The group must come from the method
+// readLife.
+func (t *tx) saveLife(g *deadletter.GroupLife) error {
 	_, err := t.exec(`UPDATE groups SET status = $2, chosen = $3, severity = $4, deaths = $5, snooze_until = $6, snooze_after = $7, snooze_queue = $8, snooze_by = $9, snooze_deaths = $10,
 		resolved_at = $11, resolved_by = $12, resolved_version = $13, episode = $14, told = $15, told_at = $16, told_severity = $17, told_channels = $18, told_key = $19,
 		told_began = $20, told_deploy = $21, heard = $22 WHERE id = $1`,
@@ -50,7 +51,7 @@ func (t *tx) recordDeaths(group int64, deaths []deadletter.GroupDeath) error {
 	if err := t.row(`SELECT cause, origin, coalesce(head, id) FROM groups WHERE id = $1`, []any{group}, &cause, &origin, &group); err != nil {
 		return err
 	}
-	g, err := t.life(group)
+	g, err := t.readLife(group)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (t *tx) recordDeaths(group int64, deaths []deadletter.GroupDeath) error {
 	if err := t.saveGroup(g, was); err != nil {
 		return err
 	}
-	return t.notice(notice, 0)
+	return t.writeNotice(notice, 0)
 }
 
 // saveGroup saves a group. If dlo has changed the status of the group, saveGroup adds an entry to
@@ -91,7 +92,7 @@ func (t *tx) saveGroup(g *deadletter.GroupLife, was deadletter.GroupStatus) erro
 			return err
 		}
 	}
-	return t.keep(g)
+	return t.saveLife(g)
 }
 
 // endSnoozesByCause ends the snoozes that last until the same error is seen in another queue. It
@@ -115,7 +116,7 @@ func (t *tx) endSnoozesByCause(origin int64, cause []byte) error {
 		return err
 	}
 	for _, id := range ids {
-		g, err := t.life(id)
+		g, err := t.readLife(id)
 		if err != nil {
 			return err
 		}
@@ -127,13 +128,13 @@ func (t *tx) endSnoozesByCause(origin int64, cause []byte) error {
 	return nil
 }
 
-// inherits is called when letters of an old group (from) turn out to belong to a new group (to). If
+// inherit is called when letters of an old group (from) turn out to belong to a new group (to). If
 // nothing has happened in the new group yet, the new group continues the old one: it takes over the
 // notes, the owner and the notices. If other groups are merged into the old group, the new group is
 // instead merged into the old one, which stays as it is. The result own is true if the notice about
 // the old group has not been sent yet. In that case, people are notified about the new group
 // instead, and the deaths count for the new group.
-func (t *tx) inherits(to, from int64) (own bool, err error) {
+func (t *tx) inherit(to, from int64) (own bool, err error) {
 	var fresh, waits, heads bool
 	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL AND NOT EXISTS (SELECT 1 FROM groups WHERE head = $1), EXISTS (SELECT 1 FROM groups WHERE head = $2) FROM groups WHERE id = $1`,
 		[]any{to, from}, &fresh, &heads); err != nil || !fresh {
@@ -160,7 +161,7 @@ func (t *tx) inherits(to, from int64) (own bool, err error) {
 	heir.owner, heir.ticket, heir.note, heir.noteBy, heir.head = c.owner, c.ticket, c.note, c.noteBy, c.head
 	if own = waits && c.life.Status == deadletter.GroupNew; !own {
 		heir.life.TakeOver(c.life)
-		if err := t.keep(c.life); err != nil {
+		if err := t.saveLife(c.life); err != nil {
 			return false, err
 		}
 		// Some letters may stay in the old group. The copied deaths do no harm, because a digest never
@@ -173,5 +174,5 @@ func (t *tx) inherits(to, from int64) (own bool, err error) {
 		to, heir.owner, heir.ticket, heir.note, heir.noteBy, positive(heir.head), from); err != nil {
 		return false, err
 	}
-	return own, t.keep(heir.life)
+	return own, t.saveLife(heir.life)
 }

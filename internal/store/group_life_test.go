@@ -15,14 +15,14 @@ func TestRegression(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	g.die("sms", 1, 2)
-	g.pass(time.Minute)
+	g.advance(time.Minute)
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
-	g.pass(time.Minute)
-	g.die("sms", 1, 1, died(g.clock.now().Add(-90*time.Second)))
+	g.advance(time.Minute)
+	g.die("sms", 1, 1, withDeathTime(g.clock.now().Add(-90*time.Second)))
 	if one := g.one(1); one.Status != deadletter.GroupResolved || one.Count != 3 {
 		t.Errorf("it died before the resolve: %s, %d letters", one.Status, one.Count)
 	}
-	g.die("sms", 1, 1, died(g.clock.now().Add(-30*time.Second)))
+	g.die("sms", 1, 1, withDeathTime(g.clock.now().Add(-30*time.Second)))
 	one := g.one(1)
 	if one.Status != deadletter.GroupRegressed || len(g.list("", deadletter.GroupPage{})) != 1 {
 		t.Errorf("it died after the resolve: %s", one.Status)
@@ -30,8 +30,8 @@ func TestRegression(t *testing.T) {
 	if e := one.History[0]; e.Kind != "regressed" || e.Actor != deadletter.Service.Name {
 		t.Errorf("%+v", one.History)
 	}
-	g.pass(time.Minute)
-	if got := g.told("oncall"); !slices.Equal(got, []string{"opened G-1/1", "resolved G-1/1", "regressed G-1/2"}) {
+	g.advance(time.Minute)
+	if got := g.deliverNotices("oncall"); !slices.Equal(got, []string{"opened G-1/1", "resolved G-1/1", "regressed G-1/2"}) {
 		t.Error(got)
 	}
 }
@@ -53,11 +53,11 @@ func TestAGroupStaysAsLoudAsItsLettersAre(t *testing.T) {
 	severity("a quiet one", deadletter.SeverityDigest)
 	g.die("sms", 1, 1)
 	severity("a loud one", deadletter.SeverityPage)
-	g.pass(time.Minute)
+	g.advance(time.Minute)
 	g.die("sms", 1, 3, quiet)
 	severity("quiet ones beside it", deadletter.SeverityPage)
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
-	g.pass(time.Minute)
+	g.advance(time.Minute)
 	g.die("sms", 1, 1, quiet)
 	severity("after it was resolved", deadletter.SeverityDigest)
 }
@@ -72,7 +72,7 @@ func TestRegressionByVersion(t *testing.T) {
 	}
 	g.die("sms", 1, 1, version("2026.9.30"))
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{Version: "2026.11.2"}})
-	g.pass(time.Hour)
+	g.advance(time.Hour)
 	for _, c := range []struct {
 		version string
 		want    deadletter.GroupStatus
@@ -92,8 +92,8 @@ func TestSnoozes(t *testing.T) {
 	for key := range byte(4) {
 		g.die(fmt.Sprint("q", key), key+1, 1)
 	}
-	g.pass(time.Minute)
-	if got := g.told("oncall"); len(got) != 4 {
+	g.advance(time.Minute)
+	if got := g.deliverNotices("oncall"); len(got) != 4 {
 		t.Fatal(got)
 	}
 	until := g.clock.now().Add(time.Hour)
@@ -104,13 +104,13 @@ func TestSnoozes(t *testing.T) {
 	if got := ids(g.list("", deadletter.GroupPage{Tab: deadletter.TabSnoozed})); got != "G-1 G-2 G-3 G-4" {
 		t.Error(got)
 	}
-	if got := g.told("oncall"); len(got) != 4 || got[0] != "resolved G-1/1" { // the snooze ends the alert on the pager
+	if got := g.deliverNotices("oncall"); len(got) != 4 || got[0] != "resolved G-1/1" { // the snooze ends the alert on the pager
 		t.Error(got)
 	}
 	if one := g.one(4); !one.Snooze.Until.Equal(g.clock.now().Add(deadletter.MaxSnooze)) || one.Snooze.By != "ana" {
 		t.Errorf("a snooze without an end: %+v", one.Snooze)
 	}
-	g.pass(time.Minute)
+	g.advance(time.Minute)
 	g.die("q0", 1, 5)
 	g.die("q1", 2, 2)
 	g.die("q2", 3, 5)
@@ -120,18 +120,18 @@ func TestSnoozes(t *testing.T) {
 	}
 	g.die("q1", 2, 1)
 	g.die("other", 3+0x80, 1) // the cause of group 3 is seen in another queue
-	g.pass(time.Hour)
+	g.advance(time.Hour)
 	g.tend()
 	if got := ids(g.list("-queue:other", deadletter.GroupPage{Order: deadletter.ByFirst})); got != "G-1 G-2 G-3" {
 		t.Errorf("in the inbox again: %s", got)
 	}
-	got := g.told("oncall")
+	got := g.deliverNotices("oncall")
 	if !slices.Equal(got, []string{"opened G-2/2", "opened G-5/1"}) {
 		t.Error(got)
 	}
 	g.die("q0", 1, 1)
-	g.pass(time.Minute)
-	if got := g.told("oncall"); !slices.Equal(got, []string{"opened G-1/2"}) {
+	g.advance(time.Minute)
+	if got := g.deliverNotices("oncall"); !slices.Equal(got, []string{"opened G-1/2"}) {
 		t.Error(got)
 	}
 }
@@ -165,14 +165,14 @@ func TestAHeldLetterIsADeath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := withGroups(t)
-			g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now() })
+			g.die("sms", 1, 1, withTrigger(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now() })
 			g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
-			g.pass(time.Minute)
+			g.advance(time.Minute)
 			if err := hold(g, claim(t, g.Store, g.clock)[0]); err != nil {
 				t.Fatal(err)
 			}
-			g.pass(time.Minute)
-			if got := g.told("oncall"); g.one(1).Status != deadletter.GroupRegressed || !slices.Equal(got, []string{"regressed G-1/1"}) {
+			g.advance(time.Minute)
+			if got := g.deliverNotices("oncall"); g.one(1).Status != deadletter.GroupRegressed || !slices.Equal(got, []string{"regressed G-1/1"}) {
 				t.Error(g.one(1).Status, got)
 			}
 		})
@@ -183,12 +183,12 @@ func TestAHeldLetterIsADeath(t *testing.T) {
 func TestAChosenSeverityCounts(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
-	g.die("sms", 1, 1, severity(deadletter.SeverityDigest))
+	g.die("sms", 1, 1, withSeverity(deadletter.SeverityDigest))
 	page, none := deadletter.SeverityPage, deadletter.Severity("")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Severity: &page})
-	g.die("sms", 1, 1, severity(deadletter.SeverityDigest))
-	g.pass(time.Minute)
-	if got := g.told("oncall"); len(got) != 1 {
+	g.die("sms", 1, 1, withSeverity(deadletter.SeverityDigest))
+	g.advance(time.Minute)
+	if got := g.deliverNotices("oncall"); len(got) != 1 {
 		t.Error(got)
 	}
 	if one := g.one(1); one.Severity != page || !one.Chosen {
@@ -207,9 +207,9 @@ func TestEscalation(t *testing.T) {
 	g := withGroups(t)
 	for range 48 {
 		g.die("steady", 1, 3)
-		g.pass(time.Hour)
+		g.advance(time.Hour)
 	}
-	g.told("oncall")
+	g.deliverNotices("oncall")
 	g.die("steady", 1, 19)
 	g.die("young", 2, 500)
 	g.tend()
@@ -222,11 +222,11 @@ func TestEscalation(t *testing.T) {
 	if one := g.one(1); one.Status != deadletter.GroupEscalating || g.one(2).Status != deadletter.GroupNew {
 		t.Errorf("30 in an hour: %s; 500 of a young one: %s", one.Status, g.one(2).Status)
 	}
-	g.pass(time.Minute)
-	if got := g.told("oncall"); !slices.Contains(got, "escalated G-1/1") {
+	g.advance(time.Minute)
+	if got := g.deliverNotices("oncall"); !slices.Contains(got, "escalated G-1/1") {
 		t.Error(got)
 	}
-	g.pass(2 * time.Hour)
+	g.advance(2 * time.Hour)
 	g.tend()
 	if s := g.one(1).Status; s != deadletter.GroupOpen {
 		t.Errorf("two hours later: %s", s)
@@ -242,7 +242,7 @@ func TestNewGroupsAge(t *testing.T) {
 	if s := g.one(1).Status; s != deadletter.GroupNew {
 		t.Error(s)
 	}
-	g.pass(25 * time.Hour)
+	g.advance(25 * time.Hour)
 	g.tend()
 	if s := g.one(1).Status; s != deadletter.GroupOpen {
 		t.Error(s)

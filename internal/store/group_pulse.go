@@ -28,10 +28,10 @@ func encodePulse(p deadletter.Pulse) []byte {
 	return b
 }
 
-// beat extends a group's time range to include the letters that joined the group. It also records
-// the times at which these letters died. If a broker's clock is fast, a time of death can be in the
-// future. Such a death counts at the present time.
-func (t *tx) beat(g *grouped) error {
+// recordPulse extends a group's time range to include the letters that joined the group. It also
+// records the times at which these letters died. If a broker's clock is fast, a time of death can
+// be in the future. Such a death counts at the present time.
+func (t *tx) recordPulse(g *grouped) error {
 	var old []byte
 	if err := t.row(`SELECT pulse FROM groups WHERE id = $1`, []any{g.id}, &old); err != nil {
 		return err
@@ -51,51 +51,51 @@ func (t *tx) beat(g *grouped) error {
 	return err
 }
 
-// failing returns the SQL condition that a group g is failing. A group is failing if its letters
-// are dying now, or if its retries are overdue. The letters and retries of groups merged into it
-// count too.
-func (s *Store) failing() string { return failingAt(s.millis()) }
+// failingCondition returns the SQL condition that a group g is failing. A group is failing if its
+// letters are dying now, or if its retries are overdue. The letters and retries of groups merged
+// into it count too.
+func (s *Store) failingCondition() string { return failingAt(s.millis()) }
 
 // failingAt returns the SQL condition that a group g is failing at a given time. The parameter now
 // is an SQL expression for this time in milliseconds.
 func failingAt(now string) string {
-	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, family, dying("f", now), family)
+	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, familyIDs, dyingCondition("f", now), familyIDs)
 }
 
 func (s *Store) millis() string { return fmt.Sprint(s.now().UnixMilli()) }
 
-// dying returns the SQL condition that the last letter of a group died recently. It ignores merged
-// groups. The usual gap between the group's deaths determines what counts as recent.
-func dying(alias, now string) string {
+// dyingCondition returns the SQL condition that the last letter of a group died recently. It
+// ignores merged groups. The usual gap between the group's deaths determines what counts as recent.
+func dyingCondition(alias, now string) string {
 	return fmt.Sprintf(`%s.last_at >= %s - max(%d, %d * %s.gap)`, alias, now, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps, alias)
 }
 
 const inInbox = `g.status NOT IN ('snoozed', 'resolved')`
 
-// status returns the SQL condition that a group g has one of the given statuses. The value
+// statusCondition returns the SQL condition that a group g has one of the given statuses. The value
 // "failing" selects groups in the inbox that are failing now. The value "quiet" selects the other
 // groups in the inbox.
-func (s *Store) status(values []query.Value) clause {
+func (s *Store) statusCondition(values []query.Value) clause {
 	var list []clause
 	plain := slices.DeleteFunc(slices.Clone(values), func(v query.Value) bool {
 		switch v.Raw {
 		case deadletter.StatusFailing:
-			list = append(list, clause{text: inInbox + ` AND ` + s.failing()})
+			list = append(list, clause{text: inInbox + ` AND ` + s.failingCondition()})
 		case deadletter.StatusQuiet:
-			list = append(list, clause{text: inInbox + ` AND NOT ` + s.failing()})
+			list = append(list, clause{text: inInbox + ` AND NOT ` + s.failingCondition()})
 		default:
 			return false
 		}
 		return true
 	})
 	if len(plain) > 0 {
-		list = append(list, text("g.status", plain))
+		list = append(list, textClause("g.status", plain))
 	}
-	return some(list...)
+	return anyOf(list...)
 }
 
-// pulses fills in the time of each group's last death, and whether the group is failing.
-func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
+// addPulses fills in the time of each group's last death, and whether the group is failing.
+func (s *Store) addPulses(ctx context.Context, list []deadletter.GroupRow) error {
 	at := map[int64]int{} // group -> its index in list
 	ids := make([]any, len(list))
 	for i := range list {
@@ -103,7 +103,7 @@ func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
 	}
 	for chunk := range slices.Chunk(ids, 400) {
 		of := placeholders(1, len(chunk))
-		rows, err := s.read.QueryContext(ctx, strings.ReplaceAll(`SELECT coalesce(g.head, g.id), max(g.last_at), max(`+dying("g", s.millis())+`) FROM groups g
+		rows, err := s.read.QueryContext(ctx, strings.ReplaceAll(`SELECT coalesce(g.head, g.id), max(g.last_at), max(`+dyingCondition("g", s.millis())+`) FROM groups g
 			WHERE g.id IN (SELECT id FROM groups WHERE id IN (#) UNION ALL SELECT id FROM groups WHERE head IN (#)) GROUP BY 1`, "#", of), chunk...)
 		if err != nil {
 			return fmt.Errorf("groups: %w", err)
@@ -129,8 +129,8 @@ func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
 // Standing counts the failing groups and the quiet groups in the inbox, and their letters.
 func (s *Store) Standing(ctx context.Context) (deadletter.Standing, error) {
 	var out deadletter.Standing
-	rows, err := s.ask(ctx, `SELECT `+s.failing()+`, count(*), sum(c.dead), sum(c.overdue), max((SELECT max(f.last_at) FROM groups f WHERE f.id IN `+family+`))
-		FROM `+needy+` c CROSS JOIN groups g ON g.id = c.id WHERE `+inInbox+` GROUP BY 1`)
+	rows, err := s.ask(ctx, `SELECT `+s.failingCondition()+`, count(*), sum(c.dead), sum(c.overdue), max((SELECT max(f.last_at) FROM groups f WHERE f.id IN `+familyIDs+`))
+		FROM `+needyGroups+` c CROSS JOIN groups g ON g.id = c.id WHERE `+inInbox+` GROUP BY 1`)
 	if err != nil {
 		return out, fmt.Errorf("standing: %w", err)
 	}

@@ -31,24 +31,24 @@ func TestFailingAndQuiet(t *testing.T) {
 		}
 	}
 	g.die("sms", 1, 1)
-	g.pass(5 * time.Minute)
+	g.advance(5 * time.Minute)
 	check(true, 1)
-	g.pass(time.Second)
+	g.advance(time.Second)
 	check(false, 1)
 	for range 4 { // a letter dies every half hour
-		g.pass(30 * time.Minute)
+		g.advance(30 * time.Minute)
 		g.die("sms", 1, 1)
 	}
-	g.pass(90 * time.Minute)
+	g.advance(90 * time.Minute)
 	check(true, 1)
-	g.pass(time.Second)
+	g.advance(time.Second)
 	check(false, 1)
 	if s, err := g.Standing(t.Context()); err != nil || s.Failing != (deadletter.InboxShare{}) || s.Quiet != (deadletter.InboxShare{Groups: 1, Letters: 5}) || !s.LastAt.Equal(g.clock.now().Add(-90*time.Minute-time.Second)) {
 		t.Errorf("%+v %v", s, err)
 	}
 
-	g.pass(24 * time.Hour)
-	g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) }) // the letter dies and waits for a retry
+	g.advance(24 * time.Hour)
+	g.die("sms", 1, 1, withTrigger(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) }) // the letter dies and waits for a retry
 	check(true, 1)
 	if s, err := g.Standing(t.Context()); err != nil || s.Quiet.Groups != 0 || s.Failing != (deadletter.InboxShare{Groups: 1, Letters: 5}) {
 		t.Errorf("%+v %v", s, err)
@@ -65,7 +65,7 @@ func TestAGroupFailsWithWhatIsMergedIntoIt(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	g.die("sms", 1, 1)
-	g.pass(time.Hour)
+	g.advance(time.Hour)
 	g.die("mail", 2, 1)
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
 	if list := g.list("status:failing", deadletter.GroupPage{}); len(list) != 1 || !list[0].Failing || !list[0].LastAt.Equal(g.clock.now()) {
@@ -81,16 +81,16 @@ func TestAGroupFailsWithWhatIsMergedIntoIt(t *testing.T) {
 func TestADeathIsOfItsOwnTime(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
-	g.pass(24 * time.Hour)
-	g.die("sms", 1, 1, died(g.clock.now().Add(-3*time.Hour)))
-	g.die("mail", 2, 1, died(g.clock.now().Add(3*time.Hour)))
+	g.advance(24 * time.Hour)
+	g.die("sms", 1, 1, withDeathTime(g.clock.now().Add(-3*time.Hour)))
+	g.die("mail", 2, 1, withDeathTime(g.clock.now().Add(3*time.Hour)))
 	if one := g.one(1); one.Failing || !one.LastAt.Equal(g.clock.now().Add(-3*time.Hour)) {
 		t.Errorf("%+v", one)
 	}
 	if one := g.one(2); !one.Failing || !one.LastAt.Equal(g.clock.now()) {
 		t.Errorf("%+v", one)
 	}
-	g.pass(6 * time.Minute)
+	g.advance(6 * time.Minute)
 	if one := g.one(2); one.Failing {
 		t.Errorf("%+v", one)
 	}
@@ -108,20 +108,20 @@ func TestTheFixOfAGroup(t *testing.T) {
 		}
 	}
 	deploy("1")
-	g.pass(11 * time.Minute)
+	g.advance(11 * time.Minute)
 	g.die("sms", 1, 1)
 	if one := g.one(1); one.Suspect != nil || one.Fix != nil {
 		t.Errorf("%+v, %+v", one.Suspect, one.Fix)
 	}
 	deploy("2")
-	g.pass(time.Minute)
+	g.advance(time.Minute)
 	g.die("mail", 2, 1)
 	if one := g.one(2); one.Suspect == nil || one.Suspect.Version != "2" || one.Fix != nil {
 		t.Errorf("%+v, %+v", one.Suspect, one.Fix)
 	}
-	g.pass(10 * time.Minute)
+	g.advance(10 * time.Minute)
 	deploy("3")
-	g.pass(10 * time.Minute)
+	g.advance(10 * time.Minute)
 	deploy("4")
 	if one := g.one(2); one.Failing || one.Fix == nil || one.Fix.Version != "3" {
 		t.Errorf("%t, %+v", one.Failing, one.Fix)

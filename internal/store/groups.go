@@ -19,26 +19,26 @@ const (
 	maxGroups      = 1000
 )
 
-// family selects the id of a group g and the ids of the groups merged into it.
-const family = `(SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)`
+// familyIDs selects the id of a group g and the ids of the groups merged into it.
+const familyIDs = `(SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)`
 
 // These SQL expressions count the letters of a group g and of the groups merged into it. The
 // expression groupDead counts the dead and held letters, and groupWaiting counts the waiting
 // letters.
 const (
-	groupDead    = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + ` AND k.state IN ('dead', 'held'))`
-	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + ` AND k.state = 'scheduled')`
+	groupDead    = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + familyIDs + ` AND k.state IN ('dead', 'held'))`
+	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + familyIDs + ` AND k.state = 'scheduled')`
 )
 
 // groupOverdue is an SQL expression for the number of overdue letters in a group g and in the
 // groups merged into it.
-const groupOverdue = `(SELECT coalesce(sum(k.n), 0) FROM overdue k WHERE k.grp IN ` + family + `)`
+const groupOverdue = `(SELECT coalesce(sum(k.n), 0) FROM overdue k WHERE k.grp IN ` + familyIDs + `)`
 
-// needy is an SQL table of the groups with letters that need people, one row per head. Its column
-// id is the id of the group. Its column dead is the number of dead or held letters, overdue is the
-// number of overdue letters, and needs is the sum of both. A join must name needy first. Otherwise
-// SQLite scans all of needy for each group.
-const needy = `(SELECT coalesce(m.head, m.id) AS id, sum(k.dead) AS dead, sum(k.overdue) AS overdue, sum(k.dead + k.overdue) AS needs FROM (
+// needyGroups is an SQL table of the groups with letters that need people, one row per head. Its
+// column id is the id of the group. Its column dead is the number of dead or held letters, overdue
+// is the number of overdue letters, and needs is the sum of both. A join must name it first.
+// Otherwise SQLite scans all of it for each group.
+const needyGroups = `(SELECT coalesce(m.head, m.id) AS id, sum(k.dead) AS dead, sum(k.overdue) AS overdue, sum(k.dead + k.overdue) AS needs FROM (
 	SELECT grp, n AS dead, 0 AS overdue FROM counters INDEXED BY counters_needy WHERE state IN ('dead', 'held') AND n > 0
 	UNION ALL SELECT grp, 0, n FROM overdue) k JOIN groups m ON m.id = k.grp GROUP BY 1)`
 
@@ -77,9 +77,9 @@ func (g *listedGroup) columns() columns {
 	}
 }
 
-// counted returns the columns of a group, with its numbers of letters: the waiting letters, the
-// overdue letters, and the dead or held letters.
-func (g *listedGroup) counted(dead, overdue string) columns {
+// countColumns returns the columns of a group, with its numbers of letters: the waiting letters,
+// the overdue letters, and the dead or held letters.
+func (g *listedGroup) countColumns(dead, overdue string) columns {
 	return append(g.columns(), column{dead, &g.Count}, column{groupWaiting, &g.Waiting}, column{overdue, &g.Overdue})
 }
 
@@ -141,10 +141,10 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 	if err != nil {
 		return nil, "", err
 	}
-	where = every(clause{text: `g.head IS NULL`}, clause{text: tab}, where)
+	where = allOf(clause{text: `g.head IS NULL`}, clause{text: tab}, where)
 	dead, overdue, needs, from := groupDead, groupOverdue, groupDead, `groups g`
 	if p.Tab == deadletter.TabInbox {
-		dead, overdue, needs, from = `c.dead`, `c.overdue`, `c.needs`, needy+` c CROSS JOIN groups g ON g.id = c.id`
+		dead, overdue, needs, from = `c.dead`, `c.overdue`, `c.needs`, needyGroups+` c CROSS JOIN groups g ON g.id = c.id`
 	}
 	for i := range order {
 		order[i] = strings.ReplaceAll(order[i], `-needs`, `-`+needs)
@@ -154,15 +154,15 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 		if err != nil {
 			return nil, "", err
 		}
-		where = every(where, clause{`(` + strings.Join(order, ", ") + `) > (?` + strings.Repeat(", ?", len(order)-1) + `)`, after})
+		where = allOf(where, clause{`(` + strings.Join(order, ", ") + `) > (?` + strings.Repeat(", ?", len(order)-1) + `)`, after})
 	}
 	var g listedGroup
 	keys := make([]int64, len(order))
-	wanted := g.counted(dead, overdue)
+	wanted := g.countColumns(dead, overdue)
 	for i := range order {
 		wanted = append(wanted, column{order[i], &keys[i]})
 	}
-	rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+wanted.list()+` FROM `+from+` WHERE `+where.text+`
+	rows, err := s.read.QueryContext(ctx, numberPlaceholders(`SELECT `+wanted.list()+` FROM `+from+` WHERE `+where.text+`
 		ORDER BY `+strings.Join(order, ", ")+` LIMIT ?`), append(where.args, p.Limit+1)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("groups: %w", err)
@@ -182,7 +182,7 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 		text, _ := json.Marshal(append([]any{p.Tab, p.Order}, last)) // json.Marshal cannot fail, because the values are only texts and numbers
 		next = base64.RawURLEncoding.EncodeToString(text)
 	}
-	return list, next, s.lately(ctx, list)
+	return list, next, s.addRecent(ctx, list)
 }
 
 // groupCursor decodes a cursor to the sort keys of the last row on the previous page.
@@ -216,9 +216,9 @@ func (s *Store) groupFilter(ctx context.Context, q query.Query) (clause, error) 
 		v := t.Values[0]
 		switch t.Field {
 		case query.Status:
-			c = s.status(t.Values)
+			c = s.statusCondition(t.Values)
 		case query.Owner, query.Severity:
-			c = text("g."+string(t.Field), t.Values)
+			c = textClause("g."+string(t.Field), t.Values)
 		case query.Group, query.Queue, query.VHost, query.Broker, query.Type, query.Reason, query.ErrorText:
 			if c, _, _, err = s.condition(ctx, t); err != nil {
 				return clause{}, err
@@ -238,24 +238,24 @@ func (s *Store) groupFilter(ctx context.Context, q query.Query) (clause, error) 
 			return clause{}, fmt.Errorf("%w: %s is asked of letters, not of groups; groups are found by queue, type, reason, error, severity, status, owner, group, vhost, broker, since, before, age and words", deadletter.ErrInvalid, t.Field)
 		}
 		if t.Not {
-			c = not(c)
+			c = negated(c)
 		}
 		all = append(all, c)
 	}
-	return every(all...), nil
+	return allOf(all...), nil
 }
 
-// lately fills in the recent activity of groups.
-func (s *Store) lately(ctx context.Context, list []deadletter.GroupRow) error {
-	if err := s.pulses(ctx, list); err != nil {
+// addRecent fills in the recent activity of groups.
+func (s *Store) addRecent(ctx context.Context, list []deadletter.GroupRow) error {
+	if err := s.addPulses(ctx, list); err != nil {
 		return err
 	}
-	return s.spark(ctx, list)
+	return s.addSparks(ctx, list)
 }
 
-// spark fills in how many letters groups received in each of the last hours. The last hour ends
+// addSparks fills in how many letters groups received in each of the last hours. The last hour ends
 // with the current quarter of an hour.
-func (s *Store) spark(ctx context.Context, list []deadletter.GroupRow) error {
+func (s *Store) addSparks(ctx context.Context, list []deadletter.GroupRow) error {
 	end := s.now().UnixMilli()/rollupMillis + 1
 	from := end - sparkHours*bucketsPerHour
 	at := map[int64]int{} // group -> its index in list
@@ -288,7 +288,7 @@ func (s *Store) spark(ctx context.Context, list []deadletter.GroupRow) error {
 // owner and the groups of each severity.
 func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error) {
 	counts := deadletter.GroupCounts{Severities: map[deadletter.Severity]int{}}
-	rows, err := s.ask(ctx, `SELECT 'inbox', g.severity, g.owner = $1 AND g.owner <> '', count(*), sum(c.needs) FROM `+needy+` c CROSS JOIN groups g ON g.id = c.id
+	rows, err := s.ask(ctx, `SELECT 'inbox', g.severity, g.owner = $1 AND g.owner <> '', count(*), sum(c.needs) FROM `+needyGroups+` c CROSS JOIN groups g ON g.id = c.id
 		WHERE g.status NOT IN ('snoozed', 'resolved') GROUP BY 2, 3
 		UNION ALL SELECT status, '', 0, count(*), 0 FROM groups WHERE status IN ('snoozed', 'resolved') AND head IS NULL GROUP BY 1`, owner)
 	if err != nil {
@@ -327,8 +327,8 @@ func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) 
 	}
 	var g listedGroup
 	letters := 0
-	wanted := append(g.counted(groupDead, groupOverdue), column{
-		`(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + `)`, &letters,
+	wanted := append(g.countColumns(groupDead, groupOverdue), column{
+		`(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + familyIDs + `)`, &letters,
 	})
 	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id = `+shown, int64(id))
 	if err != nil {
@@ -344,5 +344,5 @@ func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) 
 	if len(found) == 0 {
 		return nil, 0, deadletter.NoSuch("group %s", id)
 	}
-	return &found[0], letters, s.lately(ctx, found)
+	return &found[0], letters, s.addRecent(ctx, found)
 }

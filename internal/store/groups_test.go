@@ -27,9 +27,9 @@ func withGroups(t *testing.T) *groups {
 	return &groups{Store: s, t: t, clock: c}
 }
 
-// die lets n letters of a queue die in the group that has the given key. The functions in set
-// change the verdicts of these letters.
-func (g *groups) die(queue string, key byte, n int, set ...func(*deadletter.Classified)) []deadletter.ID {
+// die lets n letters of a queue die in the group that has the given key. Each function in changes
+// changes the verdict of each letter.
+func (g *groups) die(queue string, key byte, n int, changes ...func(*deadletter.Classified)) []deadletter.ID {
 	g.t.Helper()
 	g.window++
 	receive(g.t, g.Store, window(g.t, g.window, queue, n))
@@ -44,7 +44,7 @@ func (g *groups) die(queue string, key byte, n int, set ...func(*deadletter.Clas
 			Letter: l.ID, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, Reason: "rejected", Type: "acme.T", Error: "e", GroupKey: [32]byte{key},
 			GroupTitle: "title of " + queue, GroupVersion: 1, GroupCause: []byte{key & 0x7f}, Severity: deadletter.SeverityPage, Channels: []string{"oncall"}, DiedAt: g.clock.now().Truncate(time.Second),
 		}
-		for _, f := range set {
+		for _, f := range changes {
 			f(&v)
 		}
 		verdicts, ids = append(verdicts, v), append(ids, l.ID)
@@ -103,8 +103,8 @@ func (g *groups) decide(d deadletter.Decision) deadletter.Decided {
 	return out
 }
 
-// told delivers the due notices of a channel. It returns each notice as its kind and key.
-func (g *groups) told(channel string) []string {
+// deliverNotices delivers the due notices of a channel. It returns each notice as its kind and key.
+func (g *groups) deliverNotices(channel string) []string {
 	g.t.Helper()
 	var list []string
 	for {
@@ -131,17 +131,17 @@ func (g *groups) tend() {
 	}
 }
 
-func (g *groups) pass(d time.Duration) { g.clock.at = g.clock.at.Add(d) }
+func (g *groups) advance(d time.Duration) { g.clock.at = g.clock.at.Add(d) }
 
-func severity(s deadletter.Severity) func(*deadletter.Classified) {
+func withSeverity(s deadletter.Severity) func(*deadletter.Classified) {
 	return func(c *deadletter.Classified) { c.Severity = s }
 }
 
-func died(at time.Time) func(*deadletter.Classified) {
+func withDeathTime(at time.Time) func(*deadletter.Classified) {
 	return func(c *deadletter.Classified) { c.DiedAt = at.Truncate(time.Second) }
 }
 
-func to(tr deadletter.Trigger) func(*deadletter.Classified) {
+func withTrigger(tr deadletter.Trigger) func(*deadletter.Classified) {
 	return func(c *deadletter.Classified) { c.To = tr }
 }
 
@@ -160,14 +160,14 @@ func TestGroupsByWhatNeedsAPerson(t *testing.T) {
 		t.Fatal(list)
 	}
 	g.die("old", 1, 3)
-	g.pass(25 * time.Hour)
+	g.advance(25 * time.Hour)
 	g.die("sms", 2, 2)
-	g.die("sms", 2, 1, to(deadletter.ClassifiedHold))
-	g.die("sms", 2, 4, to(deadletter.ClassifiedDiscard))
-	g.pass(90 * time.Minute)
+	g.die("sms", 2, 1, withTrigger(deadletter.ClassifiedHold))
+	g.die("sms", 2, 4, withTrigger(deadletter.ClassifiedDiscard))
+	g.advance(90 * time.Minute)
 	g.die("sms", 2, 2)
-	g.die("sms", 2, 3, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now() })
-	g.die("quiet", 3, 9, to(deadletter.ClassifiedDiscard))
+	g.die("sms", 2, 3, withTrigger(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now() })
+	g.die("quiet", 3, 9, withTrigger(deadletter.ClassifiedDiscard))
 	list := g.list("", deadletter.GroupPage{Order: deadletter.ByLetters})
 	if len(list) != 2 {
 		t.Fatal(list)
@@ -194,10 +194,10 @@ func TestGroupsByWhatNeedsAPerson(t *testing.T) {
 func TestListsOfGroups(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
-	g.die("a", 1, 5, severity(deadletter.SeverityDigest))
+	g.die("a", 1, 5, withSeverity(deadletter.SeverityDigest))
 	g.die("b", 2, 1)
 	g.die("c", 3, 2)
-	g.die("d", 4, 9, severity(deadletter.SeverityNotify), func(c *deadletter.Classified) { c.Error, c.GroupTitle = "100% wrong", "100% wrong" })
+	g.die("d", 4, 9, withSeverity(deadletter.SeverityNotify), func(c *deadletter.Classified) { c.Error, c.GroupTitle = "100% wrong", "100% wrong" })
 	owner := "ana"
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{3}, Owner: &owner})
 	if got := ids(g.list("", deadletter.GroupPage{})); got != "G-2 G-3 G-4 G-1" { // the groups with severity page come first, then the new groups
@@ -251,16 +251,16 @@ func TestSuspects(t *testing.T) {
 		}
 	}
 	deploy("long-ago")
-	g.pass(3 * time.Hour)
+	g.advance(3 * time.Hour)
 	g.die("a", 1, 1)
 	if one := g.one(1); one.Suspect != nil || len(one.Deploys) != 1 {
 		t.Errorf("%+v", one)
 	}
 	deploy("billing")
 	deploy("billing")
-	g.pass(2 * time.Minute)
+	g.advance(2 * time.Minute)
 	g.die("b", 2, 1)
-	g.pass(time.Minute)
+	g.advance(time.Minute)
 	deploy("after")
 	one := g.one(2)
 	if one.Suspect == nil || one.Suspect.Service != "billing" || len(one.Deploys) != 3 || one.Deploys[0].Service != "after" {

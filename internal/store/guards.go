@@ -15,7 +15,7 @@ import (
 // letter died in the queue or if the group does not exist.
 func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard, error) {
 	err := s.tx(ctx, urgent, func(t *tx) error {
-		origin, err := t.guarded(&g)
+		origin, err := t.findGuarded(&g)
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard
 // pause nor a breaker holds the retries back.
 func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
-		origin, err := t.guarded(&g)
+		origin, err := t.findGuarded(&g)
 		if err != nil {
 			return err
 		}
@@ -68,9 +68,9 @@ func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 	})
 }
 
-// guarded finds the queue or group whose retries a guard holds back. It fills in the guard's
+// findGuarded finds the queue or group whose retries a guard holds back. It fills in the guard's
 // details and returns the id of the origin.
-func (t *tx) guarded(g *deadletter.Guard) (int64, error) {
+func (t *tx) findGuarded(g *deadletter.Guard) (int64, error) {
 	var origin int64
 	if g.Group == 0 {
 		err := t.row(`SELECT id FROM origins WHERE broker = $1 AND vhost = $2 AND queue = $3 AND id > 0`, []any{t.s.known.firstName(g.Origin.Broker), g.Origin.VHost, g.Origin.Queue}, &origin)
@@ -83,7 +83,7 @@ func (t *tx) guarded(g *deadletter.Guard) (int64, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, deadletter.NoSuch("group %s", g.Group)
 	}
-	g.Origin = t.s.names.origin(origin).named()
+	g.Origin = t.s.names.origin(origin).origin()
 	return origin, err
 }
 
@@ -117,7 +117,7 @@ func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
 		var origin, group, since int64
 		var until sql.NullInt64
 		err := rows.Scan(&origin, &group, &g.Title, &g.State, &g.Why, &g.By, &since, &until)
-		g.Origin, g.Group, g.Since, g.Until = s.names.origin(origin).named(), deadletter.GroupID(group), time.UnixMilli(since).UTC(), timeOf(until)
+		g.Origin, g.Group, g.Since, g.Until = s.names.origin(origin).origin(), deadletter.GroupID(group), time.UnixMilli(since).UTC(), timeOf(until)
 		list = append(list, g)
 		return err
 	})
@@ -141,7 +141,7 @@ func (s *Store) Queues(ctx context.Context) ([]deadletter.QueueCounts, error) {
 			return err
 		}
 		if origin != last {
-			list = append(list, deadletter.QueueCounts{Origin: s.names.origin(origin).named(), Counts: map[deadletter.State]int{}})
+			list = append(list, deadletter.QueueCounts{Origin: s.names.origin(origin).origin(), Counts: map[deadletter.State]int{}})
 			last = origin
 		}
 		list[len(list)-1].Counts[state] += n

@@ -77,9 +77,9 @@ func (s *Store) Rereading(id deadletter.ID) error {
 	return s.hand.writeNote(rereader, serial)
 }
 
-// charge adds a crash to each letter that was being read when the last process ended. It skips a
-// letter whose reading was recorded after all.
-func (s *Store) charge(ctx context.Context, serials []int64) error {
+// countCrashes adds a crash to each letter that was being read when the last process ended. It
+// skips a letter whose reading was recorded after all.
+func (s *Store) countCrashes(ctx context.Context, serials []int64) error {
 	return s.tx(ctx, classify, func(t *tx) error {
 		for _, serial := range serials {
 			if _, err := t.exec(`UPDATE letters SET crashes = crashes + 1 WHERE id = $1 AND (state = 'received' OR id IN (SELECT letter FROM unread))`, serial); err != nil {

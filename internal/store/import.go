@@ -25,7 +25,7 @@ func (s *Store) Import(ctx context.Context, by string, list []deadletter.Importe
 		results = make([]deadletter.ImportResult, len(list))
 		for i := range list {
 			var err error
-			if results[i], err = t.imported(&list[i], by); err != nil {
+			if results[i], err = t.importLetter(&list[i], by); err != nil {
 				return fmt.Errorf("letter %s: %w", list[i].ID, err)
 			}
 		}
@@ -37,8 +37,8 @@ func (s *Store) Import(ctx context.Context, by string, list []deadletter.Importe
 	return results, nil
 }
 
-// imported stores one imported letter.
-func (t *tx) imported(l *deadletter.Imported, by string) (deadletter.ImportResult, error) {
+// importLetter stores one imported letter.
+func (t *tx) importLetter(l *deadletter.Imported, by string) (deadletter.ImportResult, error) {
 	serial, random, ok := l.ID.Split()
 	if !ok || serial <= 0 {
 		return "", fmt.Errorf("%w: it is not a letter id", deadletter.ErrInvalid)
@@ -81,5 +81,5 @@ func (t *tx) imported(l *deadletter.Imported, by string) (deadletter.ImportResul
 	t.step.received++
 	t.moves.letter(&record{state: deadletter.StateReceived, origin: origin, reason: l.Reason, receivedAt: received}, 1)
 	detail := fmt.Sprintf("through %s; at its source it was %s, after %d attempts", deadletter.WayOf(t.ctx), l.State, l.Attempts)
-	return deadletter.ImportNew, t.event(serial, 0, "imported", by, detail)
+	return deadletter.ImportNew, t.addEvent(serial, 0, "imported", by, detail)
 }

@@ -15,14 +15,14 @@ import (
 // after the same deploy. The notice then gets the key of the incident. In two cases, the group
 // becomes an incident of its own. In the first case, it has a higher severity than the other
 // groups. In the second case, its notice would reach someone who does not know of the other groups.
-// The parameter told is true if people were already notified about the group.
-func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64, told bool) error {
+// The parameter known is true if people were already notified about the group.
+func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64, known bool) error {
 	if n == nil || n.Kind != deadletter.NoticeOpened && n.Kind != deadletter.NoticeRegressed {
 		return nil
 	}
 	now := time.UnixMilli(t.now).UTC()
-	if told {
-		others, loudest, err := t.others(g)
+	if known {
+		others, loudest, err := t.othersNotified(g)
 		if err != nil || !others { // the incident has no other groups, so this group keeps the key
 			return err
 		}
@@ -34,15 +34,15 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 		n.Key = g.Key
 	}
 	var err error
-	if g.Deploy, err = t.suspect(g); err != nil {
+	if g.Deploy, err = t.suspectDeploy(g); err != nil {
 		return err
 	}
-	return t.belong(g, n, origin)
+	return t.joinIncident(g, n, origin)
 }
 
-// others reports whether people were notified about other groups under the same key as the group g.
-// The result loudest is the highest severity of those groups.
-func (t *tx) others(g *deadletter.GroupLife) (others bool, loudest deadletter.Severity, err error) {
+// othersNotified reports whether people were notified about other groups under the same key as the
+// group g. The result loudest is the highest severity of those groups.
+func (t *tx) othersNotified(g *deadletter.GroupLife) (others bool, loudest deadletter.Severity, err error) {
 	rows, err := t.query(`SELECT told_severity FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 AND id <> $2`, g.Key, int64(g.ID))
 	if err != nil {
 		return false, "", err
@@ -58,9 +58,9 @@ func (t *tx) others(g *deadletter.GroupLife) (others bool, loudest deadletter.Se
 	return others, loudest, err
 }
 
-// suspect returns the id of the last deploy shortly before a group began to need people or came
-// back; 0 = none.
-func (t *tx) suspect(g *deadletter.GroupLife) (id int64, err error) {
+// suspectDeploy returns the id of the last deploy shortly before a group began to need people or
+// came back; 0 = none.
+func (t *tx) suspectDeploy(g *deadletter.GroupLife) (id int64, err error) {
 	began := t.now
 	if g.Status != deadletter.GroupRegressed {
 		if err := t.row(`SELECT first_at FROM groups WHERE id = $1`, []any{int64(g.ID)}, &began); err != nil {
@@ -74,9 +74,9 @@ func (t *tx) suspect(g *deadletter.GroupLife) (id int64, err error) {
 	return id, err
 }
 
-// belong gives a group the key of the first incident to which it belongs. It ignores incidents that
-// begin long after the present time. Such incidents exist if the clock was set back.
-func (t *tx) belong(g *deadletter.GroupLife, n *deadletter.Notice, origin int64) error {
+// joinIncident gives a group the key of the first incident to which it belongs. It ignores
+// incidents that begin long after the present time. Such incidents exist if the clock was set back.
+func (t *tx) joinIncident(g *deadletter.GroupLife, n *deadletter.Notice, origin int64) error {
 	within := deadletter.JoinWithin.Milliseconds()
 	rows, err := t.query(`SELECT told_key, told_began, told_severity, told_channels, origin = $1 OR coalesce(told_deploy = $2, 0) FROM groups INDEXED BY groups_began
 		WHERE told > 0 AND told_began BETWEEN $3 AND $4 AND id <> $5 ORDER BY told_began, told_key`, origin, positive(g.Deploy), t.now-within, t.now+within, int64(g.ID))
@@ -145,11 +145,11 @@ func (t *tx) leaveIncident(n *deadletter.Notice) error {
 	return err
 }
 
-// closing returns the channels to which the notice n of an end is sent. These are the channels on
-// which an earlier notice with the same key was sent or is due. The notices of all groups in an
-// incident have the same key. The method also raises the severity of n to the highest severity
-// among the earlier notices.
-func (t *tx) closing(n *deadletter.Notice) (channels []string, err error) {
+// closingChannels returns the channels to which the notice n of an end is sent. These are the
+// channels on which an earlier notice with the same key was sent or is due. The notices of all
+// groups in an incident have the same key. The method also raises the severity of n to the highest
+// severity among the earlier notices.
+func (t *tx) closingChannels(n *deadletter.Notice) (channels []string, err error) {
 	rows, err := t.query(`SELECT DISTINCT o.severity, d.channel FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.state IN ('sent', 'due') ORDER BY d.channel`, n.Key)
 	if err != nil {
 		return nil, err
@@ -266,9 +266,9 @@ func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
 	})
 }
 
-// first reports whether a notice is the first with its key on a channel, which means that none with
-// this key was sent there.
-func (s *Store) first(ctx context.Context, key, channel string) (first bool, err error) {
+// isFirst reports whether a notice is the first with its key on a channel, which means that none
+// with this key was sent there.
+func (s *Store) isFirst(ctx context.Context, key, channel string) (first bool, err error) {
 	err = s.askRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = $1 AND d.channel = $2 AND d.state = 'sent')`, []any{key, channel}, &first)
 	return first, err
 }
@@ -284,7 +284,7 @@ func (t *tx) rejoin(g *deadletter.GroupLife, key string) error {
 	if err != nil {
 		return err
 	}
-	with, err := t.life(other)
+	with, err := t.readLife(other)
 	if err != nil {
 		return err
 	}

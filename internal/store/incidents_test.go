@@ -47,7 +47,7 @@ func (g *groups) expectDeliveries(channel string, want ...string) {
 	}
 }
 
-func channels(names ...string) func(*deadletter.Classified) {
+func withChannels(names ...string) func(*deadletter.Classified) {
 	return func(c *deadletter.Classified) { c.Channels = names }
 }
 
@@ -63,22 +63,22 @@ func TestAFloodOfOneDeployIsOnePage(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	g.deploy("billing")
-	g.pass(3 * time.Minute)
+	g.advance(3 * time.Minute)
 	for cause := range byte(10) {
 		g.die(fmt.Sprint("queue", cause), cause+1, 3)
-		g.pass(200 * time.Millisecond)
+		g.advance(200 * time.Millisecond)
 	}
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	const all = "G-1 G-2 G-3 G-4 G-5 G-6 G-7 G-8 G-9 G-10"
 	g.expectDeliveries("oncall", "opened G-1/1 page: "+all)
-	g.pass(4 * time.Minute)
+	g.advance(4 * time.Minute)
 	g.tend()
 	g.expectDeliveries("oncall") // the groups are still failing
-	g.pass(time.Minute + 10*time.Second)
+	g.advance(time.Minute + 10*time.Second)
 	g.tend()
 	g.expectDeliveries("oncall", "quiet G-1/1 page: "+all)
 	g.die("queue3", 4, 1)
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-4/2 page: G-4") // a later failure is a new incident
 }
 
@@ -88,20 +88,20 @@ func TestACauseThatJoinsIsAnUpdate(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	g.die("sms", 1, 3)
-	g.pass(6 * time.Second)
+	g.advance(6 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-1")
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	g.die("sms", 2, 1)
 	g.die("sms", 3, 1)
 	g.expectDeliveries("oncall") // notices about new groups are delayed for a moment
-	g.pass(6 * time.Second)
+	g.advance(6 * time.Second)
 	g.expectDeliveries("oncall", "joined G-1/1 page: G-1 G-2 G-3")
 }
 
 // In each of these cases, the second group becomes an incident of its own.
 func TestWhatPagesByItself(t *testing.T) {
 	t.Parallel()
-	quiet := severity(deadletter.SeverityNotify)
+	quiet := withSeverity(deadletter.SeverityNotify)
 	for what, c := range map[string]struct {
 		first, second []func(*deadletter.Classified)
 		queue         string
@@ -111,7 +111,7 @@ func TestWhatPagesByItself(t *testing.T) {
 		"another queue, and no deploy": {queue: "email"},
 		"later than a minute":          {queue: "sms", after: 61 * time.Second},
 		"a higher severity":            {queue: "sms", first: []func(*deadletter.Classified){quiet}},
-		"for somebody else":            {queue: "sms", second: []func(*deadletter.Classified){channels("oncall", "team")}},
+		"for somebody else":            {queue: "sms", second: []func(*deadletter.Classified){withChannels("oncall", "team")}},
 		"after another deploy":         {queue: "email", deploys: 2},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -122,12 +122,12 @@ func TestWhatPagesByItself(t *testing.T) {
 			}
 			g.die("sms", 1, 1, c.first...)
 			if c.deploys > 1 {
-				g.pass(time.Second)
+				g.advance(time.Second)
 				g.deploy("two")
 			}
-			g.pass(c.after)
+			g.advance(c.after)
 			g.die(c.queue, 2, 1, c.second...)
-			g.pass(10 * time.Second)
+			g.advance(10 * time.Second)
 			got := g.deliverDue("oncall")
 			if len(got) != 2 || !strings.HasPrefix(got[0], "opened G-1/1 ") || !strings.HasSuffix(got[0], ": G-1") || !strings.HasPrefix(got[1], "opened G-2/1 page") || !strings.HasSuffix(got[1], ": G-2") {
 				t.Error(got)
@@ -141,13 +141,13 @@ func TestWhatPagesByItself(t *testing.T) {
 func TestAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
-	g.pass(24 * time.Hour) // the clock is wrong by a day
+	g.advance(24 * time.Hour) // the clock is wrong by a day
 	g.die("sms", 1, 1)
-	g.pass(-24 * time.Hour)
+	g.advance(-24 * time.Hour)
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-1")
 	g.die("sms", 2, 1)
 	g.expectDeliveries("oncall") // notices about new groups are delayed for a moment
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-2/1 page: G-2")
 }
 
@@ -156,9 +156,9 @@ func TestAClockThatIsSetBack(t *testing.T) {
 func TestAQuieterCauseJoins(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
-	g.die("sms", 1, 1, channels("oncall", "team"))
-	g.die("sms", 2, 1, severity(deadletter.SeverityNotify), channels("team"))
-	g.pass(10 * time.Second)
+	g.die("sms", 1, 1, withChannels("oncall", "team"))
+	g.die("sms", 2, 1, withSeverity(deadletter.SeverityNotify), withChannels("team"))
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-1")
 	g.expectDeliveries("team", "opened G-1/1 page: G-1 G-2")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
@@ -174,15 +174,15 @@ func TestAQuieterCauseJoins(t *testing.T) {
 func TestARiseOfSeverityPagesByItself(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
-	quiet := severity(deadletter.SeverityNotify)
+	quiet := withSeverity(deadletter.SeverityNotify)
 	for cause := range byte(4) {
 		g.die("sms", cause+1, 1, quiet)
 	}
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/1 notify: G-1 G-2 G-3 G-4")
 	g.die("sms", 1, 1) // the incident has the key of this group
 	g.die("sms", 3, 1)
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/2 page: G-1 G-3")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1, 3}, Resolve: &deadletter.Resolution{}})
 	g.expectDeliveries("oncall", "resolved G-1/2 page: G-1 G-3")
@@ -198,11 +198,11 @@ func TestARiseToWhatWasPagedIsAnUpdate(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	g.die("sms", 1, 1)
-	g.die("sms", 2, 1, severity(deadletter.SeverityNotify))
-	g.pass(10 * time.Second)
+	g.die("sms", 2, 1, withSeverity(deadletter.SeverityNotify))
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-1 G-2")
 	g.die("sms", 2, 1)
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "updated G-1/1 page: G-1 G-2")
 }
 
@@ -214,13 +214,13 @@ func TestAnIncidentEndsWithItsLast(t *testing.T) {
 	letters := g.die("sms", 1, 2)
 	g.die("sms", 2, 2)
 	g.die("sms", 3, 2)
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-1 G-2 G-3")
 	operate(t, g.Store, deadletter.VerbDiscard, letters...)
 	g.tend()
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
 	g.expectDeliveries("oncall")
-	g.pass(10 * time.Minute)
+	g.advance(10 * time.Minute)
 	g.tend()
 	g.expectDeliveries("oncall", "quiet G-1/1 page: G-1 G-2 G-3")
 	g.tend()
@@ -233,7 +233,7 @@ func TestAnUndoneGroupBelongsToItsIncidentAgain(t *testing.T) {
 	g := withGroups(t)
 	g.die("sms", 1, 1)
 	g.die("sms", 2, 1)
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-1 G-2")
 	resolve := func(id deadletter.GroupID) int64 {
 		return g.decide(deadletter.Decision{Groups: []deadletter.GroupID{id}, Resolve: &deadletter.Resolution{}}).ID
@@ -263,27 +263,27 @@ func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-1")
-	g.pass(time.Second)
+	g.advance(time.Second)
 	undo(resolve()) // no notice is sent
 	g.expectDeliveries("oncall")
 	g.expectDeliveries("hook")
-	g.pass(time.Second)
+	g.advance(time.Second)
 	first := resolve()
 	g.expectDeliveries("oncall", "resolved G-1/1 page: G-1")
 	g.expectDeliveries("hook", "group.resolved G-1 page: G-1")
-	g.pass(time.Second)
+	g.advance(time.Second)
 	undo(first) // people were notified that the group is over, so they are notified about it again
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/3 page: G-1")
-	g.pass(10 * time.Minute)
+	g.advance(10 * time.Minute)
 	g.tend()
 	g.expectDeliveries("oncall", "quiet G-1/3 page: G-1")
 	g.expectDeliveries("hook", "group.quiet G-1 page: G-1")
-	g.pass(time.Second)
+	g.advance(time.Second)
 	undo(resolve())
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall")
 	g.expectDeliveries("hook")
 	operate(t, g.Store, deadletter.VerbDiscard, letters...)
@@ -299,7 +299,7 @@ func TestWhatIsOverBeforeItIsSaid(t *testing.T) {
 	g.die("sms", 1, 1)
 	g.die("sms", 2, 1)
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-2")
 }
 
@@ -308,8 +308,8 @@ func TestWhatIsOverBeforeItIsSaid(t *testing.T) {
 func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
-	g.die("sms", 1, 2, severity(deadletter.SeverityNotify))
-	g.pass(time.Minute)
+	g.die("sms", 1, 2, withSeverity(deadletter.SeverityNotify))
+	g.advance(time.Minute)
 	due, err := g.Due(t.Context(), "oncall", 10)
 	if err != nil || len(due) != 1 {
 		t.Fatal(due, err)
@@ -317,14 +317,14 @@ func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
 	if err := g.Delivered(t.Context(), []deadletter.Delivered{{ID: due[0].ID, RetryAt: g.clock.now().Add(8 * time.Hour)}}); err != nil {
 		t.Fatal(err)
 	}
-	g.pass(2 * time.Hour)
+	g.advance(2 * time.Hour)
 	g.tend()
-	g.pass(7 * time.Hour)
+	g.advance(7 * time.Hour)
 	g.tend()
 	g.expectDeliveries("oncall", "opened G-1/1 notify: G-1")
 	g.tend()
 	g.expectDeliveries("oncall") // people first get some time to look at the group
-	g.pass(6 * time.Minute)
+	g.advance(6 * time.Minute)
 	g.tend()
 	g.expectDeliveries("oncall", "quiet G-1/1 notify: G-1")
 }
@@ -333,8 +333,8 @@ func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
 func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
-	g.die("sms", 1, 2, channels("oncall", "broken"))
-	g.pass(10 * time.Second)
+	g.die("sms", 1, 2, withChannels("oncall", "broken"))
+	g.advance(10 * time.Second)
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-1")
 	due, err := g.Due(t.Context(), "broken", 10)
 	if err != nil || len(due) != 1 {
@@ -343,10 +343,10 @@ func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
 	if err := g.Delivered(t.Context(), []deadletter.Delivered{{ID: due[0].ID, RetryAt: g.clock.now().Add(time.Hour), Detail: "503"}}); err != nil {
 		t.Fatal(err)
 	}
-	g.pass(10 * time.Minute)
+	g.advance(10 * time.Minute)
 	g.tend()
 	g.expectDeliveries("oncall", "quiet G-1/1 page: G-1")
-	g.pass(time.Hour)
+	g.advance(time.Hour)
 	g.expectDeliveries("broken", "opened G-1/1 page: G-1", "quiet G-1/1 page: G-1")
 }
 
@@ -358,7 +358,7 @@ func TestAlertsAreRepeatedByIncident(t *testing.T) {
 	g.die("sms", 1, 1)
 	g.die("sms", 2, 1)
 	g.die("email", 3, 1)
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	g.deliverDue("oncall")
 	told := func() (list []string) {
 		t.Helper()
@@ -401,13 +401,13 @@ func TestAnIncidentOutlivesTheProcess(t *testing.T) {
 	}
 	g := reopen()
 	g.die("sms", 1, 1)
-	g.pass(time.Second)
+	g.advance(time.Second)
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}
 	g = reopen()
 	g.die("sms", 2, 1)
-	g.pass(10 * time.Second)
+	g.advance(10 * time.Second)
 	due, err := g.Due(t.Context(), "oncall", 10)
 	if err != nil || len(due) != 1 || len(due[0].With) != 1 { // the notice is sent, but dlo is killed before the delivery is recorded
 		t.Fatalf("%+v, %v", due, err)

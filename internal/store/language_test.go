@@ -26,9 +26,9 @@ type found struct {
 	results map[string]bool // operations of the letter, with and without the result, e.g. "O-1" and "O-1/done"
 }
 
-// library fills a store with letters that differ in every field of the query language. Most of them
-// are indexed.
-func library(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
+// fillLibrary fills a store with letters that differ in every field of the query language. Most of
+// them are indexed.
+func fillLibrary(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 	t.Helper()
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -316,7 +316,7 @@ func TestTheTermsHaveEveryField(t *testing.T) {
 func TestCountedIsListedIsActedOn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
-	all := library(t, s, c, 7)
+	all := fillLibrary(t, s, c, 7)
 	ctx := context.Background()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

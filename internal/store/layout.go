@@ -30,7 +30,7 @@ func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []pick
 				return err
 			}
 			if free {
-				if err := t.result(deadletter.OperationID(owner), l.serial, deadletter.ResultCancelled, ""); err != nil {
+				if err := t.recordResult(deadletter.OperationID(owner), l.serial, deadletter.ResultCancelled, ""); err != nil {
 					return err
 				}
 				if _, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, grp) VALUES ($1, $2, $3, 'pending', (SELECT grp FROM letters WHERE id = $2))`, int64(op), l.serial, l.origin); err != nil {
@@ -92,7 +92,7 @@ func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more boo
 		if err := t.row(`SELECT EXISTS (SELECT 1 FROM operation_selections WHERE operation = $1)`, []any{int64(op)}, &more); err != nil || more || state == deadletter.OperationCancelled {
 			return err
 		}
-		return t.begin(op, action, p)
+		return t.beginPhase(op, action, p)
 	})
 	if err != nil {
 		return false, fmt.Errorf("lay out %s: %w", op, err)
@@ -100,10 +100,10 @@ func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more boo
 	return more, nil
 }
 
-// begin moves an operation to its first phase when the selection is laid out. If the operation has
-// a hold, this phase is the hold, during which the operation can be undone.
-func (t *tx) begin(op deadletter.OperationID, action deadletter.Verb, p deadletter.Pace) error {
-	phase, until := first(action, p), any(nil)
+// beginPhase moves an operation to its first phase when the selection is laid out. If the operation
+// has a hold, this phase is the hold, during which the operation can be undone.
+func (t *tx) beginPhase(op deadletter.OperationID, action deadletter.Verb, p deadletter.Pace) error {
+	phase, until := firstPhase(action, p), any(nil)
 	if p.Hold > 0 {
 		phase, until = deadletter.PhaseHolding, t.now+p.Hold.Milliseconds()
 	}
@@ -112,8 +112,8 @@ func (t *tx) begin(op deadletter.OperationID, action deadletter.Verb, p deadlett
 	return err
 }
 
-// first returns the phase in which an operation sends or changes its first letters.
-func first(action deadletter.Verb, p deadletter.Pace) deadletter.OperationPhase {
+// firstPhase returns the phase in which an operation sends or changes its first letters.
+func firstPhase(action deadletter.Verb, p deadletter.Pace) deadletter.OperationPhase {
 	if action.Sends() && p.Canary > 0 {
 		return deadletter.PhaseCanary
 	}

@@ -16,8 +16,8 @@ type learned struct {
 }
 
 const (
-	maxKeys = 200 // maximum number of routing keys for which dlo learns types, per queue; a queue may have one routing key per customer
-	enough  = 3   // minimum number of letters with a routing key from which the shares of that key are used instead of those of the queue
+	maxKeys       = 200 // maximum number of routing keys for which dlo learns types, per queue; a queue may have one routing key per customer
+	minKeyLetters = 3   // minimum number of letters with a routing key from which the shares of that key are used instead of those of the queue
 )
 
 // bySchema is an SQL condition that selects letters, or counts of letters, that a schema decodes.
@@ -33,8 +33,8 @@ var bySchema = func() string {
 	return "(type > 0 AND reading IN (" + strings.Join(list, ", ") + "))"
 }()
 
-// learn writes the changed counts of learned types to the database.
-func (m *moves) learn(t *tx) error {
+// writeLearned writes the changed counts of learned types to the database.
+func (m *moves) writeLearned(t *tx) error {
 	for k, n := range m.learned {
 		done, err := t.exec(`UPDATE learned SET n = max(0, n + $4) WHERE origin = $1 AND key = $2 AND type = $3`, k.origin, k.key, k.typ, n)
 		if err != nil {
@@ -77,7 +77,7 @@ func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]flo
 		return nil, nil
 	}
 	shares, total, err := s.shares(ctx, `SELECT type, n FROM learned WHERE origin = $1 AND key = $2`, id, o.RoutingKey)
-	if err == nil && total < enough {
+	if err == nil && total < minKeyLetters {
 		shares, _, err = s.shares(ctx, `SELECT type, sum(n) FROM readings WHERE origin = $1 AND `+bySchema+` GROUP BY type`, id)
 	}
 	if err != nil {

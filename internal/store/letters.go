@@ -59,10 +59,10 @@ func (s *Store) readLetters(ctx context.Context, rows *sql.Rows) ([]deadletter.L
 	}); err != nil {
 		return nil, err
 	}
-	if err := s.annotated(ctx, list, annotations); err != nil {
+	if err := s.addAnnotations(ctx, list, annotations); err != nil {
 		return nil, err
 	}
-	if err := s.revised(ctx, list); err != nil {
+	if err := s.addRevisions(ctx, list); err != nil {
 		return nil, err
 	}
 	scope := deadletter.ScopeOf(ctx)
@@ -242,7 +242,7 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.received(ctx, serial, id)
+	list, err := s.receivedEvent(ctx, serial, id)
 	if err != nil {
 		rows.Close()
 		return nil, err
@@ -302,9 +302,9 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 	return list, nil
 }
 
-// received returns the first event of a letter, which says that the letter was received. It derives
-// the event from the letter's row.
-func (s *Store) received(ctx context.Context, serial int64, id deadletter.ID) ([]deadletter.Event, error) {
+// receivedEvent returns the first event of a letter, which says that the letter was received. It
+// derives the event from the letter's row.
+func (s *Store) receivedEvent(ctx context.Context, serial int64, id deadletter.ID) ([]deadletter.Event, error) {
 	var at, inbox int64
 	err := s.askRow(ctx, `SELECT received_at, inbox FROM letters WHERE id = $1`, []any{serial}, &at, &inbox)
 	if errors.Is(err, sql.ErrNoRows) {

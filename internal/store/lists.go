@@ -20,7 +20,7 @@ func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from 
 		return s.pageBy(ctx, p, by, from, backwards, limit)
 	}
 	upwards := backwards != (order == deadletter.OrderOldest)
-	serials, err := s.newest(ctx, s.read, p, from.serial, upwards, limit)
+	serials, err := s.newestSerials(ctx, s.read, p, from.serial, upwards, limit)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
@@ -55,12 +55,12 @@ func (s *Store) rowsOf(ctx context.Context, serials []int64) ([]deadletter.Row, 
 	return list, nil
 }
 
-// newest returns the serials of up to limit letters of a plan. Usually it returns the serials below
-// the parameter "from", newest first. If "from" is 0, there is no bound. If the parameter backwards
-// is true, it returns the serials above "from", oldest first. It reads each source along its index
-// and stops as soon as the source cannot improve the result. If there are many sources, most of
-// them contribute nothing.
-func (s *Store) newest(ctx context.Context, db reader, p *plan, from int64, backwards bool, limit int) ([]int64, error) {
+// newestSerials returns the serials of up to limit letters of a plan. Usually it returns the
+// serials below the parameter "from", newest first. If "from" is 0, there is no bound. If the
+// parameter backwards is true, it returns the serials above "from", oldest first. It reads each
+// source along its index and stops as soon as the source cannot improve the result. If there are
+// many sources, most of them contribute nothing.
+func (s *Store) newestSerials(ctx context.Context, db reader, p *plan, from int64, backwards bool, limit int) ([]int64, error) {
 	sources, err := s.sources(ctx, db, p)
 	if err != nil || len(sources) == 0 {
 		return nil, err
@@ -82,11 +82,11 @@ func (s *Store) newest(ctx context.Context, db reader, p *plan, from int64, back
 	prepared := map[string]*sql.Stmt{}
 	var serials []int64
 	for _, src := range sources {
-		where := every(p.filter(src), clause{src.key + better, []any{bound}})
+		where := allOf(p.filter(src), clause{src.key + better, []any{bound}})
 		if from != 0 {
-			where = every(where, clause{src.key + edge.text, edge.args})
+			where = allOf(where, clause{src.key + edge.text, edge.args})
 		}
-		text := numbered(`SELECT ` + src.key + ` FROM ` + src.from + ` WHERE ` + where.text + ` ORDER BY ` + src.key + order + ` LIMIT ?`)
+		text := numberPlaceholders(`SELECT ` + src.key + ` FROM ` + src.from + ` WHERE ` + where.text + ` ORDER BY ` + src.key + order + ` LIMIT ?`)
 		stmt := prepared[text]
 		if stmt == nil {
 			if stmt, err = db.PrepareContext(ctx, text); err != nil {

@@ -83,7 +83,7 @@ func mounted(t *testing.T, path string) string {
 // dlo locks only the file beside the store.
 func TestAnOlderDloIsNoticed(t *testing.T) {
 	t.Parallel()
-	path := filled(t)
+	path := filledStore(t)
 	f, err := os.OpenFile(path+".lock", os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestAFileThatIsReplacedIsNoticed(t *testing.T) {
 // TestALinkedStoreIsOpened checks that a store can be opened through a link.
 func TestALinkedStoreIsOpened(t *testing.T) {
 	t.Parallel()
-	path := filled(t)
+	path := filledStore(t)
 	alias := linked(t, os.Symlink, path, filepath.Join(filepath.Dir(path), "alias.db"))
 	s, err := store.Open(context.Background(), alias, store.Options{})
 	if err != nil {

@@ -106,7 +106,7 @@ func (m *machine) settle(t *rapid.T) {
 	m.open = false
 }
 
-func (m *machine) took(t *rapid.T, w deadletter.Window, r deadletter.Receipt) {
+func (m *machine) recordWindow(t *rapid.T, w deadletter.Window, r deadletter.Receipt) {
 	if got := len(r.New) + r.CameBack + r.Copies + r.Merged; got != len(w.Arrivals) {
 		t.Fatalf("%d deliveries became %+v", len(w.Arrivals), r)
 	}
@@ -133,7 +133,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			w := m.window(t)
 			r, err := m.s.Receive(ctx, w)
 			fail(t, err)
-			m.took(t, w, r)
+			m.recordWindow(t, w, r)
 		},
 		"session": func(t *rapid.T) {
 			session, err := m.s.BeginSession(ctx, "main", "/", "dlo.letters")
@@ -163,7 +163,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			fail(t, err)
 			r, err := m.s.RejoinWindow(ctx, *open, again)
 			fail(t, err)
-			m.took(t, again, r)
+			m.recordWindow(t, again, r)
 		},
 		"classify": func(t *rapid.T) {
 			letters, err := m.s.NextReceived(ctx, rapid.IntRange(1, 5).Draw(t, "n"))
@@ -469,7 +469,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			a.Fingerprint = f
 			r, err := m.s.Receive(ctx, w)
 			fail(t, err)
-			m.took(t, w, r)
+			m.recordWindow(t, w, r)
 		},
 		"overdue": func(t *rapid.T) { // also moves the clock, because random actions seldom do both
 			if rapid.Bool().Draw(t, "late") {

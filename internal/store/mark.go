@@ -14,7 +14,7 @@ import (
 // store that the broker has just confirmed.
 func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
-		if err := t.marked(noted); err != nil {
+		if err := t.recordConfirmed(noted); err != nil {
 			return err
 		}
 		for i := range marks {
@@ -44,10 +44,10 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		if m.Outcome != deadletter.OutcomeConfirmed {
 			return nil
 		}
-		return t.event(serial, 0, "confirmed late", deadletter.Service.Name, "the broker confirmed after the letter had come back")
+		return t.addEvent(serial, 0, "confirmed late", deadletter.Service.Name, "the broker confirmed after the letter had come back")
 	}
 	if r.state != deadletter.StatePublishing || r.publishes != n || r.epoch.Int64 != t.s.epoch {
-		return t.event(serial, 0, "late outcome", deadletter.Service.Name, fmt.Sprintf("%s, after the letter had moved on", m.Outcome))
+		return t.addEvent(serial, 0, "late outcome", deadletter.Service.Name, fmt.Sprintf("%s, after the letter had moved on", m.Outcome))
 	}
 	if m.Resend {
 		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1 AND n = $2`, serial, n, string(m.Outcome), m.Detail); err != nil {
@@ -109,11 +109,11 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	if to == deadletter.StateScheduled && dueAt == nil {
 		dueAt = t.now
 	}
-	t.moved(&r, func() { r.state = to })
+	t.changeRecord(&r, func() { r.state = to })
 	closed := any(t.now)
 	if m.Outcome == deadletter.OutcomeInDoubt {
 		closed = nil // the letter may still come back after this outcome
-		if err := t.unsent(serial, n, operation); err != nil {
+		if err := t.revertDoubt(serial, n, operation); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		return err
 	}
 	if operation.Valid {
-		if err := t.result(deadletter.OperationID(operation.Int64), serial, result, why); err != nil {
+		if err := t.recordResult(deadletter.OperationID(operation.Int64), serial, result, why); err != nil {
 			return err
 		}
 	}
@@ -134,12 +134,12 @@ func (t *tx) mark(m *deadletter.Mark) error {
 			return err
 		}
 	}
-	return t.notice(m.Notice, serial)
+	return t.writeNotice(m.Notice, serial)
 }
 
-// unsent reverts the counts that were changed when a letter in doubt was claimed again. It is
+// revertDoubt reverts the counts that were changed when a letter in doubt was claimed again. It is
 // called if the letter is held instead of being sent once more.
-func (t *tx) unsent(serial int64, n int, operation sql.NullInt64) error {
+func (t *tx) revertDoubt(serial int64, n int, operation sql.NullInt64) error {
 	var sends int
 	if err := t.row(`UPDATE attempts SET sends = max(1, sends - 1) WHERE letter = $1 AND n = $2 RETURNING sends`, []any{serial, n}, &sends); err != nil || sends > 1 || !operation.Valid {
 		return err

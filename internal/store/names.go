@@ -12,8 +12,8 @@ import (
 // place is a queue, its vhost and its broker. The broker has its present name.
 type place struct{ Broker, VHost, Queue string }
 
-// named converts a place to an origin.
-func (p place) named() deadletter.Origin {
+// origin converts a place to an origin.
+func (p place) origin() deadletter.Origin {
 	return deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue}
 }
 
@@ -83,10 +83,10 @@ func (n *names) load(ctx context.Context, db interface {
 			if id < 0 {
 				places.into.remember(id, place{})
 			} else if stored := p.Broker; stored == known.firstName(stored) {
-				p.Broker = known.present(stored)
+				p.Broker = known.presentName(stored)
 				places.into.put(id, p)
 			} else {
-				p.Broker = known.present(stored)
+				p.Broker = known.presentName(stored)
 				emptied[id] = p
 			}
 			return err
@@ -155,7 +155,7 @@ func (n *names) findOrigin(o deadletter.Origin) (int64, bool) {
 // originsWhere returns the ids of the origins that match. Letters without an origin have the id 0,
 // which has empty names. The result contains 0 if the empty names match.
 func (n *names) originsWhere(match func(place) bool) []any {
-	return where(n, &n.origins, match)
+	return idsWhere(n, &n.origins, match)
 }
 
 // size returns the number of known origins and inboxes.
@@ -186,7 +186,7 @@ func (n *names) belongs(origin, inbox int64) place {
 
 // unknownOriginsWhere returns the ids of the unknown origins of all inboxes that match.
 func (n *names) unknownOriginsWhere(match func(place) bool) []any {
-	ids := where(n, &n.inboxes, match)
+	ids := idsWhere(n, &n.inboxes, match)
 	for i := range ids {
 		ids[i] = unknownOriginIn(ids[i].(int64))
 	}
@@ -208,10 +208,10 @@ func (n *names) allInboxes(match func(place) bool) bool {
 // typesWhere returns the ids of the types whose names match. Letters without a type have the empty
 // name.
 func (n *names) typesWhere(match func(string) bool) []any {
-	return where(n, &n.types, match)
+	return idsWhere(n, &n.types, match)
 }
 
-func where[T comparable](n *names, known *table[T], match func(T) bool) []any {
+func idsWhere[T comparable](n *names, known *table[T], match func(T) bool) []any {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	var ids []any
@@ -229,12 +229,12 @@ func (t *tx) originID(o deadletter.Origin) (int64, error) {
 	if o.Queue == "" {
 		return 0, nil
 	}
-	p := place{t.s.known.present(o.Broker), o.VHost, o.Queue}
+	p := place{t.s.known.presentName(o.Broker), o.VHost, o.Queue}
 	return intern(t, &t.s.names.origins, p, `INSERT INTO origins (broker, vhost, queue) VALUES ($1, $2, $3) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
 }
 
 func (t *tx) inboxID(broker, vhost, queue string) (int64, error) {
-	p := place{t.s.known.present(broker), vhost, queue}
+	p := place{t.s.known.presentName(broker), vhost, queue}
 	id, err := intern(t, &t.s.names.inboxes, p, `INSERT INTO inboxes (broker, vhost, queue) VALUES ($1, $2, $3) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
 	if err != nil {
 		return 0, err

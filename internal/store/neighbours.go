@@ -43,7 +43,7 @@ func (s *Store) Ahead(ctx context.Context, q query.Query, id deadletter.ID, orde
 		return 0, false, err
 	}
 	from := cursorOf(here[0], order)
-	first, err := s.newest(ctx, s.read, p, from.serial+1, false, 1)
+	first, err := s.newestSerials(ctx, s.read, p, from.serial+1, false, 1)
 	if err != nil {
 		return 0, false, fmt.Errorf("look for a letter in its list: %w", err)
 	}
@@ -52,7 +52,7 @@ func (s *Store) Ahead(ctx context.Context, q query.Query, id deadletter.ID, orde
 		list, err := s.page(ctx, p, order, from, true, limit)
 		return len(list), listed, err
 	}
-	serials, err := s.newest(ctx, s.read, p, from.serial, order != deadletter.OrderOldest, limit)
+	serials, err := s.newestSerials(ctx, s.read, p, from.serial, order != deadletter.OrderOldest, limit)
 	if err != nil {
 		return 0, false, fmt.Errorf("count the letters ahead: %w", err)
 	}

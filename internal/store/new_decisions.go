@@ -42,7 +42,7 @@ func (s *Store) Waiting(ctx context.Context, q query.Query, after deadletter.ID,
 }
 
 func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) ([]deadletter.Waiting, error) {
-	serials, err := s.newest(ctx, db, p, from, true, maxDecisions)
+	serials, err := s.newestSerials(ctx, db, p, from, true, maxDecisions)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
@@ -121,18 +121,18 @@ func (t *tx) recordDecision(by string, a *deadletter.NewDecision) (bool, error) 
 		return false, err
 	}
 	to, ok := r.state.On(a.Outcome.OfWaiting())
-	if !ok || r.state != deadletter.StateScheduled || r.operation.Valid || r.waits(t.now) || r.changedAt != a.ChangedAt.UnixMilli() || !timeOf(r.dueAt).Equal(a.WasDueAt) || r.rule != a.WasRule {
+	if !ok || r.state != deadletter.StateScheduled || r.operation.Valid || r.waitsInBroker(t.now) || r.changedAt != a.ChangedAt.UnixMilli() || !timeOf(r.dueAt).Equal(a.WasDueAt) || r.rule != a.WasRule {
 		return false, nil
 	}
 	louder := r.severity != string(a.Severity)
-	t.moved(r, func() { r.state, r.severity, r.overdue = to, string(a.Severity), false })
+	t.changeRecord(r, func() { r.state, r.severity, r.overdue = to, string(a.Severity), false })
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, rule = $5, severity = $6, why = $7, waiter = '', waits_in = NULL,
 		told_by = $8, told_rest = $9, overdue = 0 WHERE id = $1`,
-		serial, string(to), millis(a.DueAt), t.now, a.Rule, string(a.Severity), a.Why, millis(a.ToldBy), rest(a.ToldBy, a.DueAt)); err != nil {
+		serial, string(to), millis(a.DueAt), t.now, a.Rule, string(a.Severity), a.Why, millis(a.ToldBy), timeUntilTold(a.ToldBy, a.DueAt)); err != nil {
 		return false, err
 	}
 	if louder { // the search index contains the severity
-		if err := t.unindexed(serial); err != nil {
+		if err := t.markUnindexed(serial); err != nil {
 			return false, err
 		}
 	}
@@ -145,5 +145,5 @@ func (t *tx) recordDecision(by string, a *deadletter.NewDecision) (bool, error) 
 	if detail == "" {
 		detail = "rule " + a.Rule
 	}
-	return true, t.event(serial, 0, "decided again", by, detail)
+	return true, t.addEvent(serial, 0, "decided again", by, detail)
 }

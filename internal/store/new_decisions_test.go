@@ -91,7 +91,7 @@ func TestWhatALetterWaitsFor(t *testing.T) {
 	due := claim(t, s, c)
 	mark(t, s, c, deadletter.OutcomeConfirmed, due...)
 	c.at = c.at.Add(time.Hour)
-	receive(t, s, back(t, 2, due[0], "sms", letter(t, s, due[0].Letter.ID).Body))
+	receive(t, s, returnWindow(t, 2, due[0], "sms", letter(t, s, due[0].Letter.ID).Body))
 	classify(t, s, deadletter.ClassifiedRetry, c.now().Add(time.Hour))
 	list := waiting(t, s, "", "", c.now().Add(time.Second))
 	if len(list) != 1 || list[0].ID != due[0].Letter.ID || !list[0].Since.Equal(c.now()) || list[0].Chosen {

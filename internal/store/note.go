@@ -60,9 +60,9 @@ func replace(path string, text []byte) error {
 	return os.Rename(path+".new", path)
 }
 
-// noted reads the progress from the note beside the store. It returns nil if there is no note, or
-// if the note cannot be parsed.
-func (s *Store) noted() (*deadletter.Progress, error) {
+// readNote reads the progress from the note beside the store. It returns nil if there is no note,
+// or if the note cannot be parsed.
+func (s *Store) readNote() (*deadletter.Progress, error) {
 	text, err := os.ReadFile(s.notePath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -78,10 +78,10 @@ func (s *Store) noted() (*deadletter.Progress, error) {
 	return &p, nil
 }
 
-// compare checks whether the store's file is older than the note beside it. If it is, compare
-// returns the noted progress. It is called before anything is written to the store.
-func (s *Store) compare(ctx context.Context) (older *deadletter.Progress, err error) {
-	p, err := s.noted()
+// compareWithNote checks whether the store's file is older than the note beside it. If it is,
+// compareWithNote returns the noted progress. It is called before anything is written to the store.
+func (s *Store) compareWithNote(ctx context.Context) (older *deadletter.Progress, err error) {
+	p, err := s.readNote()
 	if err != nil || p == nil {
 		return nil, err
 	}
@@ -89,19 +89,19 @@ func (s *Store) compare(ctx context.Context) (older *deadletter.Progress, err er
 	if p.Commits > now.Commits || p.Claims > now.Claims {
 		return p, nil
 	}
-	s.course.beside = now.Claims-p.Claims <= int64(unnoted*max(1, len(s.known.list)))
+	s.course.beside = now.Claims-p.Claims <= int64(maxUnnoted*max(1, len(s.known.list)))
 	return nil, nil
 }
 
-// unnoted is the maximum number of claim transactions per broker that may be missing from the note
-// when the process dies. It is 2 because a dispatcher has two workers. A note in which more claims
-// are missing does not prove that the file is current.
-const unnoted = 2
+// maxUnnoted is the maximum number of claim transactions per broker that may be missing from the
+// note when the process dies. It is 2 because a dispatcher has two workers. A note in which more
+// claims are missing does not prove that the file is current.
+const maxUnnoted = 2
 
 // Strangers returns the notes that other stores left beside this store. Such a note shows that
 // another store was once at the same path.
 func (s *Store) Strangers() []string {
-	found, err := filepath.Glob(globbed(s.path) + ".progress-????????")
+	found, err := filepath.Glob(escapeGlob(s.path) + ".progress-????????")
 	if err != nil {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (s *Store) Strangers() []string {
 	return list
 }
 
-// globbed escapes the special characters of a filepath.Glob pattern.
-func globbed(path string) string {
+// escapeGlob escapes the special characters of a filepath.Glob pattern.
+func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

@@ -22,11 +22,11 @@ const settling = 5 * time.Second
 // is a notice about a queue that rejects letters.
 const repeatAfter = time.Hour
 
-// notice writes a notice to the outbox, with a delivery for each channel. It skips a notice that is
-// not about a group if an equal notice is pending or was written within repeatAfter. A notice about
-// a group is not skipped, because GroupLife decides when such a notice is written. The notice that
-// a group has ended is not sent while other groups of its incident still need people.
-func (t *tx) notice(n *deadletter.Notice, letter int64) error {
+// writeNotice writes a notice to the outbox, with a delivery for each channel. It skips a notice
+// that is not about a group if an equal notice is pending or was written within repeatAfter. A
+// notice about a group is not skipped, because GroupLife decides when such a notice is written. The
+// notice that a group has ended is not sent while other groups of its incident still need people.
+func (t *tx) writeNotice(n *deadletter.Notice, letter int64) error {
 	if n == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before quiet hours were', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND notice IN (SELECT id FROM notices WHERE key = $1)`, n.Key, t.now); err != nil {
 			return err
 		}
-		if channels, err = t.closing(n); err != nil {
+		if channels, err = t.closingChannels(n); err != nil {
 			return err
 		}
 	} else if n.Severity == deadletter.SeverityPage && n.Group != 0 { // the page makes notices about the group that wait for the end of quiet hours unnecessary
@@ -114,7 +114,7 @@ func (s *Store) Machines(channels ...string) { s.machines.Store(&channels) }
 // Tell writes a notice to the outbox. It is used for a notice that was not caused by a change to a
 // letter.
 func (s *Store) Tell(ctx context.Context, n deadletter.Notice) error {
-	return s.tx(ctx, urgent, func(t *tx) error { return t.notice(&n, 0) })
+	return s.tx(ctx, urgent, func(t *tx) error { return t.writeNotice(&n, 0) })
 }
 
 // Due returns up to n due deliveries of a channel, with the current state of their groups.
@@ -175,10 +175,10 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	var gone []deadletter.Notice
 	var outside []int64
 	for _, d := range list {
-		there, err := s.know(ctx, &d)
+		there, err := s.addState(ctx, &d)
 		if err == nil && !there && !deadletter.ScopeOf(ctx).Everywhere() {
 			d := d
-			if there, err = s.know(whole, &d); err == nil && there {
+			if there, err = s.addState(whole, &d); err == nil && there {
 				outside = append(outside, d.ID)
 				continue
 			}
@@ -202,7 +202,7 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 			}
 		}
 		for _, n := range gone {
-			if err := t.void(n); err != nil {
+			if err := t.cancelNotices(n); err != nil {
 				return err
 			}
 		}
@@ -213,11 +213,11 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 // digestLines is the maximum number of groups in a digest for a channel that has a scope.
 const digestLines = 50
 
-// know fills in the current state of the group, operation or digest that a delivery is about,
+// addState fills in the current state of the group, operation or digest that a delivery is about,
 // within the scope of the channel. The result there is false if the delivery must not be sent to
 // this channel. This is so if the delivery's group has no letters in that scope. A notice about dlo
 // itself concerns all queues, so it is sent only to channels whose scope has no limits.
-func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, err error) {
+func (s *Store) addState(ctx context.Context, d *deadletter.Delivery) (there bool, err error) {
 	k := d.Notice.Kind
 	switch {
 	case d.Notice.Op != 0:
@@ -246,7 +246,7 @@ func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, e
 		return true, nil
 	}
 	if k == deadletter.NoticeJoined {
-		first, err := s.first(deadletter.Within(ctx, deadletter.Scope{}), d.Notice.Key, d.Channel)
+		first, err := s.isFirst(deadletter.Within(ctx, deadletter.Scope{}), d.Notice.Key, d.Channel)
 		if err != nil {
 			return false, err
 		}
@@ -280,9 +280,9 @@ func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 	return open, err
 }
 
-// void cancels the pending notices about a group that has no letters, on all channels. Receivers
-// that were already notified about the group get a notice that it is over.
-func (t *tx) void(n deadletter.Notice) error {
+// cancelNotices cancels the pending notices about a group that has no letters, on all channels.
+// Receivers that were already notified about the group get a notice that it is over.
+func (t *tx) cancelNotices(n deadletter.Notice) error {
 	var letters bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters INDEXED BY counters_group WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND n > 0)`, []any{int64(n.Group)}, &letters); err != nil || letters {
 		return err
@@ -290,20 +290,20 @@ func (t *tx) void(n deadletter.Notice) error {
 	if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'its letters belong to another group', ended_at = $3 WHERE state = 'due' AND notice IN (SELECT id FROM notices INDEXED BY notices_group WHERE grp = $2 AND key = $1)`, n.Key, int64(n.Group), t.now); err != nil {
 		return err
 	}
-	g, err := t.life(int64(n.Group))
+	g, err := t.readLife(int64(n.Group))
 	if err != nil {
 		return err
 	}
 	closing := g.CloseSettled()
-	if err := t.keep(g); err != nil {
+	if err := t.saveLife(g); err != nil {
 		return err
 	}
-	return t.notices(closing)
+	return t.writeNotices(closing)
 }
 
-func (t *tx) notices(list []*deadletter.Notice) error {
+func (t *tx) writeNotices(list []*deadletter.Notice) error {
 	for _, n := range list {
-		if err := t.notice(n, 0); err != nil {
+		if err := t.writeNotice(n, 0); err != nil {
 			return err
 		}
 	}
@@ -317,7 +317,7 @@ func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) erro
 			var err error
 			switch {
 			case d.Sent:
-				err = t.sent(d)
+				err = t.recordSent(d)
 			case d.Failed:
 				_, err = t.exec(`UPDATE deliveries SET state = 'failed', tries = tries + 1, detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail)
 			case d.Detail == "": // the delivery waits for the end of quiet hours, so this does not count as an attempt
@@ -337,9 +337,9 @@ func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) erro
 	return nil
 }
 
-// sent records a successful delivery. It also cancels the other deliveries that this delivery made
-// unnecessary.
-func (t *tx) sent(d deadletter.Delivered) error {
+// recordSent records a successful delivery. It also cancels the other deliveries that this delivery
+// made unnecessary.
+func (t *tx) recordSent(d deadletter.Delivered) error {
 	if _, err := t.exec(`UPDATE deliveries SET state = 'sent', detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail); err != nil {
 		return err
 	}
@@ -392,7 +392,7 @@ func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery
 		return nil, fmt.Errorf("told groups: %w", err)
 	}
 	for i := range list {
-		if _, err := s.know(ctx, &list[i]); err != nil {
+		if _, err := s.addState(ctx, &list[i]); err != nil {
 			return nil, err
 		}
 	}

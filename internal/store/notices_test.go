@@ -18,32 +18,32 @@ func TestPeopleAreToldOnce(t *testing.T) {
 	for range 10 {
 		letters = append(letters, g.die("sms", 1, 5)...)
 	}
-	g.pass(time.Minute)
-	if got := g.told("oncall"); !slices.Equal(got, []string{"opened G-1/1"}) {
+	g.advance(time.Minute)
+	if got := g.deliverNotices("oncall"); !slices.Equal(got, []string{"opened G-1/1"}) {
 		t.Error(got)
 	}
 	letters = append(letters, g.die("sms", 1, 50)...)
-	if got := g.told("oncall"); got != nil {
+	if got := g.deliverNotices("oncall"); got != nil {
 		t.Errorf("too soon: %v", got)
 	}
-	g.pass(15 * time.Minute)
+	g.advance(15 * time.Minute)
 	letters = append(letters, g.die("sms", 1, 1)...)
-	if got := g.told("oncall"); !slices.Equal(got, []string{"updated G-1/1"}) {
+	if got := g.deliverNotices("oncall"); !slices.Equal(got, []string{"updated G-1/1"}) {
 		t.Error(got)
 	}
 	g.tend()
-	if got := g.told("oncall"); got != nil {
+	if got := g.deliverNotices("oncall"); got != nil {
 		t.Errorf("it still needs people: %v", got)
 	}
 	operate(t, g.Store, deadletter.VerbDiscard, letters...)
 	g.tend()
 	g.tend()
-	if got := g.told("oncall"); !slices.Equal(got, []string{"resolved G-1/1"}) {
+	if got := g.deliverNotices("oncall"); !slices.Equal(got, []string{"resolved G-1/1"}) {
 		t.Error(got)
 	}
-	g.die("sms", 1, 1, severity(deadletter.SeverityDigest))
-	g.pass(time.Hour)
-	if got := g.told("oncall"); got != nil {
+	g.die("sms", 1, 1, withSeverity(deadletter.SeverityDigest))
+	g.advance(time.Hour)
+	if got := g.deliverNotices("oncall"); got != nil {
 		t.Errorf("a digest is no page: %v", got)
 	}
 }
@@ -60,7 +60,7 @@ func TestTheOutboxKeepsOrder(t *testing.T) {
 	if due, err := g.Due(t.Context(), "oncall", 10); err != nil || len(due) != 0 {
 		t.Errorf("before the letters of a flood are counted: %v, %v", due, err)
 	}
-	g.pass(time.Minute)
+	g.advance(time.Minute)
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
 	due, err := g.Due(t.Context(), "oncall", 10)
 	if err != nil || len(due) != 2 || due[0].Notice.Kind != deadletter.NoticeOpened || due[0].Group.Title != "title of a" || due[1].Notice.Key != "G-2/1" {
@@ -73,14 +73,14 @@ func TestTheOutboxKeepsOrder(t *testing.T) {
 	if due, err := g.Due(t.Context(), "oncall", 10); err != nil || len(due) != 0 {
 		t.Errorf("the first is tried later: %+v %v", due, err)
 	}
-	if got := g.told("team"); !slices.Equal(got, []string{"opened G-1/1", "opened G-2/1", "resolved G-1/1"}) {
+	if got := g.deliverNotices("team"); !slices.Equal(got, []string{"opened G-1/1", "opened G-2/1", "resolved G-1/1"}) {
 		t.Error(got)
 	}
-	g.pass(time.Minute)
+	g.advance(time.Minute)
 	if due, err := g.Due(t.Context(), "oncall", 10); err != nil || len(due) != 1 || due[0].Tries != 1 {
 		t.Errorf("%+v %v", due, err)
 	}
-	if got := g.told("oncall"); !slices.Equal(got, []string{"opened G-1/1", "resolved G-1/1"}) {
+	if got := g.deliverNotices("oncall"); !slices.Equal(got, []string{"opened G-1/1", "resolved G-1/1"}) {
 		t.Error(got)
 	}
 }
@@ -93,8 +93,8 @@ func TestALouderDeathIsTold(t *testing.T) {
 	g := withGroups(t)
 	quiet := func(c *deadletter.Classified) { c.Severity, c.Channels = deadletter.SeverityNotify, []string{"team"} }
 	g.die("sms", 1, 1, quiet)
-	g.pass(time.Minute)
-	if got := g.told("team"); !slices.Equal(got, []string{"opened G-1/1"}) {
+	g.advance(time.Minute)
+	if got := g.deliverNotices("team"); !slices.Equal(got, []string{"opened G-1/1"}) {
 		t.Error(got)
 	}
 	n := 0
@@ -103,20 +103,20 @@ func TestALouderDeathIsTold(t *testing.T) {
 			quiet(c)
 		}
 	})
-	g.pass(time.Minute)
-	if got := g.told("oncall"); !slices.Equal(got, []string{"opened G-1/1"}) {
+	g.advance(time.Minute)
+	if got := g.deliverNotices("oncall"); !slices.Equal(got, []string{"opened G-1/1"}) {
 		t.Error(got)
 	}
-	if got := g.told("team"); !slices.Equal(got, []string{"opened G-1/1"}) {
+	if got := g.deliverNotices("team"); !slices.Equal(got, []string{"opened G-1/1"}) {
 		t.Error(got)
 	}
 	page, notify := deadletter.SeverityPage, deadletter.SeverityNotify
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Severity: &notify})
-	if got := g.told("oncall"); got != nil {
+	if got := g.deliverNotices("oncall"); got != nil {
 		t.Errorf("a lower severity was told: %v", got)
 	}
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Severity: &page})
-	if got := g.told("oncall"); !slices.Equal(got, []string{"updated G-1/1"}) {
+	if got := g.deliverNotices("oncall"); !slices.Equal(got, []string{"updated G-1/1"}) {
 		t.Error(got)
 	}
 }
@@ -126,9 +126,9 @@ func TestALouderDeathIsTold(t *testing.T) {
 func TestWhatQuietHoursHoldBack(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
-	quiet := severity(deadletter.SeverityNotify)
+	quiet := withSeverity(deadletter.SeverityNotify)
 	ids := g.die("sms", 1, 2, quiet)
-	g.pass(time.Minute)
+	g.advance(time.Minute)
 	postpone := func() {
 		t.Helper()
 		due, err := g.Due(t.Context(), "oncall", 10)
@@ -142,20 +142,20 @@ func TestWhatQuietHoursHoldBack(t *testing.T) {
 	postpone()
 	operate(t, g.Store, deadletter.VerbDiscard, ids...)
 	g.tend()
-	g.pass(9 * time.Hour)
-	if got := g.told("oncall"); got != nil {
+	g.advance(9 * time.Hour)
+	if got := g.deliverNotices("oncall"); got != nil {
 		t.Errorf("it was over at night: %v", got)
 	}
 	g.die("sms", 1, 1, quiet)
-	g.pass(time.Minute)
+	g.advance(time.Minute)
 	postpone()
 	g.die("sms", 1, 1)
-	g.pass(time.Minute)
-	if got := g.told("oncall"); len(got) != 1 {
+	g.advance(time.Minute)
+	if got := g.deliverNotices("oncall"); len(got) != 1 {
 		t.Error(got)
 	}
-	g.pass(9 * time.Hour)
-	if got := g.told("oncall"); got != nil {
+	g.advance(9 * time.Hour)
+	if got := g.deliverNotices("oncall"); got != nil {
 		t.Errorf("the page had said it: %v", got)
 	}
 }
@@ -189,7 +189,7 @@ func TestOpenProblemsAreKnown(t *testing.T) {
 		if err := g.Tell(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
-		if got := g.told("oncall"); !slices.Equal(got, want) {
+		if got := g.deliverNotices("oncall"); !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// raw opens the file of a store with the SQLite driver, without the package store.
-func raw(t testing.TB, path string) *sql.DB {
+// rawDB opens the file of a store with the SQLite driver, without the package store.
+func rawDB(t testing.TB, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
 	if err != nil {
@@ -29,8 +29,8 @@ func raw(t testing.TB, path string) *sql.DB {
 	return db
 }
 
-// filled creates a store with some letters, closes it and returns its path.
-func filled(t *testing.T) string {
+// filledStore creates a store with some letters, closes it and returns its path.
+func filledStore(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.db")
 	s, err := store.Open(context.Background(), path, store.Options{})
@@ -95,7 +95,7 @@ func TestASecondStoreOnTheSameFileIsRefused(t *testing.T) {
 
 func TestALockOutlivesNoProcess(t *testing.T) {
 	t.Parallel()
-	path := filled(t) // the lock file of the old process still exists
+	path := filledStore(t) // the lock file of the old process still exists
 	if _, err := os.Stat(path + ".lock"); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestADamagedFileIsRefusedAndNotTouched(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			path := filled(t)
+			path := filledStore(t)
 			broken := c.damage(contents(t, path))
 			if err := os.WriteFile(path, broken, 0o600); err != nil {
 				t.Fatal(err)
@@ -156,7 +156,7 @@ func TestADamagedFileIsRefusedAndNotTouched(t *testing.T) {
 func TestTheDatabaseOfAnotherProgramIsRefusedAndNotTouched(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "places.sqlite")
-	db := raw(t, path)
+	db := rawDB(t, path)
 	if _, err := db.Exec(`CREATE TABLE bookmarks (url)`); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestTheDatabaseOfAnotherProgramIsRefusedAndNotTouched(t *testing.T) {
 // open, the file is unchanged. Nothing may panic.
 func TestAFlippedHeaderBitIsServedOrRefused(t *testing.T) {
 	t.Parallel()
-	good := contents(t, filled(t))
+	good := contents(t, filledStore(t))
 	for i := 0; i < 100; i += 3 {
 		path := filepath.Join(t.TempDir(), "dlo.db")
 		broken := bytes.Clone(good)
@@ -200,8 +200,8 @@ func TestAFlippedHeaderBitIsServedOrRefused(t *testing.T) {
 
 func TestANewerSchemaIsRefusedAndNotTouched(t *testing.T) {
 	t.Parallel()
-	path := filled(t)
-	db := raw(t, path)
+	path := filledStore(t)
+	db := rawDB(t, path)
 	if _, err := db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`); err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestHistoryIsAppendOnly(t *testing.T) {
 	if err := s.Record(t.Context(), deadletter.Once(deadletter.ActRulesLoaded, "dlo", "", deadletter.Target{Kind: deadletter.TargetRules})); err != nil {
 		t.Fatal(err)
 	}
-	db := raw(t, s.Path())
+	db := rawDB(t, s.Path())
 	for _, statement := range []string{`UPDATE events SET actor = 'nobody'`, `DELETE FROM events`, `UPDATE events SET id = id + 100`, `DELETE FROM events WHERE id = 1`, `UPDATE event_targets SET name = ''`, `DELETE FROM event_targets`} {
 		if _, err := db.Exec(statement); err == nil || !strings.Contains(err.Error(), "append-only") {
 			t.Errorf("%s: %v", statement, err)

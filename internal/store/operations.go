@@ -96,7 +96,7 @@ func (s *Store) Revised(ctx context.Context, op deadletter.OperationID, list []d
 				do.due += int64(i - len(list))
 			}
 			if e.Refusal != "" {
-				err = t.result(op, serial, deadletter.ResultSkipped, e.Refusal)
+				err = t.recordResult(op, serial, deadletter.ResultSkipped, e.Refusal)
 			} else {
 				e.Operation, e.By, e.Reason, do.edited = op, do.by, do.reason, e
 				err = t.act(do, p)
@@ -134,8 +134,8 @@ func (t *tx) pending(op deadletter.OperationID, newest bool, n int) ([]picked, e
 	return list, err
 }
 
-// result records the result of an operation for one letter.
-func (t *tx) result(op deadletter.OperationID, letter int64, to deadletter.Result, reason string) error {
+// recordResult records the result of an operation for one letter.
+func (t *tx) recordResult(op deadletter.OperationID, letter int64, to deadletter.Result, reason string) error {
 	var from deadletter.Result
 	var origin int64
 	err := t.row(`SELECT result, origin FROM operation_letters WHERE operation = $1 AND letter = $2`, []any{int64(op), letter}, &from, &origin)
@@ -160,7 +160,7 @@ func (t *tx) result(op deadletter.OperationID, letter int64, to deadletter.Resul
 // parameter sent is the time of the broker's confirm, or the time of the publish if there was no
 // confirm.
 func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, confirmed bool, sent int64) error {
-	if err := t.result(op, letter, deadletter.ResultCameBack, reason); err != nil {
+	if err := t.recordResult(op, letter, deadletter.ResultCameBack, reason); err != nil {
 		return err
 	}
 	uncounted := 1 // base_sent does not yet contain a letter that has no confirm
@@ -183,10 +183,10 @@ func (t *tx) finish(op deadletter.OperationID) error {
 		return nil
 	}
 	var open, watched bool
-	if err := t.some(op, `'pending', 'released'`, &open); err != nil || open {
+	if err := t.hasResult(op, `'pending', 'released'`, &open); err != nil || open {
 		return err
 	}
-	if err := t.some(op, `'confirmed'`, &watched); err != nil {
+	if err := t.hasResult(op, `'confirmed'`, &watched); err != nil {
 		return err
 	}
 	if state == deadletter.OperationCancelled {
@@ -197,7 +197,7 @@ func (t *tx) finish(op deadletter.OperationID) error {
 		if _, err := t.exec(`UPDATE operations SET phase = 'over', phase_until = NULL, finished_at = $2 WHERE id = $1`, int64(op), t.now); err != nil {
 			return err
 		}
-		return t.finished(op)
+		return t.noticeFinished(op)
 	}
 	if watched {
 		_, err := t.exec(`UPDATE operations SET state = 'running', phase = 'watching', phase_until = NULL, why = '', sent_at = coalesce(sent_at, $2) WHERE id = $1 AND phase <> 'watching'`, int64(op), t.now)
@@ -211,19 +211,19 @@ func (t *tx) finish(op deadletter.OperationID) error {
 	if err != nil {
 		return err
 	}
-	if err := t.steered(op, deadletter.ActDone, deadletter.Service.Name, outcome); err != nil {
+	if err := t.recordSteering(op, deadletter.ActDone, deadletter.Service.Name, outcome); err != nil {
 		return err
 	}
-	return t.finished(op)
+	return t.noticeFinished(op)
 }
 
-// finished writes a notice that tells machines that an operation is over.
-func (t *tx) finished(op deadletter.OperationID) error {
-	return t.notice(&deadletter.Notice{Kind: deadletter.EventOperationFinished, Key: op.String(), Op: op, Severity: deadletter.SeverityDigest}, 0)
+// noticeFinished writes a notice that tells machines that an operation is over.
+func (t *tx) noticeFinished(op deadletter.OperationID) error {
+	return t.writeNotice(&deadletter.Notice{Kind: deadletter.EventOperationFinished, Key: op.String(), Op: op, Severity: deadletter.SeverityDigest}, 0)
 }
 
-// some sets found to whether an operation has a letter with one of the given results. The parameter
-// results is an SQL list.
-func (t *tx) some(op deadletter.OperationID, results string, found *bool) error {
+// hasResult sets found to whether an operation has a letter with one of the given results. The
+// parameter results is an SQL list.
+func (t *tx) hasResult(op deadletter.OperationID, results string, found *bool) error {
 	return t.row(`SELECT EXISTS (SELECT 1 FROM operation_letters WHERE operation = $1 AND result IN (`+results+`))`, []any{int64(op)}, found)
 }

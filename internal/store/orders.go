@@ -19,12 +19,12 @@ type ordering struct {
 // orderings are the orders of letters that do not sort by serial alone.
 var orderings = map[deadletter.Order]ordering{
 	deadletter.OrderDue:      {'d', `l.due_at`, func(r deadletter.Row) int64 { return r.DueAt.UnixMilli() }, true},
-	deadletter.OrderDied:     {'t', `coalesce(l.died_at, l.received_at)`, died, false},
+	deadletter.OrderDied:     {'t', `coalesce(l.died_at, l.received_at)`, deathMillis, false},
 	deadletter.OrderAttempts: {'a', `l.attempts`, func(r deadletter.Row) int64 { return int64(r.Attempts) }, false},
 	deadletter.OrderSize:     {'s', `l.size`, func(r deadletter.Row) int64 { return int64(r.Size) }, false},
 }
 
-func died(r deadletter.Row) int64 {
+func deathMillis(r deadletter.Row) int64 {
 	if r.DiedAt.IsZero() {
 		return r.ReceivedAt.UnixMilli()
 	}
@@ -49,8 +49,8 @@ func (s *Store) pageBy(ctx context.Context, p *plan, by ordering, from cursor, b
 	}
 	var list []deadletter.Row
 	for _, src := range sources {
-		where := every(p.filter(src), at)
-		rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+rowColumns+` FROM `+src.from+` WHERE `+where.text+` ORDER BY `+sorted+` LIMIT ?`), append(where.args, limit)...)
+		where := allOf(p.filter(src), at)
+		rows, err := s.read.QueryContext(ctx, numberPlaceholders(`SELECT `+rowColumns+` FROM `+src.from+` WHERE `+where.text+` ORDER BY `+sorted+` LIMIT ?`), append(where.args, limit)...)
 		if err != nil {
 			return nil, err
 		}
@@ -87,10 +87,10 @@ func (s *Store) sourcesBy(ctx context.Context, p *plan, by ordering) ([]source, 
 	} {
 		if p.ids != nil {
 			src.from = "letters l"
-			src.where = every(src.where, *p.ids)
+			src.where = allOf(src.where, *p.ids)
 		}
 		if p.op != nil {
-			src.where = every(src.where, clause{"EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND " + p.op.text + ")", p.op.args})
+			src.where = allOf(src.where, clause{"EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND " + p.op.text + ")", p.op.args})
 		}
 		list = append(list, src)
 	}

@@ -19,7 +19,7 @@ func TestAnOriginForLettersThatDoNotSay(t *testing.T) {
 	w.Arrivals[1].Properties.Headers["x-death"] = []any{deadletter.Table{"queue": "orders_error", "reason": "expired"}} // this queue is the letter's inbox, which cannot be an origin
 	w.Arrivals[2].Properties.Headers["x-death"] = "nonsense"
 	w.Arrivals[4].Properties.Headers["x-death"] = []any{deadletter.Table{"queue": "orders_wait", "reason": "expired"}}
-	print(t, &w)
+	fillFingerprints(t, &w)
 	r := receive(t, s, w)
 	for i, want := range []string{"orders", "orders", "orders", "", "orders"} {
 		l := letter(t, s, r.New[i])
@@ -29,7 +29,7 @@ func TestAnOriginForLettersThatDoNotSay(t *testing.T) {
 	}
 	w = window(t, 2, "sms", 1)
 	delete(w.Arrivals[0].Properties.Headers, "x-death")
-	print(t, &w)
+	fillFingerprints(t, &w)
 	if l := letter(t, s, receive(t, s, w).New[0]); l.Origin.Queue != "" {
 		t.Errorf("an inbox without an origin gives %q", l.Origin.Queue)
 	}

@@ -26,21 +26,21 @@ type told struct {
 	already bool  // people were already notified while the letter waited for the present retry
 }
 
-// rest returns the time between the due time of a retry and the notification of people, in
-// milliseconds. If the parameter by is zero, rest returns 0. Otherwise it returns at least
+// timeUntilTold returns the time between the due time of a retry and the notification of people, in
+// milliseconds. If the parameter toldBy is zero, it returns 0. Otherwise it returns at least
 // toldSoonest.
-func rest(by, due time.Time) int64 {
-	if by.IsZero() {
+func timeUntilTold(toldBy, due time.Time) int64 {
+	if toldBy.IsZero() {
 		return 0
 	}
-	return max(toldSoonest, by.Sub(due).Milliseconds())
+	return max(toldSoonest, toldBy.Sub(due).Milliseconds())
 }
 
-// told returns when people are notified about a letter that gets a verdict. For a letter that came
-// back from its retry, this is at the latest the time in the previous verdict, plus the time during
-// which a worker had the letter. People are therefore notified in time about a letter that is held
-// back again and again. This limit does not apply to a letter that people sent.
-func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, group int64) (told, error) {
+// whenTold returns when people are notified about a letter that gets a verdict. For a letter that
+// came back from its retry, this is at the latest the time in the previous verdict, plus the time
+// during which a worker had the letter. People are therefore notified in time about a letter that
+// is held back again and again. This limit does not apply to a letter that people sent.
+func (t *tx) whenTold(c *deadletter.Classified, r *record, to deadletter.State, group int64) (told, error) {
 	var sent, back sql.NullInt64
 	if r.toldBy.Valid && r.publishes > 0 {
 		err := t.row(`SELECT max(at, coalesce(wait_until, 0)), back_at FROM attempts WHERE letter = $1 AND n = $2 AND operation IS NULL`, []any{r.id, r.publishes}, &sent, &back)
@@ -53,7 +53,7 @@ func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, grou
 	if to != deadletter.StateScheduled || c.ToldBy.IsZero() {
 		return told, nil
 	}
-	told.by, told.rest = c.ToldBy.UnixMilli(), rest(c.ToldBy, c.DueAt)
+	told.by, told.rest = c.ToldBy.UnixMilli(), timeUntilTold(c.ToldBy, c.DueAt)
 	if back.Valid && earlier < c.ToldBy.UnixMilli() {
 		told.by = earlier
 	}
@@ -67,7 +67,7 @@ func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, grou
 // taken. The parameter since is the time at which the broker began to accept messages. The function
 // channels returns the channels of a rule. Overdue returns the number of letters that it processed.
 func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int) (int, error) {
-	late, err := s.late(ctx, broker, since, n)
+	late, err := s.lateLetters(ctx, broker, since, n)
 	if err != nil {
 		return 0, fmt.Errorf("overdue letters: %w", err)
 	}
@@ -84,12 +84,12 @@ func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, cha
 			if r.state != deadletter.StateScheduled || r.operation.Valid || r.overdue || r.toldBy.Int64 > t.now+toldAhead.Milliseconds() {
 				continue
 			}
-			t.moved(r, func() { r.overdue = true })
+			t.changeRecord(r, func() { r.overdue = true })
 			if _, err := t.exec(`UPDATE letters SET overdue = 1 WHERE id = $1`, id); err != nil {
 				return err
 			}
 			detail := "its retries should have been over by " + time.UnixMilli(r.toldBy.Int64).UTC().Format(time.RFC3339)
-			if err := t.event(id, 0, "overdue", deadletter.Service.Name, detail); err != nil {
+			if err := t.addEvent(id, 0, "overdue", deadletter.Service.Name, detail); err != nil {
 				return err
 			}
 			if r.group > 0 {
@@ -111,8 +111,8 @@ func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, cha
 	return len(late), nil
 }
 
-// late returns the letters that must be marked as overdue.
-func (s *Store) late(ctx context.Context, broker string, since time.Time, n int) ([]int64, error) {
+// lateLetters returns the letters that must be marked as overdue.
+func (s *Store) lateLetters(ctx context.Context, broker string, since time.Time, n int) ([]int64, error) {
 	now := s.now().Add(toldAhead).UnixMilli()
 	rows, err := s.ask(ctx, `SELECT l.id FROM (SELECT DISTINCT c.origin FROM counters c JOIN origins o ON o.id = c.origin WHERE c.state = 'scheduled' AND o.broker = $1) c
 		CROSS JOIN letters l INDEXED BY letters_told ON l.origin = c.origin
@@ -156,12 +156,12 @@ func (s *Store) GiveUp(ctx context.Context, broker string, after time.Duration, 
 			if !ok {
 				continue
 			}
-			t.moved(r, func() { r.state, r.overdue = to, false })
+			t.changeRecord(r, func() { r.state, r.overdue = to, false })
 			if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, why = $4, waiter = '', waits_in = NULL, told_by = NULL, told_rest = 0, overdue = 0 WHERE id = $1`,
 				r.id, string(to), t.now, why); err != nil {
 				return err
 			}
-			if err := t.event(r.id, 0, string(to), deadletter.Service.Name, why); err != nil {
+			if err := t.addEvent(r.id, 0, string(to), deadletter.Service.Name, why); err != nil {
 				return err
 			}
 		}

@@ -8,11 +8,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// waiting returns a change to a verdict that makes the letter wait for a retry. The parameter delay
-// is the time until the retry, and all is the time after which the last retry should be over.
-func (g *groups) waiting(delay, all time.Duration) func(*deadletter.Classified) {
+// withRetry returns a change to a verdict that makes the letter wait for a retry. The parameter
+// delay is the time until the retry, and all is the time after which the last retry should be over.
+func (g *groups) withRetry(delay, longest time.Duration) func(*deadletter.Classified) {
 	return func(c *deadletter.Classified) {
-		c.To, c.Rule, c.DueAt, c.ToldBy = deadletter.ClassifiedRetry, "pay", g.clock.now().Add(delay), g.clock.now().Add(all)
+		c.To, c.Rule, c.DueAt, c.ToldBy = deadletter.ClassifiedRetry, "pay", g.clock.now().Add(delay), g.clock.now().Add(longest)
 	}
 }
 
@@ -45,12 +45,12 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	start := g.clock.now()
-	letters := g.die("pay", 1, 3, g.waiting(time.Minute, 10*time.Minute))
-	g.pass(10*time.Minute - 11*time.Second)
+	letters := g.die("pay", 1, 3, g.withRetry(time.Minute, 10*time.Minute))
+	g.advance(10*time.Minute - 11*time.Second)
 	if n := g.overdue(start); n != 0 || len(g.list("", deadletter.GroupPage{})) != 0 {
 		t.Errorf("%d letters are overdue too soon", n)
 	}
-	g.pass(time.Second) // early enough for the notice to be sent in time
+	g.advance(time.Second) // early enough for the notice to be sent in time
 	if n := g.overdue(start); n != 3 {
 		t.Errorf("%d letters are overdue", n)
 	}
@@ -70,12 +70,12 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	if d, err := g.Digest(t.Context(), start, g.clock.now().Add(time.Minute), 10); err != nil || d.Groups != 1 || d.Letters != 3 {
 		t.Errorf("the digest has %+v, %v", d, err)
 	}
-	g.pass(time.Minute)
-	if got := g.told("channel of pay"); !slices.Equal(got, []string{"opened G-1/1"}) {
+	g.advance(time.Minute)
+	if got := g.deliverNotices("channel of pay"); !slices.Equal(got, []string{"opened G-1/1"}) {
 		t.Error(got)
 	}
 	g.tend()
-	if got := g.told("channel of pay"); got != nil {
+	if got := g.deliverNotices("channel of pay"); got != nil {
 		t.Errorf("it still needs people: %v", got)
 	}
 	due := g.claim(3)
@@ -96,12 +96,12 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	if one := g.one(1); one.Overdue != 1 {
 		t.Errorf("%d letters are overdue after one was refused by its queue", one.Overdue)
 	}
-	g.pass(time.Second)
+	g.advance(time.Second)
 	for _, d := range due[:2] {
-		g.back(d, "pay", func(c *deadletter.Classified) { c.To = deadletter.ClassifiedDead })
+		g.failAgain(d, "pay", func(c *deadletter.Classified) { c.To = deadletter.ClassifiedDead })
 	}
-	g.pass(time.Hour)
-	if got := g.told("channel of pay"); got != nil {
+	g.advance(time.Hour)
+	if got := g.deliverNotices("channel of pay"); got != nil {
 		t.Errorf("people are told again of letters that they know: %v", got)
 	}
 	if one := g.one(1); one.Count != 2 || one.Overdue != 1 {
@@ -113,12 +113,12 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	}
 }
 
-// back lets a letter come back from its attempt. The functions in set change its verdict, as in
-// die.
-func (g *groups) back(d deadletter.Due, queue string, set ...func(*deadletter.Classified)) {
+// failAgain brings a letter back from its attempt, because it died again in the given queue. Each
+// function in changes changes the verdict of the letter, as in die.
+func (g *groups) failAgain(d deadletter.Due, queue string, changes ...func(*deadletter.Classified)) {
 	g.t.Helper()
 	g.window++
-	receive(g.t, g.Store, back(g.t, g.window, d, queue, d.Letter.Body))
+	receive(g.t, g.Store, returnWindow(g.t, g.window, d, queue, d.Letter.Body))
 	letters, err := g.NextReceived(g.t.Context(), 500)
 	if err != nil || len(letters) != 1 {
 		g.t.Fatal(len(letters), err)
@@ -127,7 +127,7 @@ func (g *groups) back(d deadletter.Due, queue string, set ...func(*deadletter.Cl
 		Letter: letters[0].ID, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, Reason: "rejected", Type: "acme.T", Error: "e", GroupKey: [32]byte{1},
 		GroupTitle: "title of " + queue, GroupVersion: 1, Severity: deadletter.SeverityPage, Channels: []string{"channel of pay"}, DiedAt: g.clock.now().Truncate(time.Second),
 	}
-	for _, f := range set {
+	for _, f := range changes {
 		f(&v)
 	}
 	if err := g.Classify(g.t.Context(), []deadletter.Classified{v}); err != nil {
@@ -142,9 +142,9 @@ func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	start := g.clock.now()
-	g.die("pay", 1, 1, g.waiting(time.Minute, 10*time.Minute))
+	g.die("pay", 1, 1, g.withRetry(time.Minute, 10*time.Minute))
 	for range 3 {
-		g.pass(3 * time.Minute) // the letter was due for two minutes
+		g.advance(3 * time.Minute) // the letter was due for two minutes
 		due := g.claim(1)
 		if len(due) != 1 {
 			t.Fatal("no letter is due")
@@ -153,13 +153,13 @@ func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 		if err := g.Mark(t.Context(), []deadletter.Mark{mark}, deadletter.Noted{}); err != nil {
 			t.Fatal(err)
 		}
-		g.pass(time.Minute) // a worker has the letter
-		g.back(due[0], "pay", g.waiting(time.Minute, 10*time.Minute))
+		g.advance(time.Minute) // a worker has the letter
+		g.failAgain(due[0], "pay", g.withRetry(time.Minute, 10*time.Minute))
 	}
 	if n := g.overdue(start); n != 0 {
 		t.Errorf("overdue after %s", g.clock.now().Sub(start))
 	}
-	g.pass(time.Minute)
+	g.advance(time.Minute)
 	if n := g.overdue(start); n != 1 {
 		t.Errorf("not overdue after %s: 10 minutes and 3 with its worker", g.clock.now().Sub(start))
 	}
@@ -173,22 +173,22 @@ func TestWhatPeoplePausedIsNotOverdue(t *testing.T) {
 	for name, guard := range map[string]deadletter.Guard{"queue": ofQueue("pay", "", "ann"), "group": {Group: 1, By: "ann"}} {
 		g := withGroups(t)
 		start := g.clock.now()
-		g.die("pay", 1, 2, g.waiting(time.Minute, 10*time.Minute))
+		g.die("pay", 1, 2, g.withRetry(time.Minute, 10*time.Minute))
 		if _, err := g.Pause(t.Context(), guard); err != nil {
 			t.Fatal(err)
 		}
-		g.pass(time.Hour)
+		g.advance(time.Hour)
 		if n := g.overdue(start); n != 0 {
 			t.Errorf("%s: %d letters are overdue while they are paused", name, n)
 		}
 		if err := g.Resume(t.Context(), guard); err != nil {
 			t.Fatal(err)
 		}
-		g.pass(9*time.Minute - 11*time.Second)
+		g.advance(9*time.Minute - 11*time.Second)
 		if n := g.overdue(start); n != 0 {
 			t.Errorf("%s: %d letters are overdue as they may leave again", name, n)
 		}
-		g.pass(time.Second)
+		g.advance(time.Second)
 		if n := g.overdue(g.clock.now().Add(-8 * time.Minute)); n != 0 {
 			t.Errorf("%s: %d letters are overdue of a broker that has just come back", name, n)
 		}
@@ -204,28 +204,28 @@ func TestALetterIsGivenUp(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	start := g.clock.now()
-	g.die("pay", 1, 2, g.waiting(time.Minute, 10*time.Minute))
-	g.die("pay", 2, 1, g.waiting(time.Minute, 10*time.Minute))
-	g.pass(10 * time.Minute)
+	g.die("pay", 1, 2, g.withRetry(time.Minute, 10*time.Minute))
+	g.die("pay", 2, 1, g.withRetry(time.Minute, 10*time.Minute))
+	g.advance(10 * time.Minute)
 	g.overdue(start)
 	breaker := deadletter.Breaker{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "pay"}, Group: 1, State: deadletter.GuardTripped, Since: start}
 	if err := g.SetBreaker(t.Context(), breaker, nil); err != nil {
 		t.Fatal(err)
 	}
-	g.pass(24*time.Hour - time.Second)
+	g.advance(24*time.Hour - time.Second)
 	if n, err := g.GiveUp(t.Context(), "main", 24*time.Hour, 500); n != 0 || err != nil {
 		t.Errorf("%d letters are given up too soon, %v", n, err)
 	}
-	g.told("channel of pay")
-	g.pass(time.Second)
+	g.deliverNotices("channel of pay")
+	g.advance(time.Second)
 	if n, err := g.GiveUp(t.Context(), "main", 24*time.Hour, 500); n != 2 || err != nil {
 		t.Errorf("%d letters are given up, %v", n, err)
 	}
 	if one, other := g.one(1), g.one(2); one.Count != 2 || one.Overdue != 0 || other.Count != 0 || other.Overdue != 1 {
 		t.Errorf("the group that is held back has %d dead and %d overdue, the other %d and %d", one.Count, one.Overdue, other.Count, other.Overdue)
 	}
-	g.pass(time.Hour)
-	if got := g.told("channel of pay"); got != nil {
+	g.advance(time.Hour)
+	if got := g.deliverNotices("channel of pay"); got != nil {
 		t.Errorf("people are told again: %v", got)
 	}
 }

@@ -103,7 +103,7 @@ func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 			if c.confirmed {
 				mark(t, s, clock, deadletter.OutcomeConfirmed, due...)
 			}
-			receipt := receive(t, s, back(t, 2, due[0], "sms", letter(t, s, id).Body))
+			receipt := receive(t, s, returnWindow(t, 2, due[0], "sms", letter(t, s, id).Body))
 			if len(receipt.Returned) != 1 || receipt.Returned[0] != id {
 				t.Errorf("returned: %v", receipt.Returned)
 			}
@@ -236,7 +236,7 @@ func TestRetriesBeginAgainWhenAPersonSaysSo(t *testing.T) {
 		classify(t, s, deadletter.ClassifiedRetry, c.now())
 		due := claim(t, s, c)
 		mark(t, s, c, deadletter.OutcomeConfirmed, due...)
-		receive(t, s, back(t, 2, due[0], "sms", letter(t, s, id).Body))
+		receive(t, s, returnWindow(t, 2, due[0], "sms", letter(t, s, id).Body))
 		classify(t, s, deadletter.ClassifiedDead, time.Time{})
 		op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ada", Reset: reset}
 		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0, anyPlace); err != nil {
@@ -247,7 +247,7 @@ func TestRetriesBeginAgainWhenAPersonSaysSo(t *testing.T) {
 		}
 		due = claim(t, s, c)
 		mark(t, s, c, deadletter.OutcomeConfirmed, due...)
-		receive(t, s, back(t, 3, due[0], "sms", letter(t, s, id).Body))
+		receive(t, s, returnWindow(t, 3, due[0], "sms", letter(t, s, id).Body))
 		want := 0
 		if reset {
 			want = 2

@@ -57,7 +57,7 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 		case p.Letter != "":
 			what = "this letter is read as " + p.Type
 			if err := t.row(`SELECT id FROM letters WHERE id = $1 AND random = $2 AND state <> 'purged'`, []any{serial, random}, &serial); err != nil {
-				return missing("letter "+string(p.Letter), err)
+				return orNotFound("letter "+string(p.Letter), err)
 			}
 			_, err := t.exec(`DELETE FROM picks WHERE letter = $1`, serial)
 			if err != nil {
@@ -67,7 +67,7 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 			what = fmt.Sprintf("letters of %s are read as %s", p.Group, p.Type)
 			var id int64
 			if err := t.row(`SELECT id FROM groups WHERE id = $1`, []any{int64(p.Group)}, &id); err != nil {
-				return missing("group "+p.Group.String(), err)
+				return orNotFound("group "+p.Group.String(), err)
 			}
 			if _, err := t.exec(`DELETE FROM picks WHERE grp = $1`, id); err != nil {
 				return err
@@ -75,7 +75,7 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 		default:
 			queue, key = p.Queue, p.Key
 			r.Queues = func(queue string) bool { return fits(p.Queue, queue) }
-			what = bound(p)
+			what = bindingText(p)
 			if _, err := t.exec(`DELETE FROM picks WHERE queue = $1 AND key = $2`, p.Queue, p.Key); err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ func pickTarget(p deadletter.Pick) deadletter.Target {
 	return deadletter.Target{Kind: deadletter.TargetBinding, Name: p.Queue}
 }
 
-func bound(p deadletter.Pick) string {
+func bindingText(p deadletter.Pick) string {
 	text := "letters of " + deadletter.Visible(p.Queue)
 	if p.Key != "" {
 		text += " with routing key " + deadletter.Visible(p.Key)
@@ -116,9 +116,9 @@ func bound(p deadletter.Pick) string {
 	return text + " are read as " + p.Type
 }
 
-// missing returns ErrNotFound if err is sql.ErrNoRows. Otherwise it returns err. The parameter what
-// names the object that was looked up.
-func missing(what string, err error) error {
+// orNotFound returns ErrNotFound if err is sql.ErrNoRows. Otherwise it returns err. The parameter
+// what names the object that was looked up.
+func orNotFound(what string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return deadletter.NoSuch("%s", what)
 	}
@@ -135,7 +135,7 @@ func (s *Store) RemovePick(ctx context.Context, id int64, by string, fits func(g
 		err := t.row(`SELECT p.letter, l.random, p.grp, p.queue, p.key, p.type FROM picks p LEFT JOIN letters l ON l.id = p.letter WHERE p.id = $1`, []any{id},
 			&letter, &random, &group, &queue, &key, &p.Type)
 		if err != nil {
-			return missing(fmt.Sprintf("pick %d", id), err)
+			return orNotFound(fmt.Sprintf("pick %d", id), err)
 		}
 		if _, err := t.exec(`DELETE FROM picks WHERE id = $1`, id); err != nil {
 			return err
@@ -152,7 +152,7 @@ func (s *Store) RemovePick(ctx context.Context, id int64, by string, fits func(g
 		default:
 			p.Queue, p.Key = queue.String, key.String
 			r.Queues = func(queue string) bool { return fits(p.Queue, queue) }
-			what = "no longer: " + bound(p)
+			what = "no longer: " + bindingText(p)
 		}
 		r.Letter, r.Group = p.Letter, p.Group
 		if err := t.audit(deadletter.Once(deadletter.ActPickRemoved, by, what, pickTarget(p))); err != nil {

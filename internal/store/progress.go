@@ -64,8 +64,8 @@ func (t *tx) advance() error {
 	return err
 }
 
-// advanced adds a committed transaction to the progress that is kept in memory.
-func (s *Store) advanced(t *tx) {
+// advanceInMemory adds a committed transaction to the progress that is kept in memory.
+func (s *Store) advanceInMemory(t *tx) {
 	s.course.mu.Lock()
 	defer s.course.mu.Unlock()
 	p := &s.course.now
@@ -99,8 +99,8 @@ func (s *Store) Remembered(ctx context.Context, broker, vhost string) (deadlette
 	return m, nil
 }
 
-// marked records that a broker has confirmed a note of the store's progress.
-func (t *tx) marked(n deadletter.Noted) error {
+// recordConfirmed records that a broker has confirmed a note of the store's progress.
+func (t *tx) recordConfirmed(n deadletter.Noted) error {
 	if n.Claims == 0 {
 		return nil
 	}

@@ -25,8 +25,8 @@ type plan struct {
 	empty    bool          // no letter can match the query
 }
 
-// counted reports whether the counters alone can answer the query.
-func (p *plan) counted() bool {
+// countersSuffice reports whether the counters alone can answer the query.
+func (p *plan) countersSuffice() bool {
 	return len(p.rest) == 0 && p.match == "" && p.ids == nil && p.op == nil && p.from == 0 && p.to == math.MaxInt64
 }
 
@@ -35,7 +35,7 @@ func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	p := &plan{to: math.MaxInt64}
 	var match, unmatch []string // expressions for the full-text index
 	var also, alsoNot []string  // conditions in dims as search tokens; they are added to the expression if the full-text index is needed anyway
-	if c, limited, err := s.readable(ctx, q); err != nil {
+	if c, limited, err := s.readableClause(ctx, q); err != nil {
 		return nil, err
 	} else if limited {
 		p.dims, p.fields, p.grouped = append(p.dims, c), append(p.fields, query.Queue), true
@@ -71,11 +71,11 @@ func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 			p.ids = &c
 			continue
 		case !t.Not && t.Field == query.Op && len(t.Values) == 1 && p.op == nil:
-			c = operation(t.Values[0])
+			c = operationClause(t.Values[0])
 			p.op = &c
 			continue
 		case t.Not:
-			c = not(c)
+			c = negated(c)
 		}
 		if dim {
 			if len(tokens) > 0 && len(tokens) <= maxTokens && t.Not {
@@ -108,7 +108,7 @@ func (p *plan) narrow(t query.Term) bool {
 	if t.Field != query.Since && t.Field != query.Before && t.Field != query.Age {
 		return false
 	}
-	from, to := span(t.Field, t.Values[0])
+	from, to := serialRange(t.Field, t.Values[0])
 	p.from, p.to = max(p.from, from), min(p.to, to)
 	return true
 }
@@ -148,7 +148,7 @@ func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, erro
 	case p.match == "":
 		return branches(ctx, db, p, maxBranches)
 	}
-	few, err := s.fewer(ctx, db, p)
+	few, err := s.fewMatch(ctx, db, p)
 	if err != nil || !few {
 		return []source{{"words CROSS JOIN letters l ON l.id = words.rowid", "words.rowid", clause{"words MATCH ?", []any{p.match}}}}, err
 	}
@@ -160,13 +160,13 @@ func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, erro
 // It uses the index by group and state if that has few enough parts. Otherwise it uses the index by
 // state.
 func branches(ctx context.Context, db reader, p *plan, most int) ([]source, error) {
-	dims := every(p.dims...)
+	dims := allOf(p.dims...)
 	for byGroup := p.grouped; ; byGroup = false {
 		column := "0"
 		if byGroup {
 			column = "l.grp"
 		}
-		rows, err := db.QueryContext(ctx, numbered(`SELECT DISTINCT l.state, `+column+` FROM counters l WHERE l.n > 0 AND `+dims.text+fmt.Sprintf(` LIMIT %d`, most+1)), dims.args...)
+		rows, err := db.QueryContext(ctx, numberPlaceholders(`SELECT DISTINCT l.state, `+column+` FROM counters l WHERE l.n > 0 AND `+dims.text+fmt.Sprintf(` LIMIT %d`, most+1)), dims.args...)
 		if err != nil {
 			return nil, fmt.Errorf("plan: %w", err)
 		}
@@ -193,15 +193,15 @@ func branches(ctx context.Context, db reader, p *plan, most int) ([]source, erro
 	}
 }
 
-// fewer reports whether only a few letters match, according to the counters. In that case, a list
-// reads the letters by state or by group, and looks each part up in the search index.
-func (s *Store) fewer(ctx context.Context, db reader, p *plan) (bool, error) {
+// fewMatch reports whether only a few letters match, according to the counters. In that case, a
+// list reads the letters by state or by group, and looks each part up in the search index.
+func (s *Store) fewMatch(ctx context.Context, db reader, p *plan) (bool, error) {
 	if len(p.dims) == 0 {
 		return false, nil
 	}
-	dims := every(p.dims...)
+	dims := allOf(p.dims...)
 	var n, parts int
-	err := db.QueryRowContext(ctx, numbered(`SELECT coalesce(sum(l.n), 0), count(DISTINCT l.grp * 10 + length(l.state)) FROM counters l WHERE `+dims.text), dims.args...).Scan(&n, &parts)
+	err := db.QueryRowContext(ctx, numberPlaceholders(`SELECT coalesce(sum(l.n), 0), count(DISTINCT l.grp * 10 + length(l.state)) FROM counters l WHERE `+dims.text), dims.args...).Scan(&n, &parts)
 	return n <= fewLetters && parts <= fewBranches, err
 }
 
@@ -227,5 +227,5 @@ func (p *plan) filter(src source) clause {
 	if p.to < math.MaxInt64 {
 		all = append(all, clause{src.key + " < ?", []any{p.to}})
 	}
-	return every(all...)
+	return allOf(all...)
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// varied fills a store with letters of many states, queues, types, reasons and groups. Every
+// fillVaried fills a store with letters of many states, queues, types, reasons and groups. Every
 // seventh letter has no origin.
-func varied(t testing.TB, s *store.Store, c *clock, n int) {
+func fillVaried(t testing.TB, s *store.Store, c *clock, n int) {
 	t.Helper()
 	ctx := context.Background()
 	w := window(t, 1, "sms", n)
@@ -29,7 +29,7 @@ func varied(t testing.TB, s *store.Store, c *clock, n int) {
 		w.Arrivals[i].Properties.Headers = nil
 		w.Arrivals[i].Body = bytes.Repeat([]byte("x"), i%5) // many letters have the same size
 	}
-	print(t, &w)
+	fillFingerprints(t, &w)
 	receive(t, s, w)
 	triggers := []deadletter.Trigger{deadletter.ClassifiedDead, deadletter.ClassifiedRetry, deadletter.ClassifiedHold, deadletter.ClassifiedDiscard}
 	letters, err := s.NextReceived(ctx, n)
@@ -116,9 +116,9 @@ func walk(t testing.TB, s *store.Store, q query.Query, order deadletter.Order, l
 	return there, back
 }
 
-// wanted checks every letter against a query. It returns the matching letters in the order of the
-// list.
-func wanted(t testing.TB, s *store.Store, q query.Query, order deadletter.Order) []deadletter.ID {
+// matchingIDs checks every letter against a query. It returns the matching letters in the order of
+// the list.
+func matchingIDs(t testing.TB, s *store.Store, q query.Query, order deadletter.Order) []deadletter.ID {
 	t.Helper()
 	all, err := s.Rows(context.Background(), everyID(t, s))
 	if err != nil {
@@ -188,11 +188,11 @@ func everyID(t testing.TB, s *store.Store) []deadletter.ID {
 func TestListsAndCounts(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
-	varied(t, s, c, 80)
+	fillVaried(t, s, c, 80)
 	for _, text := range queries {
 		q := parse(t, text)
 		for _, order := range deadletter.Orders {
-			want := wanted(t, s, q, order)
+			want := matchingIDs(t, s, q, order)
 			for _, limit := range []int{3, 500} {
 				there, back := walk(t, s, q, order, limit)
 				if !slices.Equal(there, want) {
@@ -213,7 +213,7 @@ func TestListsAndCounts(t *testing.T) {
 func TestFacetsCountWhatTheyWouldSelect(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
-	varied(t, s, c, 200)
+	fillVaried(t, s, c, 200)
 	for _, text := range queries {
 		q := parse(t, text)
 		facets, err := s.Facets(context.Background(), q)
@@ -237,7 +237,7 @@ func TestFacetsCountWhatTheyWouldSelect(t *testing.T) {
 func TestNeighbours(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
-	varied(t, s, c, 40)
+	fillVaried(t, s, c, 40)
 	q := parse(t, "state:dead")
 	for _, order := range append(slices.Clone(deadletter.Orders), "") {
 		list, _ := walk(t, s, q, order, 500)
@@ -272,7 +272,7 @@ func TestNeighbours(t *testing.T) {
 func TestPagesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
-	varied(t, s, c, 20)
+	fillVaried(t, s, c, 20)
 	ctx := context.Background()
 	_, _, older, err := s.Letters(ctx, query.Query{}, deadletter.Page{Limit: 1})
 	if err != nil {
@@ -360,7 +360,7 @@ var recording = sync.OnceValue(func() *recorder {
 func TestQuestionsUseAnIndex(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
-	varied(t, s, c, 200)
+	fillVaried(t, s, c, 200)
 	r := recording()
 	if err := s.ReadThrough("sqlite recorded"); err != nil {
 		t.Fatal(err)
@@ -428,7 +428,7 @@ func TestQuestionsUseAnIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	db := raw(t, s.Path())
+	db := rawDB(t, s.Path())
 	explained := 0
 	for text := range r.seen {
 		if !strings.Contains(text, "letters") || text == `SELECT id, random FROM letters` {

@@ -69,7 +69,7 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 			}
 			row.why = "probably the same as its twin, delivered again after dlo was cut off between ack and record"
 		default:
-			if e.letter, e.verdict, err = t.returned(w, a, &row); err != nil {
+			if e.letter, e.verdict, err = t.matchAttempt(w, a, &row); err != nil {
 				return receipt, err
 			}
 		}
@@ -131,7 +131,7 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 // sameLetter merges a delivery into the letter of which it is a copy.
 func (t *tx) sameLetter(e *entry, letter int64) error {
 	e.letter, e.verdict = letter, verdictMerged
-	return t.event(letter, 0, "merged", deadletter.Service.Name, "the broker delivered it again after its restart: same bytes, same message id")
+	return t.addEvent(letter, 0, "merged", deadletter.Service.Name, "the broker delivered it again after its restart: same bytes, same message id")
 }
 
 // arrival contains the values of a new letter's row that are not in the delivery.
@@ -176,13 +176,13 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// returned checks whether a delivery is one of our attempts that died. Such a delivery names a
+// matchAttempt checks whether a delivery is one of our attempts that died. Such a delivery names a
 // letter and contains a token that was issued for that letter. Both are either in the delivery
 // itself or inside an EasyNetQ error. If the attempt is open, the letter is received again. If the
 // attempt is closed, and the body and the queue are equal, the delivery counts as one more copy. If
 // the body or the queue differs, or if the letter was purged, the delivery becomes a separate
 // letter that is linked to the first.
-func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) (int64, verdict, error) {
+func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arrival) (int64, verdict, error) {
 	sent := a.Inside()
 	id, token, ok := sent.Identity()
 	if !ok {
@@ -252,7 +252,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		if _, err := t.exec(`UPDATE attempts SET copies = copies + 1 WHERE letter = $1 AND n = $2`, letter, attempt); err != nil {
 			return 0, verdictNew, err
 		}
-		return letter, verdictCopy, t.event(letter, 0, "copy", deadletter.Service.Name, "another copy of an attempt that was already closed came out of "+w.Inbox)
+		return letter, verdictCopy, t.addEvent(letter, 0, "copy", deadletter.Service.Name, "another copy of an attempt that was already closed came out of "+w.Inbox)
 	}
 	properties, err := a.Properties.Encode()
 	if err != nil {
@@ -289,15 +289,15 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		}
 	}
 	row.returned = id
-	newer := r.live() && r.publishes != attempt // only the return of the newest copy counts
+	newer := r.outsideStore() && r.publishes != attempt // only the return of the newest copy counts
 	if to, ok := r.state.On(deadletter.CameBack); ok && !newer {
 		if r.operation.Valid && r.operation != operation { // an operation released the letter while it was in doubt whether an older attempt was sent
-			if err := t.result(deadletter.OperationID(r.operation.Int64), letter, deadletter.ResultSkipped, "an earlier attempt came back first"); err != nil {
+			if err := t.recordResult(deadletter.OperationID(r.operation.Int64), letter, deadletter.ResultSkipped, "an earlier attempt came back first"); err != nil {
 				return 0, verdictNew, err
 			}
 		}
-		t.moved(r, func() { r.state = to })
-		if err := t.unexplain(letter); err != nil { // the annotation describes the previous death
+		t.changeRecord(r, func() { r.state = to })
+		if err := t.removeExplanation(letter); err != nil { // the annotation describes the previous death
 			return 0, verdictNew, err
 		}
 		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, operation = NULL, target = NULL, why = '', unverified = 0, suspect = 0, waiter = '', waits_in = NULL, epoch = NULL, resend_at = NULL WHERE id = $1`,
@@ -305,7 +305,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 			return 0, verdictNew, err
 		}
 	}
-	return letter, verdictReturn, t.event(letter, 0, "came back", deadletter.Service.Name, detail)
+	return letter, verdictReturn, t.addEvent(letter, 0, "came back", deadletter.Service.Name, detail)
 }
 
 func diedIn(queue, reason string) string {

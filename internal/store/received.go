@@ -21,7 +21,7 @@ func (s *Store) ReceivedSince(ctx context.Context, since time.Time) (map[deadlet
 		var origin int64
 		var n int
 		err := rows.Scan(&origin, &n)
-		counts[s.names.origin(origin).named()] += n
+		counts[s.names.origin(origin).origin()] += n
 		return err
 	})
 	return counts, err

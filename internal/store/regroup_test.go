@@ -33,7 +33,7 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	if _, err := p.AddPick(ctx, deadletter.Pick{Group: was.Group, Type: "acme.G", By: "local", Reason: "seen"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	read(t, p.Store, "acme.G", deadletter.ReadByPick, 1, unread(t, p.Store, 10)...)
+	recordRead(t, p.Store, "acme.G", deadletter.ReadByPick, 1, nextUnread(t, p.Store, 10)...)
 
 	regroup(2, true)
 	if r := rereading(t, p.Store); r.Why != "grouping version 2" {
@@ -41,7 +41,7 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	}
 	p.restart(t) // no letter is listed yet
 	regroup(2, true)
-	got := unread(t, p.Store, 10)
+	got := nextUnread(t, p.Store, 10)
 	if len(got) != 3 || got[0].GroupPick != "acme.G" {
 		t.Fatalf("%+v", got)
 	}
@@ -93,7 +93,7 @@ func TestStoredLettersGetTheTypeOfTheirFramework(t *testing.T) {
 	if again, err := s.Regroup(ctx, 3); err != nil || !again {
 		t.Fatalf("read again: %v %v", again, err)
 	}
-	l := unread(t, s, 10)[0]
+	l := nextUnread(t, s, 10)[0]
 	verdict.Type, verdict.GroupTitle, verdict.GroupVersion = "shop.charge", "shop.charge rejected", 3
 	if err := s.Read(ctx, []deadletter.Read{{AsOf: l.ChangedAt, Classified: verdict}}); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestStoredLettersGetTheTypeOfTheirFramework(t *testing.T) {
 	if err := s.Reread(ctx, deadletter.Reread{Why: "set other 1", Types: []string{"acme.Other"}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := unread(t, s, 10); len(got) != 1 {
+	if got := nextUnread(t, s, 10); len(got) != 1 {
 		t.Errorf("%d letters may be of a type that a new set has", len(got))
 	}
 }

@@ -34,9 +34,9 @@ func (t *tx) reread(r deadletter.Reread) error {
 	return err
 }
 
-// listed is the maximum number of letters that one transaction checks in order to list them. It is
-// limited because ingest waits for the transaction.
-const listed = 10_000
+// maxListed is the maximum number of letters that one transaction checks in order to list them. It
+// is limited because ingest waits for the transaction.
+const maxListed = 10_000
 
 // ListUnread lists the next letters that must be read again. The result more is false if no letters
 // are left to list.
@@ -60,7 +60,7 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 		case group.Valid: // the ids of a group's letters are far apart, so one transaction reads all of them through the index
 			where, args = `grp = $1 AND grp > 0`, []any{group}
 		default:
-			if err := t.row(`SELECT coalesce(max(id), 0) FROM (SELECT id FROM letters WHERE id > $1 ORDER BY id LIMIT $2)`, []any{from, listed}, &upper); err != nil {
+			if err := t.row(`SELECT coalesce(max(id), 0) FROM (SELECT id FROM letters WHERE id > $1 ORDER BY id LIMIT $2)`, []any{from, maxListed}, &upper); err != nil {
 				return err
 			}
 			last = upper == 0
@@ -148,10 +148,10 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 	if _, err := t.exec(`DELETE FROM unread WHERE letter = $1`, serial); err != nil || !decided {
 		return false, err // a received letter will be read soon anyway; a purged letter has no contents
 	}
-	if err := t.unwrapped(c, r); err != nil {
+	if err := t.recordUnwrapped(c, r); err != nil {
 		return false, err
 	}
-	if err := t.added(serial, c.Added); err != nil {
+	if err := t.recordAddedFields(serial, c.Added); err != nil {
 		return false, err
 	}
 	typ, err := t.typeID(c.Type)
@@ -178,7 +178,7 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 		if n, _ := done.RowsAffected(); n == 0 && typ == 0 {
 			return false, nil
 		}
-		return false, t.unindexed(serial)
+		return false, t.markUnindexed(serial)
 	}
 	if g.id != r.group { // the old group was paused so that these letters would not be sent
 		if _, err := t.exec(`INSERT INTO pauses (origin, grp, reason, by, at) SELECT origin, $3, reason, by, at FROM pauses WHERE origin = $1 AND grp = $2 AND grp > 0 ON CONFLICT DO NOTHING`,
@@ -188,7 +188,7 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 		if err := t.repick(r.group, g.id, c.GroupVersion); err != nil {
 			return false, err
 		}
-		if err := t.regrouped(c, r, g); err != nil {
+		if err := t.moveToGroup(c, r, g); err != nil {
 			return false, err
 		}
 	}
@@ -198,22 +198,22 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 			return false, err
 		}
 	}
-	t.moved(r, func() { r.origin, r.typ, r.reading, r.group = origin, typ, c.Reading, g.id })
+	t.changeRecord(r, func() { r.origin, r.typ, r.reading, r.group = origin, typ, c.Reading, g.id })
 	if _, err := t.exec(`UPDATE letters SET type = $2, reading = $3, grp = $4, summary = $5, changed_at = $6, crashes = CASE WHEN crashes >= $7 THEN crashes ELSE 0 END, error = $8, origin = $9 WHERE id = $1`,
 		serial, typ, string(c.Reading), g.id, c.Summary, t.now, deadletter.MaxCrashes, c.Error, origin); err != nil {
 		return false, err
 	}
-	if err := t.unindexed(serial); err != nil || same {
+	if err := t.markUnindexed(serial); err != nil || same {
 		return false, err
 	}
-	return true, t.event(serial, 0, "read again", deadletter.Service.Name, readAs(c.Type, was))
+	return true, t.addEvent(serial, 0, "read again", deadletter.Service.Name, readAs(c.Type, was))
 }
 
-// unwrapped handles a letter that was stored before dlo unwrapped EasyNetQ errors. It records the
-// contents that must be sent for the letter, or why the letter cannot be sent. It does not change a
-// letter that is being sent.
-func (t *tx) unwrapped(c *deadletter.Read, r *record) error {
-	if _, ok := r.state.On(deadletter.RequeueAsked); !ok || r.waits(t.now) {
+// recordUnwrapped handles a letter that was stored before dlo unwrapped EasyNetQ errors. It records
+// the contents that must be sent for the letter, or why the letter cannot be sent. It does not
+// change a letter that is being sent.
+func (t *tx) recordUnwrapped(c *deadletter.Read, r *record) error {
+	if _, ok := r.state.On(deadletter.RequeueAsked); !ok || r.waitsInBroker(t.now) {
 		return nil
 	}
 	if c.Unwrapped != nil {
@@ -226,12 +226,12 @@ func (t *tx) unwrapped(c *deadletter.Read, r *record) error {
 	return err
 }
 
-// regrouped moves a letter from its old group to a new group.
-func (t *tx) regrouped(c *deadletter.Read, r *record, g *grouped) error {
+// moveToGroup moves a letter from its old group to a new group.
+func (t *tx) moveToGroup(c *deadletter.Read, r *record, g *grouped) error {
 	if !c.Late && g.from == 0 && r.group > 0 {
 		g.from = r.group
 		var err error
-		if g.own, err = t.inherits(g.id, r.group); err != nil {
+		if g.own, err = t.inherit(g.id, r.group); err != nil {
 			return err
 		}
 	}
@@ -251,8 +251,8 @@ func readAs(is, was string) string {
 	return "as " + is + ", not as " + was
 }
 
-// unindexed adds a letter to the list of letters whose search tokens must be updated.
-func (t *tx) unindexed(serial int64) error {
+// markUnindexed adds a letter to the list of letters whose search tokens must be updated.
+func (t *tx) markUnindexed(serial int64) error {
 	_, err := t.exec(`INSERT INTO unindexed (letter) VALUES ($1) ON CONFLICT DO NOTHING`, serial)
 	return err
 }

@@ -23,8 +23,8 @@ func listUnread(t *testing.T, s *store.Store) {
 	}
 }
 
-// unread returns the next n letters that must be read again.
-func unread(t *testing.T, s *store.Store, n int) []deadletter.Letter {
+// nextUnread returns the next n letters that must be read again.
+func nextUnread(t *testing.T, s *store.Store, n int) []deadletter.Letter {
 	t.Helper()
 	listUnread(t, s)
 	letters, err := s.NextUnread(context.Background(), n)
@@ -34,8 +34,8 @@ func unread(t *testing.T, s *store.Store, n int) []deadletter.Letter {
 	return letters
 }
 
-// read records that letters were read as the given type.
-func read(t *testing.T, s *store.Store, typ string, by deadletter.Reading, group byte, letters ...deadletter.Letter) {
+// recordRead records that letters were read as the given type.
+func recordRead(t *testing.T, s *store.Store, typ string, by deadletter.Reading, group byte, letters ...deadletter.Letter) {
 	t.Helper()
 	var list []deadletter.Read
 	for _, l := range letters {
@@ -85,15 +85,15 @@ func TestLettersAreReadAgain(t *testing.T) {
 	if err := s.Reread(ctx, deadletter.Reread{Why: "set other 1", Types: []string{"acme.Other"}}); err != nil {
 		t.Fatal(err)
 	}
-	got := unread(t, s, 10)
+	got := nextUnread(t, s, 10)
 	if len(got) != 2 || got[0].Origin.Queue != "email" || got[1].Origin.Queue != "email" {
 		t.Fatalf("%+v", got)
 	}
 	if r := rereading(t, s); r != (deadletter.RereadProgress{Why: "set other 1", Total: 2, Left: 2}) {
 		t.Errorf("%+v", r)
 	}
-	read(t, s, "acme.Other", deadletter.ReadByMatch, 3, got[0])
-	read(t, s, "", deadletter.ReadUnknown, 2, got[1])
+	recordRead(t, s, "acme.Other", deadletter.ReadByMatch, 3, got[0])
+	recordRead(t, s, "", deadletter.ReadUnknown, 2, got[1])
 	if r := rereading(t, s); r != (deadletter.RereadProgress{}) {
 		t.Errorf("%+v", r)
 	}
@@ -111,7 +111,7 @@ func TestLettersAreReadAgain(t *testing.T) {
 	if err := s.Reread(ctx, deadletter.Reread{Why: "set t 2", Types: []string{"acme.T"}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := unread(t, s, 10); len(got) != 4 { // three letters with the type, one without a type
+	if got := nextUnread(t, s, 10); len(got) != 4 { // three letters with the type, one without a type
 		t.Errorf("%d letters", len(got))
 	}
 	if _, err := s.AddPick(ctx, deadletter.Pick{Letter: typed[0], Type: "acme.P", By: "local"}, nil); err != nil {
@@ -143,7 +143,7 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.restart(t) // no letter is listed yet
-	if got := unread(t, p.Store, 10); len(got) != 3 {
+	if got := nextUnread(t, p.Store, 10); len(got) != 3 {
 		t.Fatalf("%+v", got)
 	}
 	rereading := func(id deadletter.ID) {
@@ -155,12 +155,12 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 	rereading(ids[2])
 	p.restart(t)
 
-	got := unread(t, p.Store, 10)
+	got := nextUnread(t, p.Store, 10)
 	if len(got) != 2 || got[0].Crashes != 0 || got[1].Crashes != 0 {
 		t.Fatalf("%+v", got)
 	}
-	read(t, p.Store, "", deadletter.ReadAsText, 1, got...)
-	if got = unread(t, p.Store, 10); len(got) != 1 || got[0].ID != ids[2] || got[0].Crashes != 1 {
+	recordRead(t, p.Store, "", deadletter.ReadAsText, 1, got...)
+	if got = nextUnread(t, p.Store, 10); len(got) != 1 || got[0].ID != ids[2] || got[0].Crashes != 1 {
 		t.Fatalf("%+v", got)
 	}
 	for range deadletter.MaxCrashes - 1 {
@@ -169,18 +169,18 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 		}
 		rereading(ids[2])
 		p.restart(t)
-		got = unread(t, p.Store, 10)
+		got = nextUnread(t, p.Store, 10)
 	}
 	if len(got) != 1 || got[0].ID != ids[2] || !got[0].Undecodable() {
 		t.Fatalf("%+v", got)
 	}
-	read(t, p.Store, "", deadletter.ReadCrashed, 1, got...)
+	recordRead(t, p.Store, "", deadletter.ReadCrashed, 1, got...)
 	if l := letter(t, p.Store, ids[2]); !l.Undecodable() || l.Reading != deadletter.ReadCrashed {
 		t.Errorf("%+v", l)
 	}
 	rereading("")
 	p.restart(t)
-	if got = unread(t, p.Store, 10); len(got) != 0 {
+	if got = nextUnread(t, p.Store, 10); len(got) != 0 {
 		t.Fatalf("%+v", got)
 	}
 }
@@ -240,7 +240,7 @@ func TestWhatIsLearned(t *testing.T) {
 	if l = letter(t, s, l.ID); l.Type != "acme.B" {
 		t.Fatal(l.Type)
 	}
-	read(t, s, "acme.C", deadletter.ReadByBinding, 9, l)
+	recordRead(t, s, "acme.C", deadletter.ReadByBinding, 9, l)
 	if p := said("b"); p["acme.B"] != 29.0/30 || p["acme.C"] != 1.0/30 {
 		t.Errorf("%v", p)
 	}
@@ -262,16 +262,16 @@ func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	if err := p.Reread(context.Background(), deadletter.Reread{Why: "set a 1"}); err != nil {
 		t.Fatal(err)
 	}
-	before := unread(t, p.Store, 10)
+	before := nextUnread(t, p.Store, 10)
 	if err := p.Rereading(id); err != nil {
 		t.Fatal(err)
 	}
 	p.restart(t)
-	got := unread(t, p.Store, 10)
+	got := nextUnread(t, p.Store, 10)
 	if len(got) != 1 || got[0].Crashes != 1 {
 		t.Fatalf("%+v", got)
 	}
-	read(t, p.Store, before[0].Type, before[0].Reading, 1, got...)
+	recordRead(t, p.Store, before[0].Type, before[0].Reading, 1, got...)
 	if l := letter(t, p.Store, id); l.Crashes != 0 || l.Group != before[0].Group {
 		t.Errorf("%d crashes", l.Crashes)
 	}
@@ -296,7 +296,7 @@ func TestOlderLettersAreUnwrapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	var list []deadletter.Read
-	for i, l := range unread(t, s, 10) {
+	for i, l := range nextUnread(t, s, 10) {
 		r := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
 			Letter: l.ID, Type: "acme.T", Reading: deadletter.ReadByMatch, GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Reason: l.Reason, Error: l.Error, Severity: l.Severity,
 			Unwrapped: &deadletter.Revision{Letter: l.ID, Number: 1, Properties: l.Properties, Body: []byte("the message"), By: "dlo", Changes: "unwrapped"},

@@ -109,7 +109,7 @@ func (t *tx) stopSending(why string) error {
 		return err
 	}
 	for _, id := range stopped {
-		if err := t.steered(deadletter.OperationID(id), deadletter.ActStopped, deadletter.Service.Name, why); err != nil {
+		if err := t.recordSteering(deadletter.OperationID(id), deadletter.ActStopped, deadletter.Service.Name, why); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (t *tx) holdRestored(r *record) error {
 			return err
 		}
 	case r.operation.Valid:
-		if err := t.result(deadletter.OperationID(r.operation.Int64), r.id, deadletter.ResultSkipped, whyRestored); err != nil {
+		if err := t.recordResult(deadletter.OperationID(r.operation.Int64), r.id, deadletter.ResultSkipped, whyRestored); err != nil {
 			return err
 		}
 	}
@@ -159,12 +159,12 @@ func (t *tx) holdRestored(r *record) error {
 			return err
 		}
 	}
-	t.moved(r, func() { r.state, r.overdue = to, false })
+	t.changeRecord(r, func() { r.state, r.overdue = to, false })
 	if _, err := t.exec(`UPDATE letters SET state = $2, changed_at = $3, why = $4, held_from = 'scheduled', suspect = $5, due_at = NULL, operation = NULL, fixed = 0, unverified = 0, overdue = 0,
 		waiter = '', waits_in = NULL, epoch = NULL, resend_at = NULL WHERE id = $1`, r.id, string(to), t.now, whyRestored, suspectRestored); err != nil {
 		return err
 	}
-	return t.event(r.id, 0, string(to), deadletter.Service.Name, whyRestored)
+	return t.addEvent(r.id, 0, string(to), deadletter.Service.Name, whyRestored)
 }
 
 // markRestored marks letters that people could send. They stay in their state. Only a received

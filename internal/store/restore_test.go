@@ -40,8 +40,8 @@ func copyOf(t *testing.T, s *store.Store, c *clock) *store.Store {
 	return copied
 }
 
-// opened returns a new store that the test must close.
-func opened(t *testing.T, c *clock) *store.Store {
+// openNew returns a new store that the test must close.
+func openNew(t *testing.T, c *clock) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "dlo.db"), store.Options{Now: c.now})
 	if err != nil {
@@ -57,7 +57,7 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
-	s := opened(t, c)
+	s := openNew(t, c)
 	ids := receive(t, s, window(t, 1, "sms", 8)).New
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	scheduled := receive(t, s, window(t, 2, "sms", 1)).New[0]
@@ -154,7 +154,7 @@ func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
-	s := opened(t, c)
+	s := openNew(t, c)
 	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
 	if err := s.Close(); err != nil {
@@ -190,7 +190,7 @@ func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
 // twoOfOne returns a store with a due letter, and a copy of the store.
 func twoOfOne(t *testing.T, c *clock) (s, copied *store.Store, id deadletter.ID, body []byte) {
 	t.Helper()
-	s = opened(t, c)
+	s = openNew(t, c)
 	w := window(t, 1, "sms", 1)
 	id = receive(t, s, w).New[0]
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
@@ -220,12 +220,12 @@ func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 			due = claim(t, s, c)[0]
 			mark(t, s, c, deadletter.OutcomeConfirmed, due)
 			if n < 2 {
-				receive(t, s, back(t, 10+n, due, "sms", body))
+				receive(t, s, returnWindow(t, 10+n, due, "sms", body))
 				classify(t, s, deadletter.ClassifiedRetry, c.now())
 			}
 		}
 		next := func() deadletter.Token {
-			receive(t, s, back(t, 20, due, "sms", body))
+			receive(t, s, returnWindow(t, 20, due, "sms", body))
 			classify(t, s, deadletter.ClassifiedRetry, c.now())
 			return claim(t, s, c)[0].Attempt.Token
 		}()
@@ -236,10 +236,10 @@ func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 		}
 		stranger := due
 		stranger.Attempt.Token = deadletter.NewToken()
-		if r := receive(t, copied, back(t, 30, stranger, "sms", body)); r.CameBack != 0 || len(r.New) != 1 {
+		if r := receive(t, copied, returnWindow(t, 30, stranger, "sms", body)); r.CameBack != 0 || len(r.New) != 1 {
 			t.Errorf("a token that nobody made: %+v", r)
 		}
-		r := receive(t, copied, back(t, 31, due, "sms", body))
+		r := receive(t, copied, returnWindow(t, 31, due, "sms", body))
 		if !restored {
 			if r.CameBack != 0 || len(r.New) != 1 {
 				t.Errorf("in a copy that was not found to be one: %+v", r)
@@ -253,7 +253,7 @@ func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 		if l.State != deadletter.StateReceived || l.Attempts != 3 || l.Doubt != "" {
 			t.Errorf("%s after %d attempts, doubt %q", l.State, l.Attempts, l.Doubt)
 		}
-		if r := receive(t, copied, back(t, 32, due, "sms", body)); r.Copies != 1 {
+		if r := receive(t, copied, returnWindow(t, 32, due, "sms", body)); r.Copies != 1 {
 			t.Errorf("once more: %+v", r)
 		}
 		classify(t, copied, deadletter.ClassifiedRetry, c.now())
@@ -278,7 +278,7 @@ func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 		for n := range int64(4) {
 			due := claim(t, lost, c)[0]
 			mark(t, lost, c, deadletter.OutcomeConfirmed, due)
-			receive(t, lost, back(t, 10+n, due, "sms", body))
+			receive(t, lost, returnWindow(t, 10+n, due, "sms", body))
 			classify(t, lost, deadletter.ClassifiedRetry, c.now())
 			sent = append(sent, due)
 		}
@@ -299,7 +299,7 @@ func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 		if state == deadletter.StateRequeued {
 			mark(t, s, c, deadletter.OutcomeConfirmed, due...)
 		}
-		if r := receive(t, s, back(t, 20, sent[2], "sms", body)); r.CameBack != 1 || len(r.New) != 0 {
+		if r := receive(t, s, returnWindow(t, 20, sent[2], "sms", body)); r.CameBack != 1 || len(r.New) != 0 {
 			t.Errorf("%s: %+v", state, r)
 		}
 		if l := letter(t, s, id); l.State != state {
@@ -311,7 +311,7 @@ func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 		if l := letter(t, s, id); l.State != deadletter.StateRequeued || l.Attempts != 3 {
 			t.Errorf("the new copy is confirmed: %s after %d attempts", l.State, l.Attempts)
 		}
-		if r := receive(t, s, back(t, 21, due[0], "sms", body)); r.CameBack != 1 {
+		if r := receive(t, s, returnWindow(t, 21, due[0], "sms", body)); r.CameBack != 1 {
 			t.Errorf("%s: the new copy comes back: %+v", state, r)
 		}
 		classify(t, s, deadletter.ClassifiedRetry, c.now())

@@ -67,11 +67,11 @@ func (t *tx) expire(r *record, to deadletter.State, why string) error {
 	if err != nil {
 		return err
 	}
-	t.moved(r, func() { r.state = to })
+	t.changeRecord(r, func() { r.state = to })
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, why = '', changed_at = $3 WHERE id = $1`, r.id, string(to), t.now); err != nil {
 		return err
 	}
-	return t.event(r.id, 0, "purged", deadletter.Service.Name, why+"; "+detail)
+	return t.addEvent(r.id, 0, "purged", deadletter.Service.Name, why+"; "+detail)
 }
 
 // expiredLetters is an SQL condition for letters that have been kept long enough. Its arguments are

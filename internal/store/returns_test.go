@@ -76,20 +76,20 @@ func attempts(t testing.TB, s *store.Store, id deadletter.ID) []deadletter.Attem
 	return list
 }
 
-// back returns a window with the copy of an attempt that died in the given queue.
-func back(t testing.TB, number int64, d deadletter.Due, queue string, body []byte) deadletter.Window {
+// returnWindow returns a window with the copy of an attempt that died in the given queue.
+func returnWindow(t testing.TB, number int64, d deadletter.Due, queue string, body []byte) deadletter.Window {
 	t.Helper()
 	w := window(t, number, queue, 1)
 	a := &w.Arrivals[0]
 	a.Body = body
 	a.Properties.Headers[deadletter.HeaderID] = string(d.Letter.ID)
 	a.Properties.Headers[deadletter.HeaderToken] = string(d.Attempt.Token)
-	print(t, &w)
+	fillFingerprints(t, &w)
 	return w
 }
 
-// print fills in the fingerprints of a window.
-func print(t testing.TB, w *deadletter.Window) {
+// fillFingerprints fills in the fingerprints of a window.
+func fillFingerprints(t testing.TB, w *deadletter.Window) {
 	t.Helper()
 	for i := range w.Arrivals {
 		f, err := w.Arrivals[i].Print()
@@ -160,19 +160,19 @@ func TestALetterThatReturns(t *testing.T) {
 		},
 		{
 			name: "closed by a return of another queue, equal body: one more copy", before: func(t *testing.T, s *store.Store, _ *clock, d deadletter.Due) {
-				receive(t, s, back(t, 8, d, "email", d.Letter.Body))
+				receive(t, s, returnWindow(t, 8, d, "email", d.Letter.Body))
 			}, queue: "email",
 			want: result{Receipt: deadletter.Receipt{Copies: 1}, State: deadletter.StateReceived, Outcome: deadletter.OutcomeCameBack, Used: 1, Copies: 1},
 		},
 		{
 			name: "closed by a return, equal body and queue: one more copy", before: func(t *testing.T, s *store.Store, _ *clock, d deadletter.Due) {
-				receive(t, s, back(t, 8, d, "sms", d.Letter.Body))
+				receive(t, s, returnWindow(t, 8, d, "sms", d.Letter.Body))
 			},
 			want: result{Receipt: deadletter.Receipt{Copies: 1}, State: deadletter.StateReceived, Outcome: deadletter.OutcomeCameBack, Used: 1, Copies: 1},
 		},
 		{
 			name: "closed by a return, another queue: a letter of its own", before: func(t *testing.T, s *store.Store, _ *clock, d deadletter.Due) {
-				receive(t, s, back(t, 8, d, "sms", d.Letter.Body))
+				receive(t, s, returnWindow(t, 8, d, "sms", d.Letter.Body))
 			}, queue: "email",
 			want: result{Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)}, State: deadletter.StateReceived, Outcome: deadletter.OutcomeCameBack, Used: 1, Linked: true},
 		},
@@ -229,10 +229,10 @@ func TestALetterThatReturns(t *testing.T) {
 			if queue == "" {
 				queue = "sms"
 			}
-			w := back(t, 9, due[0], queue, due[0].Letter.Body)
+			w := returnWindow(t, 9, due[0], queue, due[0].Letter.Body)
 			if c.change != nil {
 				c.change(&w)
-				print(t, &w)
+				fillFingerprints(t, &w)
 			}
 			r := receive(t, s, w)
 			list := attempts(t, s, first)
@@ -283,7 +283,7 @@ func TestALateConfirmIsOnlyNoted(t *testing.T) {
 	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	op, due := requeue(t, s, c, id)
-	receive(t, s, back(t, 2, due[0], "sms", due[0].Letter.Body))
+	receive(t, s, returnWindow(t, 2, due[0], "sms", due[0].Letter.Body))
 	for _, outcome := range []deadletter.OutcomeKind{deadletter.OutcomeConfirmed, deadletter.OutcomeNacked, deadletter.OutcomeInDoubt} {
 		mark(t, s, c, outcome, due[0])
 	}
@@ -325,7 +325,7 @@ func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 	if len(due) != 1 || due[0].Attempt.Token == first[0].Attempt.Token {
 		t.Fatal(due)
 	}
-	if r := receive(t, s, back(t, 2, first[0], "sms", first[0].Letter.Body)); r.CameBack != 1 {
+	if r := receive(t, s, returnWindow(t, 2, first[0], "sms", first[0].Letter.Body)); r.CameBack != 1 {
 		t.Fatal(r)
 	}
 	if l := letter(t, s, id); l.State != deadletter.StatePublishing || l.Attempts != 1 {
@@ -350,7 +350,7 @@ func TestAnOlderAttemptComesBackBeforeANewerIsSent(t *testing.T) {
 	_, first := requeue(t, s, c, id)
 	mark(t, s, c, deadletter.OutcomeInDoubt, first[0])
 	op := operate(t, s, deadletter.VerbRequeue, id)
-	receive(t, s, back(t, 2, first[0], "sms", first[0].Letter.Body))
+	receive(t, s, returnWindow(t, 2, first[0], "sms", first[0].Letter.Body))
 	if l := letter(t, s, id); l.State != deadletter.StateReceived || l.Operation != 0 {
 		t.Errorf("%s of operation %s", l.State, l.Operation)
 	}

@@ -55,7 +55,7 @@ func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.R
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if l.waits(t.now) {
+		if l.waitsInBroker(t.now) {
 			return fmt.Errorf("%w: %s", deadletter.ErrConflict, deadletter.WhyInBroker)
 		}
 		return t.revise(l, &r)
@@ -82,7 +82,7 @@ func (t *tx) revise(l *record, r *deadletter.Revision) error {
 	if err := t.addRevision(l, r); err != nil {
 		return err
 	}
-	if err := t.unindexed(l.id); err != nil { // only letters with a type are indexed after they are read again, so every edited letter is added here
+	if err := t.markUnindexed(l.id); err != nil { // only letters with a type are indexed after they are read again, so every edited letter is added here
 		return err
 	}
 	if r.Operation != 0 {
@@ -121,7 +121,7 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 		detail += "; reason: " + r.Reason
 	}
 	if r.Operation != 0 { // in the audit, the edits of an operation are one act with its own row
-		return t.event(l.id, r.Operation, deadletter.ActEdited, r.By, detail)
+		return t.addEvent(l.id, r.Operation, deadletter.ActEdited, r.By, detail)
 	}
 	return t.audit(deadletter.Once(deadletter.ActEdited, r.By, detail, deadletter.Target{Kind: deadletter.TargetLetter, Name: string(r.Letter)}))
 }
@@ -161,8 +161,8 @@ func (s *Store) Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.R
 	}
 }
 
-// revised adds the newest revision of each letter to the letters in a list.
-func (s *Store) revised(ctx context.Context, list []deadletter.Letter) error {
+// addRevisions adds the newest revision of each letter to the letters in a list.
+func (s *Store) addRevisions(ctx context.Context, list []deadletter.Letter) error {
 	for i := range list {
 		l := &list[i]
 		if l.Revision == 0 {

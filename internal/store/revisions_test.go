@@ -105,7 +105,7 @@ func TestARevisionIsIndexed(t *testing.T) {
 	ctx := t.Context()
 	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
-	readAgain := func() { read(t, s, "", deadletter.ReadAsText, 1, unread(t, s, 10)...) }
+	readAgain := func() { recordRead(t, s, "", deadletter.ReadAsText, 1, nextUnread(t, s, 10)...) }
 	if err := s.Reread(ctx, deadletter.Reread{Why: "set a 1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestLettersWithLargeRevisionsAreReadAFewAtATime(t *testing.T) {
 	if err != nil || len(pending) != 3 {
 		t.Errorf("%d letters are pending: %v", len(pending), err)
 	}
-	if list := unread(t, s, 10); len(list) != 3 {
+	if list := nextUnread(t, s, 10); len(list) != 3 {
 		t.Errorf("%d letters are read again", len(list))
 	}
 	if list, err := s.NextUnindexed(ctx, 10); err != nil || len(list) != 3 {
@@ -213,7 +213,7 @@ func TestAnEditAsAnOperation(t *testing.T) {
 	if _, err := s.AddPick(ctx, deadletter.Pick{Letter: ids[2], Type: "acme.New", By: "bob"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	read(t, s, "acme.New", deadletter.ReadByPick, 7, unread(t, s, 10)...)
+	recordRead(t, s, "acme.New", deadletter.ReadByPick, 7, nextUnread(t, s, 10)...)
 	if n, err := s.Revised(ctx, op.ID, edits(letters), nil); err != nil || n != 2 {
 		t.Fatal(n, err)
 	}

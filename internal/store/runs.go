@@ -18,16 +18,16 @@ const (
 	enoughRun  = 20  // number of a queue's letters from which dlo can tell the type of the queue
 )
 
-// with returns the run that results from one more letter.
-func (r run) with(typ int64) run {
+// afterLetter returns the run that results from one more letter.
+func (r run) afterLetter(typ int64) run {
 	if r.n > 0 && r.typ != typ {
 		return run{typ, 1, true}
 	}
 	return run{typ, r.n + 1, r.broken}
 }
 
-// run writes to the database the runs that this transaction began or continued.
-func (m *moves) run(t *tx) error {
+// writeRuns writes to the database the runs that this transaction began or continued.
+func (m *moves) writeRuns(t *tx) error {
 	for origin, r := range m.runs {
 		if _, err := t.exec(`INSERT INTO runs (origin, type, n) VALUES ($1, $2, min($3, $4))
 			ON CONFLICT DO UPDATE SET n = CASE WHEN type = excluded.type AND NOT $5 THEN min(n + excluded.n, $4) ELSE excluded.n END, type = excluded.type`,

@@ -86,7 +86,7 @@ func TestTheOnlyTypeOfAQueue(t *testing.T) {
 	look := func(when string, want int) {
 		t.Helper()
 		var list []deadletter.Read
-		for _, l := range unread(t, s, 30) {
+		for _, l := range nextUnread(t, s, 30) {
 			now := deadletter.Classified{Letter: l.ID, Reading: deadletter.ReadUnknown, Origin: l.Origin, GroupVersion: 1}
 			if l.Origin == sms {
 				if newest = cmp.Or(newest, l.ID); l.ID != newest {

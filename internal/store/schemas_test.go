@@ -89,7 +89,7 @@ func TestAChangeOfSchemasListsLettersAndIsAudited(t *testing.T) {
 	receive(t, s, window(t, 1, "sms", 3))
 	classify(t, s, deadletter.ClassifiedDead, time.Time{}) // the letters get the type acme.T
 	addVersion(t, s, "a", "1", "x", deadletter.Reread{Why: "set a 1", Types: []string{"acme.T"}})
-	if got := unread(t, s, 10); len(got) != 3 {
+	if got := nextUnread(t, s, 10); len(got) != 3 {
 		t.Errorf("%d letters are read again", len(got))
 	}
 	if err := s.RemoveSchema(ctx, "a", "dana", "set a: 1 type", deadletter.Reread{Why: "without set a", Types: []string{"acme.T"}}); err != nil {

@@ -102,14 +102,14 @@ var (
 	indexed    = regexp.MustCompile(` INDEXED BY [a-z_]+`)
 )
 
-// scoped changes a query so that it reads only what is in the scope of the request.
-func (s *Store) scoped(ctx context.Context, query string) string {
+// scopeQuery changes a query so that it reads only what is in the scope of the request.
+func (s *Store) scopeQuery(ctx context.Context, query string) string {
 	scope := deadletter.ScopeOf(ctx)
 	query = strings.TrimSpace(query)
 	if scope.Everywhere() || strings.HasPrefix(query, "PRAGMA ") {
 		return query
 	}
-	with := []string{`seen AS (SELECT value AS origin FROM json_each('` + s.seen(scope).list + `'))`}
+	with := []string{`seen AS (SELECT value AS origin FROM json_each('` + s.visibleOrigins(scope).list + `'))`}
 	named := map[string]bool{}
 	for _, word := range tableNames.FindAllString(query, -1) {
 		if named[word] {
@@ -148,18 +148,18 @@ type scopes struct {
 
 const maxScopes = 200 // maximum number of scopes in the cache
 
-// seen returns the origins in a scope. A letter of unknown origin is in a scope if its inbox is in
-// the scope. Until dlo has decided what to do with the letter, the letter is only in scopes that
-// include all inboxes.
-func (s *Store) seen(scope deadletter.Scope) seen {
+// visibleOrigins returns the origins in a scope. A letter of unknown origin is in a scope if its
+// inbox is in the scope. Until dlo has decided what to do with the letter, the letter is only in
+// scopes that include all inboxes.
+func (s *Store) visibleOrigins(scope deadletter.Scope) seen {
 	key, names := scope.Key(), s.names.size()
 	s.scopes.mu.Lock()
 	defer s.scopes.mu.Unlock()
 	if found, ok := s.scopes.known[key]; ok && found.names == names {
 		return found
 	}
-	ids := s.names.originsWhere(func(p place) bool { return p.Queue != "" && scope.Includes(p.named()) })
-	includes := func(p place) bool { return scope.Includes(p.named()) }
+	ids := s.names.originsWhere(func(p place) bool { return p.Queue != "" && scope.Includes(p.origin()) })
+	includes := func(p place) bool { return scope.Includes(p.origin()) }
 	ids = append(ids, s.names.unknownOriginsWhere(includes)...)
 	if s.names.allInboxes(includes) {
 		ids = append(ids, int64(0))
@@ -176,10 +176,11 @@ func (s *Store) seen(scope deadletter.Scope) seen {
 // the right to read letters may see these contents.
 var tellsContent = []query.Field{query.Words, query.Header, query.Body, query.App, query.MessageID, query.CorrelationID}
 
-// readable restricts a query that searches the contents of letters. If the request may not read all
-// letters, readable returns an SQL condition for the letters that it may read, and limited is true.
-// If the request may not read any letters, the error wraps ErrDenied.
-func (s *Store) readable(ctx context.Context, q query.Query) (c clause, limited bool, err error) {
+// readableClause restricts a query that searches the contents of letters. If the request may not
+// read all letters, readableClause returns an SQL condition for the letters that the request may
+// read, and the result limited is true. If the request may not read any letters, the error wraps
+// ErrDenied.
+func (s *Store) readableClause(ctx context.Context, q query.Query) (c clause, limited bool, err error) {
 	scope := deadletter.ScopeOf(ctx)
 	i := slices.IndexFunc(q.Terms, func(t query.Term) bool { return slices.Contains(tellsContent, t.Field) })
 	if i < 0 || scope.ReadsAll() {
@@ -188,6 +189,6 @@ func (s *Store) readable(ctx context.Context, q query.Query) (c clause, limited 
 	if !scope.ReadsSomewhere() {
 		return c, false, fmt.Errorf("%w: %s finds letters by their content, and that needs the role %s", deadletter.ErrDenied, q.Terms[i].Field, deadletter.RoleReader)
 	}
-	reads := func(p place) bool { return p.Queue != "" && scope.Reads(p.named()) }
-	return in("l.origin", append(s.names.originsWhere(reads), s.names.unknownOriginsWhere(reads)...)), true, nil
+	reads := func(p place) bool { return p.Queue != "" && scope.Reads(p.origin()) }
+	return inList("l.origin", append(s.names.originsWhere(reads), s.names.unknownOriginsWhere(reads)...)), true, nil
 }

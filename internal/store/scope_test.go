@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// within returns a context whose scope consists of the places in the given grants.
-func within(t *testing.T, grants ...deadletter.Grant) context.Context {
+// withGrants returns a context whose scope consists of the places in the given grants.
+func withGrants(t *testing.T, grants ...deadletter.Grant) context.Context {
 	t.Helper()
 	for i := range grants {
 		grants[i].Role = deadletter.RoleReader
@@ -38,7 +38,7 @@ func TestEachTableHasAScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	ctx := within(t, queues("sms"))
+	ctx := withGrants(t, queues("sms"))
 	n := 0
 	for rows.Next() {
 		var name string
@@ -67,7 +67,7 @@ func TestEachTableHasAScope(t *testing.T) {
 func TestQueriesKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
-	all := library(t, s, c, 11)
+	all := fillLibrary(t, s, c, 11)
 	texts := append([]string{""}, terms...)
 	for i := range terms {
 		if i%2 == 0 {
@@ -83,7 +83,7 @@ func TestQueriesKeepToTheScope(t *testing.T) {
 		{places(deadletter.Places{Brokers: []string{"main"}})},
 		{places(deadletter.Places{Brokers: []string{"other"}})},
 	} {
-		ctx := within(t, grants...)
+		ctx := withGrants(t, grants...)
 		scope := deadletter.ScopeOf(ctx)
 		sees := func(l deadletter.Letter) bool {
 			o := l.Origin
@@ -145,7 +145,7 @@ func TestQueriesKeepToTheScope(t *testing.T) {
 			}
 			if h, err := s.Histogram(ctx, q, c.now().Add(-24*60*60*1e9), c.now(), 48); err != nil {
 				t.Fatal(err)
-			} else if bars := sum(h); bars > len(want) && !strings.Contains(text, "age:") { // a bar covers a whole quarter of an hour
+			} else if bars := total(h); bars > len(want) && !strings.Contains(text, "age:") { // a bar covers a whole quarter of an hour
 				t.Errorf("%s: the histogram of %q has %d letters, want at most %d", scope.Key(), text, bars, len(want))
 			}
 		}
@@ -177,7 +177,7 @@ func TestQueriesKeepToTheScope(t *testing.T) {
 	}
 }
 
-func sum(h deadletter.Histogram) (n int) {
+func total(h deadletter.Histogram) (n int) {
 	for _, b := range h.Bars {
 		n += b.Waiting + b.Recovered + b.Dead + b.Discarded
 	}
@@ -196,7 +196,7 @@ func TestGroupsKeepToTheScope(t *testing.T) {
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2, 3, 4}, Into: 1, By: "admin"})
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Note: "only for b", By: "admin"})
 	g.die("b.three", 5, 7)
-	ctx := within(t, queues("a.*"))
+	ctx := withGrants(t, queues("a.*"))
 
 	list, next, err := g.Groups(ctx, query.Query{}, deadletter.GroupPage{Limit: 10})
 	if err != nil || next != "" || len(list) != 1 {
@@ -277,7 +277,7 @@ func TestOperationsKeepToTheScope(t *testing.T) {
 	both := operate(append(slices.Clone(b[:2]), a[:3]...)...)
 	others := operate(b[2])
 	own := operate(a[3])
-	ctx := within(t, queues("a.*"))
+	ctx := withGrants(t, queues("a.*"))
 	list, err := g.Operations(ctx, 0, 10)
 	if err != nil || len(list) != 2 || list[0].ID != own || list[1].ID != both {
 		t.Fatalf("%+v, %v", list, err)
@@ -317,7 +317,7 @@ func TestChannelsKeepToTheScope(t *testing.T) {
 	g := withGroups(t)
 	both := func(c *deadletter.Classified) { c.Channels = []string{"team", "all"} }
 	g.die("a.one", 1, 4, both)
-	g.pass(time.Hour)
+	g.advance(time.Hour)
 	g.die("b.one", 2, 3, both)
 	from, to := g.clock.now().Add(-24*time.Hour), g.clock.now().Add(time.Minute)
 	digest, err := g.Digest(t.Context(), from, to, 10)
@@ -330,7 +330,7 @@ func TestChannelsKeepToTheScope(t *testing.T) {
 	if err := g.Tell(t.Context(), deadletter.Notice{Kind: deadletter.NoticeProblem, Key: "disk", Severity: deadletter.SeverityPage, Text: "the disk is full", Channels: []string{"team", "all"}}); err != nil {
 		t.Fatal(err)
 	}
-	g.pass(time.Hour)
+	g.advance(time.Hour)
 	told := func(ctx context.Context, channel string) (groups, letters int, others []deadletter.NoticeKind) {
 		t.Helper()
 		list, err := g.Due(ctx, channel, 100)

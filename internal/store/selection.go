@@ -89,7 +89,7 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 		for serial, random := range named {
 			return nil, deadletter.NoSuch("letter %s", deadletter.NewID(serial, uint64(random)))
 		}
-		where := in("l.id", serials)
+		where := inList("l.id", serials)
 		p := &plan{ids: &where, to: math.MaxInt64}
 		list = append(list, chosen{plan: p, sources: []source{{"letters l", "l.id", where}}, except: except})
 	}
@@ -100,8 +100,8 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 // that follows the WHERE clause.
 func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail string, and clause, fn func(rows *sql.Rows) error) error {
 	for _, src := range c.sources {
-		where := every(c.plan.filter(src), and)
-		rows, err := db.QueryContext(ctx, numbered(`SELECT `+columns+` FROM `+src.from+joins+` WHERE `+where.text+tail), where.args...)
+		where := allOf(c.plan.filter(src), and)
+		rows, err := db.QueryContext(ctx, numberPlaceholders(`SELECT `+columns+` FROM `+src.from+joins+` WHERE `+where.text+tail), where.args...)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 				for serial := range c.except {
 					out = append(out, serial)
 				}
-				fresh = every(fresh, not(in("l.id", out)))
+				fresh = allOf(fresh, negated(inList("l.id", out)))
 			}
 			columns := fmt.Sprintf(`l.origin, CASE WHEN l.origin = 0 THEN l.inbox ELSE 0 END, l.state, coalesce(own.operation, 0), l.unpublishable, `+sentSize+` > %d,
 				CASE WHEN l.tries > 0 THEN coalesce((SELECT max(a.operation) FROM attempts a WHERE a.letter = l.id AND a.outcome = 'came back'), 0) ELSE 0 END,
@@ -175,7 +175,7 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 							inbox, p.Queue = p.Queue, ""
 						}
 						share = &deadletter.Share{
-							Origin: p.named(), Inbox: inbox, State: k.state, Owner: deadletter.OperationID(k.owner),
+							Origin: p.origin(), Inbox: inbox, State: k.state, Owner: deadletter.OperationID(k.owner),
 							Unpublishable: k.unpublishable, Oversize: k.oversize, CameBack: deadletter.OperationID(k.back), InDoubt: k.doubt, InBroker: k.waits, HeldFrom: k.heldFrom, Restored: k.restored,
 						}
 						byKind[k] = share

@@ -15,13 +15,13 @@ const sessionUse = time.Minute
 // "oldest". A session has also ended if its start is in the future. In that case the clock was set
 // back, and nobody knows how old the session is.
 const (
-	sessionLasts = `s.used_at >= $2 AND s.created_at BETWEEN $3 AND $4` // the method lasting returns the arguments
+	sessionLasts = `s.used_at >= $2 AND s.created_at BETWEEN $3 AND $4` // the method sessionArgs returns the arguments
 	sessionStep  = time.Minute                                          // a clock that is set back by less than this ends no session
 )
 
-// lasting returns the arguments for a query that contains sessionLasts. The first argument is the
-// parameter key.
-func (s *Store) lasting(key any, idle, oldest time.Time) []any {
+// sessionArgs returns the arguments for a query that contains sessionLasts. The first argument is
+// the parameter key.
+func (s *Store) sessionArgs(key any, idle, oldest time.Time) []any {
 	return []any{key, idle.UnixMilli(), oldest.UnixMilli(), s.now().Add(sessionStep).UnixMilli()}
 }
 
@@ -35,7 +35,7 @@ func (s *Store) StartSession(ctx context.Context, n deadletter.Session, idle, ol
 		}
 		var id int64
 		if err := t.row(`UPDATE users SET signed_in_at = $2 WHERE key = $1 RETURNING id`, []any{userKey(n.User), t.now}, &id); err != nil {
-			return missing("user "+deadletter.Visible(n.User), err)
+			return orNotFound("user "+deadletter.Visible(n.User), err)
 		}
 		if _, err := t.exec(`INSERT INTO sessions (hash, user, created_at, used_at, confirmed_at, address, agent) VALUES ($1, $2, $3, $3, $3, $4, $5)`, n.Hash[:], id, t.now, n.Address, n.Agent); err != nil {
 			return err
@@ -47,7 +47,7 @@ func (s *Store) StartSession(ctx context.Context, n deadletter.Session, idle, ol
 // SessionBy returns the session with the given hash and records that the session is used. If no
 // session has that hash, or if the session has ended, the error wraps ErrNotFound.
 func (s *Store) SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.Time) (deadletter.Session, error) {
-	list, err := s.sessions(ctx, `WHERE s.hash = $1 AND `+sessionLasts, s.lasting(hash[:], idle, oldest)...)
+	list, err := s.sessions(ctx, `WHERE s.hash = $1 AND `+sessionLasts, s.sessionArgs(hash[:], idle, oldest)...)
 	if err == nil && len(list) == 0 {
 		err = deadletter.NoSuch("session")
 	}
@@ -68,7 +68,7 @@ func (s *Store) SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.
 
 // Sessions returns the sessions of a user, newest first.
 func (s *Store) Sessions(ctx context.Context, user string, idle, oldest time.Time) ([]deadletter.Session, error) {
-	return s.sessions(ctx, `WHERE u.key = $1 AND `+sessionLasts+` ORDER BY s.created_at DESC, s.hash`, s.lasting(userKey(user), idle, oldest)...)
+	return s.sessions(ctx, `WHERE u.key = $1 AND `+sessionLasts+` ORDER BY s.created_at DESC, s.hash`, s.sessionArgs(userKey(user), idle, oldest)...)
 }
 
 func (s *Store) sessions(ctx context.Context, where string, args ...any) (list []deadletter.Session, err error) {
@@ -111,7 +111,7 @@ func (s *Store) RenewSession(ctx context.Context, hash, renewed [32]byte) error 
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var user int64
 		err := t.row(`UPDATE sessions SET hash = $2, confirmed_at = $3, used_at = $3 WHERE hash = $1 RETURNING user`, []any{hash[:], renewed[:], t.now}, &user)
-		return missing("session", err)
+		return orNotFound("session", err)
 	})
 }
 
@@ -120,7 +120,7 @@ func (s *Store) EndSession(ctx context.Context, user string, hash [32]byte) erro
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
 		if err := t.row(`DELETE FROM sessions WHERE hash = $1 AND user = (SELECT id FROM users WHERE key = $2) RETURNING user`, []any{hash[:], userKey(user)}, &id); err != nil {
-			return missing("session", err)
+			return orNotFound("session", err)
 		}
 		return t.audit(deadletter.Once(deadletter.ActSignedOut, user, "", userTarget(user)))
 	})

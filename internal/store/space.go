@@ -71,7 +71,7 @@ func (s *Space) Room() error {
 		s.room = fmt.Errorf("%w; %d MiB are free on %s, and at least %d MiB must be free (disk.stop_below, disk.stop_below_percent)", ErrNoRoom, free>>20, s.dir, bound>>20)
 		return s.room
 	}
-	s.keep(free)
+	s.restoreReserve(free)
 	return nil
 }
 
@@ -84,8 +84,8 @@ func (s *Space) Free() string {
 	return fmt.Sprintf("%.1f GiB free", float64(st.Bavail)*float64(st.Bsize)/(1<<30))
 }
 
-// keep creates the reserve file again if there is ample free space.
-func (s *Space) keep(free int64) {
+// restoreReserve creates the reserve file again if there is ample free space.
+func (s *Space) restoreReserve(free int64) {
 	if info, err := os.Stat(s.reserve); s.size == 0 || err == nil && info.Size() == s.size || free < s.bytes+2*s.size {
 		return
 	}
@@ -119,9 +119,9 @@ func (s *Space) Refused() error {
 	return nil
 }
 
-// refuse records that the file system rejected a write. If the disk is full, refuse deletes the
-// reserve file. It reports whether there was a reserve file to delete.
-func (s *Space) refuse(err error) (gaveUp bool) {
+// recordRefusal records that the file system rejected a write. If the disk is full, it also
+// deletes the reserve file. It reports whether there was a reserve file to delete.
+func (s *Space) recordRefusal(err error) (gaveUp bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refused, s.failed = err, time.Now()
@@ -132,10 +132,10 @@ func (s *Space) refuse(err error) (gaveUp bool) {
 	return !errors.Is(os.Remove(s.reserve), fs.ErrNotExist)
 }
 
-// pressed receives the error of every failed write, and frees the reserve space if the disk is
-// full.
-func (s *Store) pressed(err error) {
-	if isRefused(err) && s.space != nil && s.space.refuse(err) {
+// noteWriteError receives the error of every failed write, and frees the reserve space if the disk
+// is full.
+func (s *Store) noteWriteError(err error) {
+	if isRefused(err) && s.space != nil && s.space.recordRefusal(err) {
 		s.log.Warn("the disk is full: the reserve file was deleted so that changes to letters still commit")
 	}
 }

@@ -123,7 +123,7 @@ func TestAFullDisk(t *testing.T) {
 // ways.
 func TestWhatAFileSystemDoesNotTakeIsToldFromMistakes(t *testing.T) {
 	t.Parallel()
-	file := "file:" + filled(t)
+	file := "file:" + filledStore(t)
 	for _, c := range []struct {
 		name, file, statement string
 		refused               bool

@@ -49,7 +49,7 @@ func (s *Store) StopOperation(ctx context.Context, op deadletter.OperationID, wh
 		if n, _ := done.RowsAffected(); n == 0 {
 			return nil
 		}
-		return t.steered(op, deadletter.ActStopped, deadletter.Service.Name, why)
+		return t.recordSteering(op, deadletter.ActStopped, deadletter.Service.Name, why)
 	})
 }
 
@@ -64,7 +64,7 @@ func (s *Store) PauseOperation(ctx context.Context, op deadletter.OperationID, b
 		if n, _ := done.RowsAffected(); n == 0 {
 			return t.conflict(op, "it cannot be paused")
 		}
-		return t.steered(op, deadletter.ActPaused, by, "")
+		return t.recordSteering(op, deadletter.ActPaused, by, "")
 	})
 }
 
@@ -90,7 +90,7 @@ func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, 
 		case phase == deadletter.PhaseHolding:
 			until = t.now + hold
 		case phase == deadletter.PhaseWaiting, state == deadletter.OperationStopped:
-			phase = first(action, p)
+			phase = firstPhase(action, p)
 			if err := t.base(op); err != nil {
 				return err
 			}
@@ -99,7 +99,7 @@ func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, 
 			return err
 		}
 		t.ended[op] = true
-		return t.steered(op, deadletter.ActResumed, by, "")
+		return t.recordSteering(op, deadletter.ActResumed, by, "")
 	})
 }
 
@@ -114,7 +114,7 @@ func (s *Store) RateOperation(ctx context.Context, op deadletter.OperationID, by
 		if n, _ := done.RowsAffected(); n == 0 {
 			return t.conflict(op, "its rate cannot be changed")
 		}
-		return t.steered(op, deadletter.ActRate, by, fmt.Sprintf("%g letters per second", rate))
+		return t.recordSteering(op, deadletter.ActRate, by, fmt.Sprintf("%g letters per second", rate))
 	})
 }
 

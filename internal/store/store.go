@@ -112,7 +112,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s.epoch = s.now().UnixNano()
 	if err := s.open(ctx); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("store %s: %w", path, damaged(err))
+		return nil, fmt.Errorf("store %s: %w", path, wrapDamage(err))
 	}
 	return s, nil
 }
@@ -154,7 +154,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.loadRestores(ctx); err != nil {
 		return err
 	}
-	older, err := s.compare(ctx)
+	older, err := s.compareWithNote(ctx)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s *Store) open(ctx context.Context) error {
 	if s.hand, dying, err = openHand(s.path); err != nil {
 		return err
 	}
-	if err := s.charge(ctx, dying); err != nil || older == nil {
+	if err := s.countCrashes(ctx, dying); err != nil || older == nil {
 		return err
 	}
 	return s.Restored(ctx, *older)

@@ -66,7 +66,7 @@ func (t *tx) identify(b *Broker) error {
 		}
 		known.setFirstName(b, first)
 	}
-	called, err := t.called(first)
+	called, err := t.lastName(first)
 	if err != nil {
 		return err
 	}
@@ -90,10 +90,10 @@ func (t *tx) identify(b *Broker) error {
 	return t.audit(deadletter.Once(deadletter.ActBrokerRenamed, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetBroker, Name: b.Name}))
 }
 
-// called returns the name that a broker had at the last start. The parameter first is the broker's
-// first name. If the broker had its first name then, or if no broker has this first name, called
-// returns "".
-func (t *tx) called(first string) (called string, err error) {
+// lastName returns the name that a broker had at the last start. The parameter first is the
+// broker's first name. If the broker had its first name then, or if no broker has this first name,
+// lastName returns "".
+func (t *tx) lastName(first string) (called string, err error) {
 	err = t.row(`SELECT value FROM meta WHERE key = $1`, []any{calledKey(first)}, &called)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
@@ -140,7 +140,7 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	if _, err := t.exec(`DELETE FROM became WHERE was = is_now`); err != nil {
 		return 0, err
 	}
-	for _, text := range uniting {
+	for _, text := range uniteSQL {
 		if _, err := t.exec(text); err != nil {
 			return 0, err
 		}
@@ -173,10 +173,10 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 	return n, err
 }
 
-// uniting contains the SQL that moves data to the new origins. Numbers are added up. If both names
+// uniteSQL contains the SQL that moves data to the new origins. Numbers are added up. If both names
 // have a pause or a breaker for a queue, that of the first name stays. If both names have a
 // redirect for a queue, the later redirect stays.
-var uniting = slices.Concat(
+var uniteSQL = slices.Concat(
 	[]string{`UPDATE letters SET origin = coalesce((SELECT is_now FROM became WHERE was = letters.origin), origin), target = coalesce((SELECT is_now FROM became WHERE was = letters.target), target)
 		WHERE origin IN (SELECT was FROM became) OR target IN (SELECT was FROM became)`},
 	unitedSum("counters", "state, %s, type, reason, grp, severity"), unitedSum("readings", "%s, type, reading"), unitedSum("learned", "%s, key, type"), unitedSum("operation_counts", "operation, %s, result"),

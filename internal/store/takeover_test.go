@@ -106,8 +106,8 @@ func (r *renamed) readAgain(list []deadletter.Letter) {
 	}
 }
 
-// due claims due letters of a broker and returns the number of claimed letters by origin.
-func (r *renamed) due(broker string) map[string]int {
+// claimDue claims due letters of a broker and returns the number of claimed letters by origin.
+func (r *renamed) claimDue(broker string) map[string]int {
 	r.t.Helper()
 	list, err := r.ClaimDue(context.Background(), broker, r.c.now().Add(time.Minute), 100, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 100, false }})
 	if err != nil {
@@ -137,8 +137,8 @@ func (r *renamed) strays(configured ...string) map[string]string {
 	return found
 }
 
-// shown returns the number of letters of each queue in lists.
-func (r *renamed) shown() map[string]int {
+// listedCounts returns the number of letters of each queue in lists.
+func (r *renamed) listedCounts() map[string]int {
 	r.t.Helper()
 	list, err := r.Queues(context.Background())
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *renamed) shown() map[string]int {
 	return found
 }
 
-func same[T any](t *testing.T, what string, got, want T) {
+func wantSame[T any](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
@@ -197,12 +197,12 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 
 	// If the configuration does not mention the old name, the letters belong to no configured broker.
 	r.reopenWith(store.Broker{Name: "prod"})
-	same(t, "due for prod", r.due("prod"), map[string]int{})
-	same(t, "strays", r.strays("prod"), map[string]string{"main /": "3 waiting, 2 needy, 0 watched"})
+	wantSame(t, "due for prod", r.claimDue("prod"), map[string]int{})
+	wantSame(t, "strays", r.strays("prod"), map[string]string{"main /": "3 waiting, 2 needy, 0 watched"})
 
 	r.reopenWith(asProd)
-	same(t, "strays", r.strays("prod"), map[string]string{})
-	same(t, "queues", r.shown(), map[string]int{"prod sms": 3, "prod email": 2})
+	wantSame(t, "strays", r.strays("prod"), map[string]string{})
+	wantSame(t, "queues", r.listedCounts(), map[string]int{"prod sms": 3, "prod email": 2})
 	for _, q := range []string{"broker:main", "broker:prod", "broker:ma*", "broker:pro* queue:*"} {
 		if n := count(t, r.Store, q+" -state:received"); n != 5 {
 			t.Errorf("%s finds %d letters", q, n)
@@ -215,7 +215,7 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	for _, g := range guards(t, r.Store) {
 		kept = append(kept, g.Origin.Broker+" "+g.Origin.Queue+" "+string(g.State))
 	}
-	same(t, "guards", kept, []string{"prod sms tripped", "prod email paused"})
+	wantSame(t, "guards", kept, []string{"prod sms tripped", "prod email paused"})
 	if list, err := r.Breakers(ctx, "prod"); err != nil || len(list) != 1 || list[0].Origin != at("prod", "sms") {
 		t.Errorf("breakers: %+v, %v", list, err)
 	}
@@ -242,7 +242,7 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	if err := r.SettleWindow(ctx, look.ID); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "due for prod", r.due("prod"), map[string]int{"prod sms": 3})
+	wantSame(t, "due for prod", r.claimDue("prod"), map[string]int{"prod sms": 3})
 	if got := letter(t, r.Store, ids[0]); got.Origin.Broker != "prod" || r.FirstName("prod") != "main" {
 		t.Errorf("%+v, first name %s", got.Origin, r.FirstName("prod"))
 	}
@@ -293,7 +293,7 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	if _, err := r.AddPick(ctx, deadletter.Pick{Group: letter(t, r.Store, fresh[0]).Group, Type: "acme.P", By: "ann", Reason: "seen"}, func(string, string) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
-	r.readAgain(unread(t, r.Store, 100))
+	r.readAgain(nextUnread(t, r.Store, 100))
 	op := deadletter.Operation{Action: deadletter.VerbHold, By: "ann", Through: "api"}
 	if err := r.Freeze(ctx, &op, query.Selection{IDs: young}, 0, anyPlace); err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	}
 
 	r.reopenWith(asProd)
-	same(t, "queues", r.shown(), map[string]int{"prod sms": 5, "prod email": 1, "prod push": 4})
+	wantSame(t, "queues", r.listedCounts(), map[string]int{"prod sms": 5, "prod email": 1, "prod push": 4})
 	if n := count(t, r.Store, "broker:prod queue:sms"); n != 5 {
 		t.Errorf("search finds %d letters", n)
 	}
@@ -315,14 +315,14 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	for _, g := range guards(t, r.Store) {
 		paused[g.Origin.Broker+" "+g.Origin.Queue] = true
 	}
-	same(t, "paused", paused, map[string]bool{"prod sms": true, "prod push": true})
+	wantSame(t, "paused", paused, map[string]bool{"prod sms": true, "prod push": true})
 	if session, err := r.BeginSession(ctx, "prod", "/", "dlo.letters"); err != nil || session.Number != 4 || session.Marker != "dlo.epoch.young" {
 		t.Errorf("session %+v, %v", session, err)
 	}
 
 	// The letters received under the new name are read again, so that they find their groups. The
 	// older letters are not touched.
-	list := unread(t, r.Store, 100)
+	list := nextUnread(t, r.Store, 100)
 	if len(list) != len(young)+len(fresh) {
 		t.Fatalf("%d letters are read again, want %d", len(list), len(young)+len(fresh))
 	}
@@ -348,11 +348,11 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	if err := r.Resume(ctx, deadletter.Guard{Origin: deadletter.Origin{Broker: "prod", VHost: "/", Queue: "sms"}, By: "ann"}); err != nil {
 		t.Error(err)
 	}
-	same(t, "due", r.due("prod"), map[string]int{"prod late": 3})
+	wantSame(t, "due", r.claimDue("prod"), map[string]int{"prod late": 3})
 
 	// At the second start, there is nothing left to do.
 	r.reopenWith(asProd)
-	if list := unread(t, r.Store, 100); len(list) != 0 {
+	if list := nextUnread(t, r.Store, 100); len(list) != 0 {
 		t.Errorf("%d letters are read again for nothing", len(list))
 	}
 }
@@ -366,26 +366,26 @@ func TestWhatWasTakenOverComesBack(t *testing.T) {
 	r.reopenWith(asProd)
 	r.take("prod", "sms", 1, deadletter.ClassifiedRetry)
 	r.take("main", "sms", 1, deadletter.ClassifiedRetry) // these letters are stored under the old name, for example by an import
-	same(t, "queues", r.shown(), map[string]int{"prod sms": 5})
-	same(t, "strays", r.strays("prod"), map[string]string{})
+	wantSame(t, "queues", r.listedCounts(), map[string]int{"prod sms": 5})
+	wantSame(t, "strays", r.strays("prod"), map[string]string{})
 
 	r.reopenWith(store.Broker{Name: "prod"})
-	same(t, "strays", r.strays("prod"), map[string]string{"main /": "5 waiting, 0 needy, 0 watched prod"})
+	wantSame(t, "strays", r.strays("prod"), map[string]string{"main /": "5 waiting, 0 needy, 0 watched prod"})
 	r.take("prod", "sms", 1, deadletter.ClassifiedRetry)
 	r.take("prod", "new", 1, deadletter.ClassifiedRetry)
 
 	r.reopenWith(store.Broker{Name: "prod", Was: []string{"main", "never"}})
-	same(t, "strays", r.strays("prod"), map[string]string{})
+	wantSame(t, "strays", r.strays("prod"), map[string]string{})
 
 	// The broker is renamed once more. The order of its earlier names does not matter.
 	r.reopenWith(store.Broker{Name: "live", Was: []string{"prod", "main"}})
-	same(t, "strays", r.strays("live"), map[string]string{})
+	wantSame(t, "strays", r.strays("live"), map[string]string{})
 	if first := r.FirstName("live"); first != "main" {
 		t.Errorf("it is %s now", first)
 	}
 	r.reopenWith(asMain) // the broker has its first name again
-	same(t, "strays", r.strays("main"), map[string]string{})
-	same(t, "due", r.due("main"), map[string]int{"main sms": 6, "main new": 1})
+	wantSame(t, "strays", r.strays("main"), map[string]string{})
+	wantSame(t, "due", r.claimDue("main"), map[string]int{"main sms": 6, "main new": 1})
 }
 
 // TestANameThatHasLettersIsNotGivenAway checks that another broker cannot get the first name of a
@@ -407,8 +407,8 @@ func TestANameThatHasLettersIsNotGivenAway(t *testing.T) {
 		}
 	}
 	r.reopenWith(asProd, store.Broker{Name: "new"})
-	same(t, "due for new", r.due("new"), map[string]int{})
-	same(t, "due for prod", r.due("prod"), map[string]int{"prod sms": 5})
+	wantSame(t, "due for new", r.claimDue("new"), map[string]int{})
+	wantSame(t, "due for prod", r.claimDue("prod"), map[string]int{"prod sms": 5})
 }
 
 // TestAnotherVHostIsAStray checks letters of a configured broker whose vhost is not configured.
@@ -420,7 +420,7 @@ func TestAnotherVHostIsAStray(t *testing.T) {
 	w.VHost = "shop"
 	receive(t, r.Store, w)
 	classify(t, r.Store, deadletter.ClassifiedDead, time.Time{})
-	same(t, "strays", r.strays("main"), map[string]string{"main shop": "0 waiting, 2 needy, 0 watched"})
+	wantSame(t, "strays", r.strays("main"), map[string]string{"main shop": "0 waiting, 2 needy, 0 watched"})
 }
 
 // TestTheNewerOfTwoWindowsIsOpen kills dlo twice, each time with an open window, under two names of
@@ -451,5 +451,5 @@ func TestTheNewerOfTwoWindowsIsOpen(t *testing.T) {
 		t.Errorf("open window %+v, %v", look, err)
 	}
 	classify(t, r.Store, deadletter.ClassifiedDead, time.Time{})
-	same(t, "queues", r.shown(), map[string]int{"prod sms": 5})
+	wantSame(t, "queues", r.listedCounts(), map[string]int{"prod sms": 5})
 }

@@ -24,7 +24,7 @@ func (s *Store) Tend(ctx context.Context) (int, error) {
 	changed := 0
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		changed = 0
-		for _, step := range []func() (int, error){t.wake, t.age, t.escalate, t.calm, t.close, t.quiet, t.prune} {
+		for _, step := range []func() (int, error){t.wakeSnoozed, t.openOldGroups, t.escalate, t.endEscalations, t.noticeEnds, t.noticeQuiet, t.pruneOld} {
 			n, err := step()
 			if err != nil {
 				return err
@@ -39,9 +39,9 @@ func (s *Store) Tend(ctx context.Context) (int, error) {
 	return changed, nil
 }
 
-// each calls fn for each group whose id a query returns. It then saves the group and writes the
-// notices that fn returns.
-func (t *tx) each(query string, args []any, fn func(g *deadletter.GroupLife) []*deadletter.Notice) (int, error) {
+// eachGroup calls fn for each group whose id a query returns. It then saves the group and writes
+// the notices that fn returns.
+func (t *tx) eachGroup(query string, args []any, fn func(g *deadletter.GroupLife) []*deadletter.Notice) (int, error) {
 	rows, err := t.query(query, args...)
 	if err != nil {
 		return 0, err
@@ -56,7 +56,7 @@ func (t *tx) each(query string, args []any, fn func(g *deadletter.GroupLife) []*
 		return 0, err
 	}
 	for _, id := range ids {
-		g, err := t.life(id)
+		g, err := t.readLife(id)
 		if err != nil {
 			return 0, err
 		}
@@ -65,21 +65,21 @@ func (t *tx) each(query string, args []any, fn func(g *deadletter.GroupLife) []*
 		if err := t.saveGroup(g, was); err != nil {
 			return 0, err
 		}
-		if err := t.notices(told); err != nil {
+		if err := t.writeNotices(told); err != nil {
 			return 0, err
 		}
 	}
 	return len(ids), nil
 }
 
-func (t *tx) wake() (int, error) {
-	return t.each(`SELECT id FROM groups WHERE status = 'snoozed' AND snooze_until <= $1`, []any{t.now}, func(g *deadletter.GroupLife) []*deadletter.Notice {
+func (t *tx) wakeSnoozed() (int, error) {
+	return t.eachGroup(`SELECT id FROM groups WHERE status = 'snoozed' AND snooze_until <= $1`, []any{t.now}, func(g *deadletter.GroupLife) []*deadletter.Notice {
 		g.Wake()
 		return nil
 	})
 }
 
-func (t *tx) age() (int, error) {
+func (t *tx) openOldGroups() (int, error) {
 	done, err := t.exec(`UPDATE groups SET status = 'open' WHERE status = 'new' AND first_at < $1 AND last_at < $1`, t.now-newFor.Milliseconds())
 	if err != nil {
 		return 0, err
@@ -88,16 +88,16 @@ func (t *tx) age() (int, error) {
 	return int(n), err
 }
 
-// usual is an SQL query about the groups that the caller lists, all of which received letters in
-// the last hour. For each group, it returns the number of letters received in the last hour, the
-// number received before, and the time at which the group began.
-const usual = `SELECT coalesce(g.head, g.id) AS id, sum(CASE WHEN r.bucket >= $1 THEN r.n ELSE 0 END) AS hour, sum(CASE WHEN r.bucket < $1 THEN r.n ELSE 0 END) AS before, min(g.first_at) AS first
+// hourlyCounts is an SQL query about the groups that the caller lists, all of which received
+// letters in the last hour. For each group, it returns the number of letters received in the last
+// hour, the number received before, and the time at which the group began.
+const hourlyCounts = `SELECT coalesce(g.head, g.id) AS id, sum(CASE WHEN r.bucket >= $1 THEN r.n ELSE 0 END) AS hour, sum(CASE WHEN r.bucket < $1 THEN r.n ELSE 0 END) AS before, min(g.first_at) AS first
 	FROM rollups r INDEXED BY rollups_group JOIN groups g ON g.id = r.grp WHERE r.bucket >= $2 AND r.grp IN `
 
 func (t *tx) escalate() (int, error) {
 	hour := t.now/rollupMillis + 1 - bucketsPerHour
 	from := hour - int64(usualOver/rollupStep)
-	rows, err := t.query(usual+`(SELECT m.id FROM groups m JOIN groups h ON h.id = coalesce(m.head, m.id) WHERE h.status IN ('new', 'open', 'regressed')
+	rows, err := t.query(hourlyCounts+`(SELECT m.id FROM groups m JOIN groups h ON h.id = coalesce(m.head, m.id) WHERE h.status IN ('new', 'open', 'regressed')
 		AND EXISTS (SELECT 1 FROM rollups x INDEXED BY rollups_group WHERE x.grp = m.id AND x.bucket >= $1)) GROUP BY 1`, hour, from)
 	if err != nil {
 		return 0, err
@@ -115,7 +115,7 @@ func (t *tx) escalate() (int, error) {
 	}
 	changed := 0
 	for _, id := range rising {
-		n, err := t.each(`SELECT id FROM groups WHERE id = $1`, []any{id}, func(g *deadletter.GroupLife) []*deadletter.Notice {
+		n, err := t.eachGroup(`SELECT id FROM groups WHERE id = $1`, []any{id}, func(g *deadletter.GroupLife) []*deadletter.Notice {
 			return []*deadletter.Notice{g.Escalate(time.UnixMilli(t.now).UTC())}
 		})
 		if err != nil {
@@ -137,32 +137,32 @@ func escalates(n, before, buckets int64) bool {
 	return float64(n) >= escalatesBy*mean && float64(n) >= mean+4*math.Sqrt(mean)
 }
 
-// calm ends the escalation of each group that was not flooded in the last hour.
-func (t *tx) calm() (int, error) {
+// endEscalations ends the escalation of each group that was not flooded in the last hour.
+func (t *tx) endEscalations() (int, error) {
 	hour := t.now/rollupMillis + 1 - bucketsPerHour
-	return t.each(`SELECT g.id FROM groups g WHERE g.status = 'escalating' AND (SELECT coalesce(sum(r.n), 0) FROM rollups r INDEXED BY rollups_group WHERE r.bucket >= $1
+	return t.eachGroup(`SELECT g.id FROM groups g WHERE g.status = 'escalating' AND (SELECT coalesce(sum(r.n), 0) FROM rollups r INDEXED BY rollups_group WHERE r.bucket >= $1
 		AND r.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id)) < $2`, []any{hour, escalatesFrom / 2}, func(g *deadletter.GroupLife) []*deadletter.Notice {
 		g.Status = deadletter.GroupOpen
 		return nil
 	})
 }
 
-// close notifies people and machines that a group no longer needs people. It does so only if they
-// were notified about the group before. No letter of such a group is received, dead, held, overdue,
-// being sent or watched.
-func (t *tx) close() (int, error) {
-	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_heard WHERE g.heard = 1 AND NOT EXISTS (SELECT 1 FROM counters c INDEXED BY counters_group WHERE c.n > 0
+// noticeEnds notifies people and machines that a group no longer needs people. It does so only if
+// they were notified about the group before. No letter of such a group is received, dead, held,
+// overdue, being sent or watched.
+func (t *tx) noticeEnds() (int, error) {
+	return t.eachGroup(`SELECT g.id FROM groups g INDEXED BY groups_heard WHERE g.heard = 1 AND NOT EXISTS (SELECT 1 FROM counters c INDEXED BY counters_group WHERE c.n > 0
 		AND c.state IN ('received', 'dead', 'held', 'publishing', 'requeued') AND c.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))
 		AND NOT EXISTS (SELECT 1 FROM overdue d WHERE d.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))
 		AND NOT EXISTS (SELECT 1 FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id) AND o.phase <> 'over')`, nil, (*deadletter.GroupLife).CloseSettled)
 }
 
-// quiet notifies people that letters of a group no longer die. It does so only if people were
+// noticeQuiet notifies people that letters of a group no longer die. It does so only if people were
 // notified about the group and have had some time to look at it. Pending notices, such as those
-// that wait for the end of quiet hours, are sent first. However, quiet does not wait for a receiver
-// that does not respond.
-func (t *tx) quiet() (int, error) {
-	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_told WHERE g.told > 0 AND g.told_at < $1 - $2 AND NOT `+failingAt("$1")+`
+// that wait for the end of quiet hours, are sent first. However, noticeQuiet does not wait for a
+// receiver that does not respond.
+func (t *tx) noticeQuiet() (int, error) {
+	return t.eachGroup(`SELECT g.id FROM groups g INDEXED BY groups_told WHERE g.told > 0 AND g.told_at < $1 - $2 AND NOT `+failingAt("$1")+`
 		AND NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = g.told_key AND (d.state = 'sent' AND d.ended_at > $1 - $2
 			OR d.state = 'due' AND (d.postponed = 1 OR d.tries = 0) AND NOT EXISTS (SELECT 1 FROM notices m JOIN deliveries s ON s.notice = m.id
 				WHERE m.key = n.key AND s.channel = d.channel AND s.state = 'sent')))`, []any{t.now, deadletter.FailingFor.Milliseconds()}, (*deadletter.GroupLife).Quiet)
@@ -171,8 +171,8 @@ func (t *tx) quiet() (int, error) {
 // heldFor is the time for which notices and decisions are kept.
 const heldFor = 400 * 24 * time.Hour
 
-// prune deletes some of the old notices and decisions.
-func (t *tx) prune() (int, error) {
+// pruneOld deletes some of the old notices and decisions.
+func (t *tx) pruneOld() (int, error) {
 	before := t.now - heldFor.Milliseconds()
 	for _, old := range []string{
 		`DELETE FROM deliveries WHERE id IN (SELECT d.id FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.at < $1 AND d.state <> 'due' ORDER BY n.at LIMIT 500)`,

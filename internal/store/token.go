@@ -43,7 +43,7 @@ func (s *Store) loadTokenKey(ctx context.Context) error {
 // equal token. If an attempt was never sent or was rejected by its queue, the next attempt also has
 // an equal token.
 func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
-	arrived, err := t.arrived(r.id)
+	arrived, err := t.arrivedAttempts(r.id)
 	if err != nil {
 		return "", err
 	}
@@ -57,7 +57,7 @@ func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 		at = t.s.names.origin(r.target.Int64)
 	}
 	at.Queue = queue
-	sent, err := t.revised(r.id, r.revision)
+	sent, err := t.revisionContents(r.id, r.revision)
 	return t.s.derive(r, arrived, at, sent), err
 }
 
@@ -73,15 +73,15 @@ func (t *tx) tokenInDoubt(r *record, queue string) (deadletter.Token, error) {
 	return deadletter.TokenFromBytes(token), err
 }
 
-// arrived returns the number of a letter's attempts that may have reached a queue.
-func (t *tx) arrived(letter int64) (n int64, err error) {
+// arrivedAttempts returns the number of a letter's attempts that may have reached a queue.
+func (t *tx) arrivedAttempts(letter int64) (n int64, err error) {
 	err = t.row(`SELECT count(DISTINCT token) FROM attempts WHERE letter = $1 AND outcome IN ('confirmed', 'in doubt', 'came back')`, []any{letter}, &n)
 	return n, err
 }
 
-// revised returns the contents of a revision that a token covers. It returns nil for a letter that
-// was not edited.
-func (t *tx) revised(letter int64, revision int) ([][]byte, error) {
+// revisionContents returns the contents of a revision that a token covers. It returns nil for a
+// letter that was not edited.
+func (t *tx) revisionContents(letter int64, revision int) ([][]byte, error) {
 	if revision == 0 {
 		return nil, nil
 	}

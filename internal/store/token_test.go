@@ -95,7 +95,7 @@ func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 		t.Errorf("%s in a copy, and %s and %s after a refusal", first.Attempt.Token, refused[0].Attempt.Token, sent[0].Attempt.Token)
 	}
 	mark(t, s, c, deadletter.OutcomeConfirmed, sent...)
-	if r := receive(t, s, back(t, 2, sent[0], "sms", sent[0].Letter.Body)); r.CameBack != 1 {
+	if r := receive(t, s, returnWindow(t, 2, sent[0], "sms", sent[0].Letter.Body)); r.CameBack != 1 {
 		t.Errorf("it did not join its row: %+v", r)
 	}
 	if list := attempts(t, s, id); list[0].Outcome != deadletter.OutcomeNacked || list[1].Outcome != deadletter.OutcomeCameBack {

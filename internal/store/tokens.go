@@ -172,7 +172,7 @@ func (s *Store) RevokeToken(ctx context.Context, name, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
 		if err := t.row(`DELETE FROM tokens WHERE name = $1 RETURNING id`, []any{name}, &id); err != nil {
-			return missing("token "+deadletter.Visible(deadletter.Cut(name, 60)), err)
+			return orNotFound("token "+deadletter.Visible(deadletter.Cut(name, 60)), err)
 		}
 		if _, err := t.exec(`DELETE FROM token_networks WHERE token = $1`, id); err != nil {
 			return err

@@ -20,10 +20,10 @@ func (s *Store) TrialMark(messageID string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// tried records that dlo made a letter for a trial. It does nothing if the parameter tried is
-// false.
-func (t *tx) tried(serial int64, tried bool) error {
-	if !tried {
+// recordTrial records that dlo made a letter for a trial. It does nothing if the parameter isTrial
+// is false.
+func (t *tx) recordTrial(serial int64, isTrial bool) error {
+	if !isTrial {
 		return nil
 	}
 	_, err := t.exec(`INSERT INTO trials (letter) VALUES ($1) ON CONFLICT DO NOTHING`, serial)

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// tried stores letters that dlo made for a trial, and classifies them.
-func tried(t *testing.T, s *store.Store, c *clock, number int64, n int, to deadletter.Trigger) []deadletter.ID {
+// trialLetters stores letters that dlo made for a trial, and classifies them.
+func trialLetters(t *testing.T, s *store.Store, c *clock, number int64, n int, to deadletter.Trigger) []deadletter.ID {
 	t.Helper()
 	ids := receive(t, s, window(t, number, deadletter.TrialQueue, n)).New
 	var verdicts []deadletter.Classified
@@ -37,9 +37,9 @@ func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 	s, c := open(t)
 	ctx := t.Context()
 	begun := c.at
-	tried(t, s, c, 1, 1, deadletter.ClassifiedDead)
-	tried(t, s, c, 2, 1, deadletter.ClassifiedHold)
-	settled := tried(t, s, c, 3, 1, deadletter.ClassifiedRetry)[0]
+	trialLetters(t, s, c, 1, 1, deadletter.ClassifiedDead)
+	trialLetters(t, s, c, 2, 1, deadletter.ClassifiedHold)
+	settled := trialLetters(t, s, c, 3, 1, deadletter.ClassifiedRetry)[0]
 	c.at = c.at.Add(time.Minute)
 	due := claim(t, s, c)
 	if len(due) != 1 || due[0].Letter.ID != settled {
@@ -50,7 +50,7 @@ func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 	if n, err := s.SettleQuiet(ctx, due[0].Letter.Origin, c.at, 10, deadletter.UnknownQueue); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	gone := tried(t, s, c, 4, 1, deadletter.ClassifiedRetry)[0]
+	gone := trialLetters(t, s, c, 4, 1, deadletter.ClassifiedRetry)[0]
 	c.at = c.at.Add(time.Minute)
 	mark(t, s, c, deadletter.OutcomeConfirmed, claim(t, s, c)...)
 	c.at = c.at.Add(time.Hour)
@@ -106,14 +106,14 @@ func TestLettersOfTrialsGoAfterAnHour(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
 	ctx := t.Context()
-	old := tried(t, s, c, 1, 2, deadletter.ClassifiedDead)
-	sending := tried(t, s, c, 2, 1, deadletter.ClassifiedRetry)[0]
+	old := trialLetters(t, s, c, 1, 2, deadletter.ClassifiedDead)
+	sending := trialLetters(t, s, c, 2, 1, deadletter.ClassifiedRetry)[0]
 	other := receive(t, s, window(t, 3, "sms", 1)).New[0]
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	operate(t, s, deadletter.VerbPurge, old[1])
 	due := claim(t, s, c)
 	c.at = c.at.Add(30 * time.Minute)
-	young := tried(t, s, c, 4, 1, deadletter.ClassifiedDead)[0]
+	young := trialLetters(t, s, c, 4, 1, deadletter.ClassifiedDead)[0]
 	c.at = c.at.Add(31 * time.Minute)
 	expire := func() {
 		t.Helper()

@@ -36,14 +36,14 @@ func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) 
 	if err != nil {
 		return false, err
 	}
-	arrived, err := t.arrived(serial)
+	arrived, err := t.arrivedAttempts(serial)
 	if err != nil {
 		return false, err
 	}
 	to := t.s.names.origin(r.origin)
 	to.Queue = queue
 	for revision := range r.revision + 1 {
-		sent, err := t.revised(serial, revision)
+		sent, err := t.revisionContents(serial, revision)
 		if err != nil {
 			return false, err
 		}
@@ -51,19 +51,19 @@ func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) 
 		for n := range int64(maxUnknown) {
 			tokens = append(tokens, t.s.derive(r, arrived+n, to, sent))
 			if tokens[n] == token {
-				return true, t.recalled(r, tokens, to, revision)
+				return true, t.recordRecalled(r, tokens, to, revision)
 			}
 		}
 	}
 	return false, nil
 }
 
-// recalled records the attempts that have the given tokens. The last attempt is the one that comes
-// back now. The other attempts came back earlier. If a copy of the letter is still in its queue or
-// is being sent, that copy remains the newest attempt.
-func (t *tx) recalled(r *record, tokens []deadletter.Token, to place, revision int) error {
+// recordRecalled records the attempts that have the given tokens. The last attempt is the one that
+// comes back now. The other attempts came back earlier. If a copy of the letter is still in its
+// queue or is being sent, that copy remains the newest attempt.
+func (t *tx) recordRecalled(r *record, tokens []deadletter.Token, to place, revision int) error {
 	at := r.publishes + 1
-	if r.live() {
+	if r.outsideStore() {
 		at = r.publishes
 		var open []byte // token of an attempt that may not have reached its queue; it equals the first of the given tokens
 		if err := t.row(`SELECT CASE outcome WHEN 'open' THEN token ELSE x'' END FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &open); err != nil {
@@ -85,6 +85,6 @@ func (t *tx) recalled(r *record, tokens []deadletter.Token, to place, revision i
 		}
 	}
 	_, err := t.exec(`UPDATE letters SET tries = tries + $2, attempts = attempts + $2 WHERE id = $1`, r.id, len(tokens))
-	return errors.Join(err, t.event(r.id, 0, "recalled", deadletter.Service.Name,
+	return errors.Join(err, t.addEvent(r.id, 0, "recalled", deadletter.Service.Name,
 		fmt.Sprintf("%d attempts were sent that the copy of the store does not have; the last came back", len(tokens))))
 }

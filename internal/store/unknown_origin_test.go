@@ -32,7 +32,7 @@ func TestLettersOfUnknownOriginBelongToTheirInbox(t *testing.T) {
 			})
 		}
 	}
-	a, b := within(t, queues("dlo.a")), within(t, queues("dlo.b"))
+	a, b := withGrants(t, queues("dlo.a")), withGrants(t, queues("dlo.b"))
 	if n, _, err := s.Count(a, query.Query{}, 0); n != 0 || err != nil {
 		t.Errorf("%d letters are seen before dlo has decided where they died, %v", n, err)
 	}
@@ -58,8 +58,8 @@ func TestLettersOfUnknownOriginBelongToTheirInbox(t *testing.T) {
 	}{
 		{a, []string{"dlo.a"}, 3},
 		{b, []string{"dlo.b"}, 2},
-		{within(t, queues("dlo.*")), []string{"dlo.a", "dlo.b"}, 5},
-		{within(t, queues("sms")), nil, 0},
+		{withGrants(t, queues("dlo.*")), []string{"dlo.a", "dlo.b"}, 5},
+		{withGrants(t, queues("sms")), nil, 0},
 		{t.Context(), []string{"dlo.a", "dlo.b"}, 5},
 	} {
 		seesOnly(t, s, c, scope.ctx, scope.letters, scope.inboxes...)
@@ -166,7 +166,7 @@ func TestLettersOfUnknownOriginOfTheVersionBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	a := within(t, queues("dlo.a"))
+	a := withGrants(t, queues("dlo.a"))
 	if n, _, err := s.Count(a, query.Query{}, 0); n != 0 || err != nil {
 		t.Errorf("%d letters of a group that belongs to all inboxes, %v", n, err)
 	}
@@ -186,7 +186,7 @@ func TestLettersOfUnknownOriginOfTheVersionBefore(t *testing.T) {
 		}
 	}
 	seesOnly(t, s, c, a, 1, "dlo.a")
-	seesOnly(t, s, c, within(t, queues("dlo.b")), 1, "dlo.b")
+	seesOnly(t, s, c, withGrants(t, queues("dlo.b")), 1, "dlo.b")
 	for _, breach := range breaches(t, s.Reader()) {
 		t.Error(breach)
 	}

@@ -91,9 +91,9 @@ func (s *Store) ResetUser(ctx context.Context, name string, code [32]byte, until
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
 		if err := t.row(`UPDATE users SET hash = '' WHERE key = $1 RETURNING id`, []any{userKey(name)}, &id); err != nil {
-			return missing("user "+deadletter.Visible(deadletter.Cut(name, 60)), err)
+			return orNotFound("user "+deadletter.Visible(deadletter.Cut(name, 60)), err)
 		}
-		if err := errors.Join(t.leave(id), t.invite(id, code, until)); err != nil {
+		if err := errors.Join(t.endAccess(id), t.invite(id, code, until)); err != nil {
 			return err
 		}
 		return t.audit(deadletter.Once(deadletter.ActUserReset, by, "", userTarget(name)))
@@ -106,9 +106,9 @@ func (s *Store) RemoveUser(ctx context.Context, name, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
 		if err := t.row(`DELETE FROM users WHERE key = $1 RETURNING id, name`, []any{userKey(name)}, &id, &name); err != nil {
-			return missing("user "+deadletter.Visible(deadletter.Cut(name, 60)), err)
+			return orNotFound("user "+deadletter.Visible(deadletter.Cut(name, 60)), err)
 		}
-		if err := t.leave(id); err != nil {
+		if err := t.endAccess(id); err != nil {
 			return err
 		}
 		if _, err := t.exec(`DELETE FROM views WHERE owner = $1`, name); err != nil { // a later user with the same name is somebody else
@@ -118,8 +118,8 @@ func (s *Store) RemoveUser(ctx context.Context, name, by string) error {
 	})
 }
 
-// leave ends the sessions of a user and withdraws the user's invitations.
-func (t *tx) leave(user int64) error {
+// endAccess ends the sessions of a user and withdraws the user's invitations.
+func (t *tx) endAccess(user int64) error {
 	for _, text := range []string{`DELETE FROM sessions WHERE user = $1`, `DELETE FROM invitations WHERE user = $1`} {
 		if _, err := t.exec(text, user); err != nil {
 			return err
@@ -153,12 +153,12 @@ func (s *Store) AcceptInvitation(ctx context.Context, code [32]byte, hash string
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
 		if err := t.row(`DELETE FROM invitations WHERE hash = $1 AND expires_at > $2 RETURNING user`, []any{code[:], t.now}, &id); err != nil {
-			return missing("invitation", err)
+			return orNotFound("invitation", err)
 		}
 		if err := t.row(`UPDATE users SET hash = $2 WHERE id = $1 RETURNING name`, []any{id, hash}, &name); err != nil {
 			return err
 		}
-		if err := t.leave(id); err != nil {
+		if err := t.endAccess(id); err != nil {
 			return err
 		}
 		return t.audit(deadletter.Once(deadletter.ActPasswordSet, name, "", userTarget(name)))
@@ -171,9 +171,9 @@ func (s *Store) ChangePassword(ctx context.Context, name, hash string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
 		if err := t.row(`UPDATE users SET hash = $2 WHERE key = $1 RETURNING id`, []any{userKey(name), hash}, &id); err != nil {
-			return missing("user "+deadletter.Visible(name), err)
+			return orNotFound("user "+deadletter.Visible(name), err)
 		}
-		if err := t.leave(id); err != nil {
+		if err := t.endAccess(id); err != nil {
 			return err
 		}
 		return t.audit(deadletter.Once(deadletter.ActPasswordSet, name, "", userTarget(name)))

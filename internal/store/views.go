@@ -53,7 +53,7 @@ func (s *Store) RemoveView(ctx context.Context, id int64, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var name, query string
 		if err := t.row(`DELETE FROM views WHERE id = $1 AND (owner = $2 OR owner = '' AND $3) RETURNING name, query`, []any{id, by, deadletter.ScopeOf(ctx).Everywhere()}, &name, &query); err != nil {
-			return missing(fmt.Sprintf("view %d", id), err)
+			return orNotFound(fmt.Sprintf("view %d", id), err)
 		}
 		return t.audit(deadletter.Once(deadletter.ActViewRemoved, by, query, viewTarget(name)))
 	})

@@ -89,7 +89,7 @@ func (t *tx) recordWaitEnd(l *deadletter.WaitEnd) error {
 		detail += "; unverified: " + l.Doubt
 	}
 	to, _ := r.state.On(trigger)
-	t.moved(r, func() { r.state = to })
+	t.changeRecord(r, func() { r.state = to })
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, waits_in = NULL, unverified = $5, why = $6, held_from = $7 WHERE id = $1`,
 		serial, string(to), due, t.now, unverified, why, heldFrom); err != nil {
 		return err
@@ -113,5 +113,5 @@ func (t *tx) recordWaitEnd(l *deadletter.WaitEnd) error {
 	} else if _, err := t.exec(`UPDATE attempts SET depth = $3 WHERE letter = $1 AND n = $2`, serial, r.publishes, l.Depth); err != nil {
 		return err
 	}
-	return t.event(serial, 0, kind, deadletter.Service.Name, detail)
+	return t.addEvent(serial, 0, kind, deadletter.Service.Name, detail)
 }

@@ -139,7 +139,7 @@ func TestALetterComesBackFromTheBroker(t *testing.T) {
 	if err := s.Mark(ctx, []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(time.Second)}}, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
-	receive(t, s, back(t, 2, due, "sms", due.Letter.Body))
+	receive(t, s, returnWindow(t, 2, due, "sms", due.Letter.Body))
 	if l := letter(t, s, due.Letter.ID); l.State != deadletter.StateReceived || l.WaitsIn != "" || l.Attempts != 1 {
 		t.Errorf("%+v", l)
 	}
@@ -252,7 +252,7 @@ func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	_, sent := requeue(t, s, c, first.Letter.ID) // a person requeues the letter, because the first attempt may be lost
 	second := sent[0]
 	mark(t, s, c, deadletter.OutcomeConfirmed, second)
-	receive(t, s, back(t, 2, second, "sms", second.Letter.Body))
+	receive(t, s, returnWindow(t, 2, second, "sms", second.Letter.Body))
 	verdict := deadletter.Classified{
 		Letter: first.Letter.ID, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, Waiter: "message-ttl", Wait: time.Hour, DueAt: c.now().Add(time.Hour),
 	}
@@ -260,7 +260,7 @@ func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	handOver(t, s, c)
-	receive(t, s, back(t, 3, first, "sms", first.Letter.Body))
+	receive(t, s, returnWindow(t, 3, first, "sms", first.Letter.Body))
 	if l := letter(t, s, first.Letter.ID); l.State != deadletter.StateScheduled || l.WaitsIn != deadletter.WaitTTL {
 		t.Errorf("%s, waits in %q", l.State, l.WaitsIn)
 	}

@@ -21,7 +21,7 @@ func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]de
 		var id int64
 		err := rows.Scan(&id)
 		if p := s.names.origin(id); p.Broker == broker {
-			origins = append(origins, p.named())
+			origins = append(origins, p.origin())
 		}
 		return err
 	})
@@ -49,7 +49,7 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 			return err
 		}
 		for _, r := range records {
-			if err := t.watched(r, end); err != nil {
+			if err := t.endWatch(r, end); err != nil {
 				return err
 			}
 		}
@@ -84,7 +84,7 @@ func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time
 			} else if r.group > 0 {
 				groups[r.group] = append(groups[r.group], deadletter.GroupDeath{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: channels(r.rule)})
 			}
-			if err := t.watched(r, end); err != nil {
+			if err := t.endWatch(r, end); err != nil {
 				return err
 			}
 		}
@@ -106,10 +106,10 @@ type watchEnd struct {
 	detail  string
 }
 
-// watched ends the watch over a letter.
-func (t *tx) watched(r *record, end watchEnd) error {
+// endWatch ends the watch over a letter.
+func (t *tx) endWatch(r *record, end watchEnd) error {
 	to, _ := r.state.On(end.trigger)
-	t.moved(r, func() { r.state = to })
+	t.changeRecord(r, func() { r.state = to })
 	unverified, why, heldFrom, reason := 0, "", "", ""
 	switch {
 	case to == deadletter.StateHeld:
@@ -121,14 +121,14 @@ func (t *tx) watched(r *record, end watchEnd) error {
 		r.id, string(to), unverified, t.now, why, heldFrom); err != nil {
 		return err
 	}
-	if err := t.event(r.id, 0, string(to), deadletter.Service.Name, end.detail); err != nil {
+	if err := t.addEvent(r.id, 0, string(to), deadletter.Service.Name, end.detail); err != nil {
 		return err
 	}
 	var operation sql.NullInt64
 	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation); err != nil || !operation.Valid {
 		return err
 	}
-	return t.result(deadletter.OperationID(operation.Int64), r.id, end.result, reason)
+	return t.recordResult(deadletter.OperationID(operation.Int64), r.id, end.result, reason)
 }
 
 // watchChunk is the number of letters whose watch is extended in one transaction. A queue without

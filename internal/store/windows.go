@@ -105,7 +105,7 @@ func (s *Store) Reached(ctx context.Context) (map[[2]string]bool, error) {
 	err = scan(rows, func() error {
 		var broker, vhost string
 		err := rows.Scan(&broker, &vhost)
-		reached[[2]string{s.known.present(broker), vhost}] = true
+		reached[[2]string{s.known.presentName(broker), vhost}] = true
 		return err
 	})
 	return reached, err
@@ -186,7 +186,7 @@ func (s *Store) OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error)
 	err = scan(rows, func() error {
 		var n deadletter.InboxName
 		err := rows.Scan(&n.Broker, &n.VHost, &n.Queue)
-		n.Broker = s.known.present(n.Broker)
+		n.Broker = s.known.presentName(n.Broker)
 		list = append(list, n)
 		return err
 	})
@@ -223,7 +223,7 @@ func (s *Store) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w 
 		if !inOrderOf(entries, w.Arrivals) {
 			return fmt.Errorf("claim of window %d: other letters than it has", open.ID)
 		}
-		fresh, doubtful, err := t.doubts(entries, looks > 1, w)
+		fresh, doubtful, err := t.compareWindow(entries, looks > 1, w)
 		if err != nil {
 			return err
 		}
@@ -276,9 +276,9 @@ func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
 	return true
 }
 
-// doubts compares an open window with deliveries that equal it. The deliveries may be new twins of
-// the window's letters, which are other messages with equal contents. The result fresh is true if
-// they are certainly new twins, and doubtful is true if they may be new twins.
+// compareWindow compares an open window with deliveries that equal it. The deliveries may be new
+// twins of the window's letters, which are other messages with equal contents. The result fresh is
+// true if they are certainly new twins, and doubtful is true if they may be new twins.
 //
 // There are two cases in which they may be twins. In the first case, an earlier session received
 // twins and gave them back, so that the twins are flagged as redelivered from then on. A message id
@@ -289,7 +289,7 @@ func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
 // returned letter that had none (3.10.8, 4.0.5). From 4.3 on, the broker adds 1 whenever a delivery
 // returns and leaves the count unchanged on a first delivery (4.3.6). On 4.0, a letter from a
 // quorum queue has the count 1 before and after (4.0.5; TestWhatADeliveryTells).
-func (t *tx) doubts(entries []entry, gaveBack bool, w deadletter.Window) (fresh, doubtful bool, err error) {
+func (t *tx) compareWindow(entries []entry, gaveBack bool, w deadletter.Window) (fresh, doubtful bool, err error) {
 	same, next, bare, named := true, true, true, 0
 	for i, e := range entries {
 		n := w.Arrivals[i].DeliveryCount()

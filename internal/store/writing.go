@@ -106,7 +106,7 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.begin(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
 	defer s.end()
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
-		return s.failed(err)
+		return s.checkCommit(err)
 	}
 	s.names.begin()
 	serial := s.serial
@@ -129,9 +129,9 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 		t.exec(`ROLLBACK`) // the rollback fails if SQLite has already rolled back, for example on a full disk
 		s.names.rollback()
 		s.serial = serial
-		return s.failed(err)
+		return s.checkCommit(err)
 	}
-	s.advanced(t)
+	s.advanceInMemory(t)
 	s.change.Add(1)
 	return nil
 }
@@ -166,11 +166,11 @@ func (s *Store) AsOf(now time.Time) time.Time {
 // errDead is the error that every write returns after a failed fsync.
 var errDead = errors.New("an fsync failed: nothing more is written by this process")
 
-// failed checks whether SQLite could not make a commit durable. If so, it reports a fatal error,
-// and nothing more is written. After a failed fsync, the kernel may have dropped the data, so a
-// later fsync proves nothing (docs/reliability.md, crash points).
-func (s *Store) failed(err error) error {
-	s.pressed(err)
+// checkCommit checks whether SQLite could not make a commit durable. If so, it reports a fatal
+// error, and nothing more is written. After a failed fsync, the kernel may have dropped the data,
+// so a later fsync proves nothing (docs/reliability.md, crash points).
+func (s *Store) checkCommit(err error) error {
+	s.noteWriteError(err)
 	if c := code(err); c == sqlite3.SQLITE_IOERR_FSYNC || c == sqlite3.SQLITE_IOERR_DIR_FSYNC {
 		s.dead.Store(true)
 		s.broken(fmt.Errorf("store %s: fsync failed: %w", s.path, err))
@@ -223,7 +223,7 @@ func (s *Store) ask(ctx context.Context, query string, args ...any) (*sql.Rows, 
 	if !deadletter.ScopeOf(ctx).Everywhere() {
 		return s.read.QueryContext(ctx, query, args...)
 	}
-	stmt, err := s.asked(query)
+	stmt, err := s.preparedRead(query)
 	if err != nil {
 		return nil, err
 	}
@@ -236,14 +236,14 @@ func (s *Store) askRow(ctx context.Context, query string, args []any, dest ...an
 	if !deadletter.ScopeOf(ctx).Everywhere() {
 		return s.read.QueryRowContext(ctx, query, args...).Scan(dest...)
 	}
-	stmt, err := s.asked(query)
+	stmt, err := s.preparedRead(query)
 	if err != nil {
 		return err
 	}
 	return stmt.QueryRowContext(ctx, args...).Scan(dest...)
 }
 
-func (s *Store) asked(query string) (*sql.Stmt, error) {
+func (s *Store) preparedRead(query string) (*sql.Stmt, error) {
 	if stmt, ok := s.questions.Load(query); ok {
 		return stmt.(*sql.Stmt), nil
 	}
@@ -258,8 +258,8 @@ func (s *Store) asked(query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-// event adds an entry to the history of a letter or an operation.
-func (t *tx) event(letter int64, operation deadletter.OperationID, kind, actor, detail string) error {
+// addEvent adds an entry to the history of a letter or an operation.
+func (t *tx) addEvent(letter int64, operation deadletter.OperationID, kind, actor, detail string) error {
 	_, err := t.exec(`INSERT INTO events (letter, operation, at, kind, actor, detail) VALUES ($1, $2, $3, $4, $5, $6)`,
 		positive(letter), positive(int64(operation)), t.now, kind, actor, detail)
 	return err
