@@ -29,19 +29,21 @@ type dice struct {
 
 func newDice(seed uint64) *dice { return &dice{random: rand.New(rand.NewPCG(seed, 0))} }
 
-func (d *dice) below(n int) int {
+func (d *dice) intBelow(n int) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.random.IntN(n)
 }
 
-func (d *dice) within(most time.Duration) time.Duration { return time.Duration(d.below(int(most))) }
+func (d *dice) durationUpTo(most time.Duration) time.Duration {
+	return time.Duration(d.intBelow(int(most)))
+}
 
 // luck returns a function that reports at random whether an accident happens. At most the given
 // number of accidents happens.
 func (d *dice) luck(most int) func(point string) bool {
 	return func(string) bool {
-		if most == 0 || d.below(40) > 0 {
+		if most == 0 || d.intBelow(40) > 0 {
 			return false
 		}
 		most--

@@ -114,10 +114,10 @@ func (b *breakers) forget(c *circuit) {
 	}
 }
 
-// guarded returns the groups of a queue whose breakers are not closed, in ascending order. If the
-// breaker of the whole queue is not closed, guarded returns none, because that breaker decides for
-// all groups.
-func (b *breakers) guarded(queue string) []deadletter.GroupID {
+// guardedGroups returns the groups of a queue whose breakers are not closed, in ascending order. If
+// the breaker of the whole queue is not closed, guardedGroups returns none, because that breaker
+// decides for all groups.
+func (b *breakers) guardedGroups(queue string) []deadletter.GroupID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var groups []deadletter.GroupID
@@ -146,22 +146,22 @@ func (b *breakers) allow(queue string, group deadletter.GroupID, now time.Time) 
 	case c == nil || c.State == "" || b.o.CameBack <= 0:
 		return -1, math.Inf(1)
 	case c.State == deadletter.GuardRamping:
-		return -1, b.ramp(c, now)
+		return -1, b.rampRate(c, now)
 	case c.State == deadletter.GuardTripped && !now.Before(c.Until):
 		return b.o.Probe, 0
 	}
 	return 0, 0
 }
 
-// ramp returns the current rate of a circuit whose rate rises, in letters per second.
-func (b *breakers) ramp(c *circuit, now time.Time) float64 {
+// rampRate returns the current rate of a circuit whose rate rises, in letters per second.
+func (b *breakers) rampRate(c *circuit, now time.Time) float64 {
 	return rampFirst * math.Pow(2, max(0, rampSteps*float64(now.Sub(c.Since))/float64(b.o.Window)))
 }
 
-// sent counts a letter that is about to be sent. The parameter "at" is the time when the letter
-// reaches its queue. For a letter that waits in the broker first, this is the end of its wait. For
-// any other letter, it is now.
-func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID, probe bool, now, at time.Time) {
+// countSent counts a letter that is about to be sent. The parameter arrival is the time when the
+// letter reaches its queue. For a letter that waits in the broker first, this is the end of its
+// wait. For any other letter, it is now.
+func (b *breakers) countSent(queue string, group deadletter.GroupID, id deadletter.ID, probe bool, now, arrival time.Time) {
 	if b.o.CameBack <= 0 {
 		return
 	}
@@ -179,7 +179,7 @@ func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID
 		c.tries[s.number-c.base].void = true
 	}
 	b.where[id] = spot{c, c.base + len(c.tries)}
-	c.tries = append(c.tries, try{id: id, at: at})
+	c.tries = append(c.tries, try{id: id, at: arrival})
 	switch {
 	case !probe, c.State == deadletter.GuardTripped && now.Before(c.Until): // not a probe, or the breaker has just tripped again
 	case c.State == deadletter.GuardTripped, c.State == deadletter.GuardProbing:
@@ -208,8 +208,8 @@ func (b *breakers) drop(c *circuit) {
 	c.base++
 }
 
-// void removes a letter from the count, because the letter did not reach its queue.
-func (b *breakers) void(id deadletter.ID) {
+// uncount removes a letter from the count, because the letter did not reach its queue.
+func (b *breakers) uncount(id deadletter.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c, t := b.find(id)
@@ -229,9 +229,9 @@ func (b *breakers) find(id deadletter.ID) (*circuit, *try) {
 	return s.circuit, &s.circuit.tries[s.number-s.circuit.base]
 }
 
-// back counts letters that came back. If too many of the last letters came back, it trips their
-// breaker (see judge).
-func (b *breakers) back(ids []deadletter.ID, now time.Time) {
+// countReturned counts letters that came back. If too many of the last letters came back, it trips
+// their breaker (see judge).
+func (b *breakers) countReturned(ids []deadletter.ID, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, id := range ids {
@@ -251,18 +251,18 @@ func (b *breakers) back(ids []deadletter.ID, now time.Time) {
 		case deadletter.GuardRamping:
 			b.judge(c, min(b.o.Of, rampOf), now)
 		case deadletter.GuardProbing:
-			b.probed(c, now)
+			b.judgeProbe(c, now)
 		}
 	}
 }
 
-// judge trips a breaker if CameBack per cent of the last letters came back. The parameter "of" is
-// the number of letters to look at. The last of these letters is the newest letter that came back.
+// judge trips a breaker if CameBack per cent of the last letters came back. The parameter last is
+// the number of letters to look at. The newest of these letters is the newest one that came back.
 // A queue is first in, first out, so letters that were sent before that letter have most likely
 // reached a worker too.
-func (b *breakers) judge(c *circuit, of int, now time.Time) {
+func (b *breakers) judge(c *circuit, last int, now time.Time) {
 	sent, back := 0, 0
-	for n := c.newest - c.base; n >= 0 && sent < of; n-- {
+	for n := c.newest - c.base; n >= 0 && sent < last; n-- {
 		t := c.tries[n]
 		if t.at.Before(c.Since) { // the letter was sent before the breaker tripped
 			break
@@ -278,8 +278,8 @@ func (b *breakers) judge(c *circuit, of int, now time.Time) {
 			back++
 		}
 	}
-	if sent >= of && float64(back)*100 >= b.o.CameBack*float64(of) {
-		b.trip(c, fmt.Sprintf("%d of the last %d letters came back", back, of), now)
+	if sent >= last && float64(back)*100 >= b.o.CameBack*float64(last) {
+		b.trip(c, fmt.Sprintf("%d of the last %d letters came back", back, last), now)
 	}
 }
 
@@ -329,12 +329,14 @@ func (b *breakers) tripQueue(queue string, now time.Time) {
 	b.trip(b.circuit(queue, 0), fmt.Sprintf("almost all letters of %d of its groups came back", tripped), now)
 }
 
-// quiet returns how long a letter must stay away to count as consumed.
-func (b *breakers) quiet(c *circuit) time.Duration { return min(max(probeQuiet, 2*c.slowest), b.watch) }
+// quietTime returns how long a letter must stay away to count as consumed.
+func (b *breakers) quietTime(c *circuit) time.Duration {
+	return min(max(probeQuiet, 2*c.slowest), b.watch)
+}
 
 // recovered reports whether the rate of a circuit has risen for long enough. It looks at the first
 // rampOf letters that reached the queue since the rate began to rise. It returns true if the last
-// of them reached the queue long enough ago to count as consumed (see quiet). Without such a
+// of them reached the queue long enough ago to count as consumed (see quietTime). Without such a
 // letter, it returns true after a whole window. It does not check whether these letters came back,
 // because judge trips the breaker if too many did.
 func (b *breakers) recovered(c *circuit, now time.Time) bool {
@@ -347,19 +349,19 @@ func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	if n == 0 {
 		return now.Sub(c.Since) >= b.o.Window
 	}
-	return now.Sub(last) >= b.quiet(c)
+	return now.Sub(last) >= b.quietTime(c)
 }
 
-// probed decides what follows from a probe, once enough of its letters came back or the probe
+// judgeProbe decides what follows from a probe, once enough of its letters came back or the probe
 // stayed quiet for long enough.
-func (b *breakers) probed(c *circuit, now time.Time) {
+func (b *breakers) judgeProbe(c *circuit, now time.Time) {
 	back := 0
 	for _, came := range c.probes {
 		if came {
 			back++
 		}
 	}
-	quiet := b.quiet(c)
+	quiet := b.quietTime(c)
 	switch {
 	case 2*back > len(c.probes) || len(c.probes) == 0:
 		b.trip(c, fmt.Sprintf("%d of %d probes came back", back, len(c.probes)), now)
@@ -397,13 +399,13 @@ func (b *breakers) tend(c *circuit, now time.Time, full float64) {
 			b.forget(c)
 		}
 	case deadletter.GuardProbing:
-		b.probed(c, now)
+		b.judgeProbe(c, now)
 	case deadletter.GuardTripped: // limits the rest, even if the clock is set back
 		if latest := now.Add(b.o.Window); c.Until.After(latest) {
 			c.Until = latest
 		}
 	case deadletter.GuardRamping:
-		if b.ramp(c, now) >= min(full, rampMost) && b.recovered(c, now) {
+		if b.rampRate(c, now) >= min(full, rampMost) && b.recovered(c, now) {
 			b.close(c, "its letters leave at their full rate again")
 		}
 	}

@@ -28,7 +28,7 @@ func (l *lab) send(n int, probe bool) []deadletter.ID {
 	for i := range ids {
 		l.next++
 		ids[i] = deadletter.ID(fmt.Sprint("letter ", l.next))
-		l.b.sent("sms", 7, ids[i], probe, l.now, l.now)
+		l.b.countSent("sms", 7, ids[i], probe, l.now, l.now)
 	}
 	return ids
 }
@@ -44,7 +44,7 @@ func (l *lab) state() deadletter.GuardState {
 	return l.b.circuit("sms", 7).State
 }
 
-func (l *lab) want(s deadletter.GuardState) {
+func (l *lab) wantState(s deadletter.GuardState) {
 	l.t.Helper()
 	if got := l.state(); got != s {
 		l.t.Fatalf("the breaker is %q, want %q", got, s)
@@ -73,10 +73,10 @@ func TestABreakerTripsWhenAlmostAllComeBack(t *testing.T) {
 			l := newLab(t)
 			for n, id := range l.send(c.sent, false) {
 				if c.back(n) {
-					l.b.back([]deadletter.ID{id}, l.now.Add(time.Second))
+					l.b.countReturned([]deadletter.ID{id}, l.now.Add(time.Second))
 				}
 			}
-			l.want(c.want)
+			l.wantState(c.want)
 		})
 	}
 }
@@ -87,10 +87,10 @@ func TestLettersOnTheirWaySayNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	ids := l.send(5000, false)
-	l.b.back(ids[:49], l.now)
-	l.want("")
-	l.b.back(ids[49:50], l.now)
-	l.want(deadletter.GuardTripped)
+	l.b.countReturned(ids[:49], l.now)
+	l.wantState("")
+	l.b.countReturned(ids[49:50], l.now)
+	l.wantState(deadletter.GuardTripped)
 }
 
 // TestOldAndUnsentLettersAreNotCounted checks that a breaker does not count letters that came back
@@ -101,14 +101,14 @@ func TestOldAndUnsentLettersAreNotCounted(t *testing.T) {
 	ids := l.send(49, false)
 	l.tick(11 * time.Minute)
 	ids = append(ids, l.send(1, false)...)
-	l.b.back(ids, l.now)
-	l.want("")
+	l.b.countReturned(ids, l.now)
+	l.wantState("")
 	unsent := l.send(60, false)
 	for _, id := range unsent[:20] {
-		l.b.void(id)
+		l.b.uncount(id)
 	}
-	l.b.back(unsent[20:], l.now)
-	l.want("")
+	l.b.countReturned(unsent[20:], l.now)
+	l.wantState("")
 }
 
 // TestANightWithADeadDependency simulates a dependency that is down for eight hours at night. The
@@ -117,8 +117,8 @@ func TestOldAndUnsentLettersAreNotCounted(t *testing.T) {
 func TestANightWithADeadDependency(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.b.back(l.send(50, false), l.now)
-	l.want(deadletter.GuardTripped)
+	l.b.countReturned(l.send(50, false), l.now)
+	l.wantState(deadletter.GuardTripped)
 	probes := 0
 	for range 8 * 3600 / 5 {
 		l.tick(5 * time.Second)
@@ -128,12 +128,12 @@ func TestANightWithADeadDependency(t *testing.T) {
 			}
 			probes++
 			ids := l.send(n, true)
-			l.want(deadletter.GuardProbing)
+			l.wantState(deadletter.GuardProbing)
 			if again, _ := l.b.allow("sms", 7, l.now); again != 0 {
 				t.Fatal("a second probe beside the first")
 			}
-			l.b.back(ids, l.now.Add(time.Second))
-			l.want(deadletter.GuardTripped)
+			l.b.countReturned(ids, l.now.Add(time.Second))
+			l.wantState(deadletter.GuardTripped)
 		}
 	}
 	if probes < 45 || probes > 55 { // probes after 1, 2, 4 and 8 minutes, and then every 10 minutes
@@ -146,9 +146,9 @@ func TestANightWithADeadDependency(t *testing.T) {
 		}
 	}
 	l.tick(20 * time.Second)
-	l.want(deadletter.GuardProbing)
+	l.wantState(deadletter.GuardProbing)
 	l.tick(15 * time.Second)
-	l.want(deadletter.GuardRamping)
+	l.wantState(deadletter.GuardRamping)
 	before := 0.0
 	for l.state() == deadletter.GuardRamping {
 		n, rate := l.b.allow("sms", 7, l.now)
@@ -159,7 +159,7 @@ func TestANightWithADeadDependency(t *testing.T) {
 		l.send(1, false)
 		l.tick(time.Second)
 	}
-	l.want("")
+	l.wantState("")
 	if n, rate := l.b.allow("sms", 7, l.now); n >= 0 || !math.IsInf(rate, 1) {
 		t.Errorf("after it closed: %d, %g", n, rate)
 	}
@@ -185,15 +185,15 @@ func TestANightWithADeadDependency(t *testing.T) {
 func TestARelapseTripsSooner(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.b.back(l.send(50, false), l.now)
+	l.b.countReturned(l.send(50, false), l.now)
 	l.tick(time.Minute)
 	l.send(3, true)
 	l.tick(time.Minute)
-	l.want(deadletter.GuardRamping)
-	l.b.back(l.send(9, false), l.now)
-	l.want(deadletter.GuardRamping)
-	l.b.back(l.send(1, false), l.now)
-	l.want(deadletter.GuardTripped)
+	l.wantState(deadletter.GuardRamping)
+	l.b.countReturned(l.send(9, false), l.now)
+	l.wantState(deadletter.GuardRamping)
+	l.b.countReturned(l.send(1, false), l.now)
+	l.wantState(deadletter.GuardTripped)
 	if got := l.b.circuit("sms", 7).Until.Sub(l.now); got != 2*time.Minute {
 		t.Errorf("rests for %s", got)
 	}
@@ -207,7 +207,7 @@ func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 	l := newLab(t)
 	o := deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}
 	l.b.adopt([]deadletter.Breaker{{Origin: o, Group: 7, Waits: 1, State: deadletter.GuardProbing, Since: l.now, Wait: 4 * time.Minute}}, l.now)
-	l.want(deadletter.GuardTripped)
+	l.wantState(deadletter.GuardTripped)
 	l.tick(time.Minute)
 	if n, _ := l.b.allow("sms", 7, l.now); n != 0 {
 		t.Errorf("%d letters at once", n)
@@ -217,9 +217,9 @@ func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 		t.Errorf("%d letters as a probe", n)
 	}
 	l.b.adopt([]deadletter.Breaker{{Origin: o, Group: 7, Waits: 1, State: deadletter.GuardRamping, Since: l.now, Wait: 4 * time.Minute}}, l.now)
-	l.want(deadletter.GuardRamping)
+	l.wantState(deadletter.GuardRamping)
 	l.b.adopt(nil, l.now)
-	l.want("")
+	l.wantState("")
 }
 
 // TestABreakerOutlivesAClockThatIsSetBack checks that a queue never rests longer than the maximum
@@ -227,7 +227,7 @@ func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 func TestABreakerOutlivesAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.b.back(l.send(50, false), l.now)
+	l.b.countReturned(l.send(50, false), l.now)
 	l.tick(-time.Hour)
 	l.tick(10 * time.Minute)
 	if n, _ := l.b.allow("sms", 7, l.now); n != 3 {
@@ -240,16 +240,16 @@ func TestABreakerOutlivesAClockThatIsSetBack(t *testing.T) {
 func TestABreakerCanBeOff(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.b.back(l.send(50, false), l.now)
-	l.want(deadletter.GuardTripped)
+	l.b.countReturned(l.send(50, false), l.now)
+	l.wantState(deadletter.GuardTripped)
 	l.b.o.CameBack = 0
 	if n, rate := l.b.allow("sms", 7, l.now.Add(time.Hour)); n >= 0 || !math.IsInf(rate, 1) {
 		t.Errorf("a breaker that is off allows %d, %g", n, rate)
 	}
 	l = newLab(t)
 	l.b.o.CameBack = 0
-	l.b.back(l.send(1000, false), l.now)
-	l.want("")
+	l.b.countReturned(l.send(1000, false), l.now)
+	l.wantState("")
 }
 
 // TestARampEndsWithLettersThatStayAway checks that time alone does not close a breaker. Letters
@@ -259,29 +259,29 @@ func TestARampEndsWithLettersThatStayAway(t *testing.T) {
 	t.Parallel()
 	ramp := func() *lab {
 		l := newLab(t)
-		l.b.back(l.send(50, false), l.now)
+		l.b.countReturned(l.send(50, false), l.now)
 		l.tick(time.Minute)
 		l.send(3, true)
 		l.tick(time.Minute)
-		l.want(deadletter.GuardRamping)
+		l.wantState(deadletter.GuardRamping)
 		return l
 	}
 	l := ramp()
 	l.tick(9 * time.Minute)
-	l.want(deadletter.GuardRamping)
+	l.wantState(deadletter.GuardRamping)
 	l.tick(time.Minute)
-	l.want("")
+	l.wantState("")
 	l = ramp()
 	l.tick(2 * time.Minute)
 	l.send(20, false)
 	l.tick(20 * time.Second)
-	l.want(deadletter.GuardRamping)
+	l.wantState(deadletter.GuardRamping)
 	l.tick(10 * time.Second)
-	l.want("")
+	l.wantState("")
 	// Letters that came back before the breaker closed no longer count. One more return must therefore
 	// not trip the breaker.
-	l.b.back(l.send(1, false), l.now)
-	l.want("")
+	l.b.countReturned(l.send(1, false), l.now)
+	l.wantState("")
 }
 
 // TestABreakerDoesNotCountWhatWaitsInTheBroker checks that a letter that still waits in the broker
@@ -290,11 +290,11 @@ func TestABreakerDoesNotCountWhatWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	for n := range 60 {
-		l.b.back(l.send(1, false), l.now)
-		l.b.sent("sms", 7, deadletter.ID(fmt.Sprint("waits ", n)), false, l.now, l.now.Add(time.Hour))
+		l.b.countReturned(l.send(1, false), l.now)
+		l.b.countSent("sms", 7, deadletter.ID(fmt.Sprint("waits ", n)), false, l.now, l.now.Add(time.Hour))
 		l.tick(time.Second)
 	}
-	l.want(deadletter.GuardTripped)
+	l.wantState(deadletter.GuardTripped)
 }
 
 // TestABreakerCountsLetters checks that a letter counts once, however often it was sent and came
@@ -304,16 +304,16 @@ func TestABreakerCountsLetters(t *testing.T) {
 	l := newLab(t)
 	ids := l.send(49, false)
 	for range 10 {
-		l.b.back(ids, l.now)
+		l.b.countReturned(ids, l.now)
 		l.tick(5 * time.Second)
 		for _, id := range ids {
-			l.b.sent("sms", 7, id, false, l.now, l.now)
+			l.b.countSent("sms", 7, id, false, l.now, l.now)
 		}
 	}
-	l.b.back(ids, l.now)
-	l.want("")
-	l.b.back(l.send(1, false), l.now)
-	l.want(deadletter.GuardTripped)
+	l.b.countReturned(ids, l.now)
+	l.wantState("")
+	l.b.countReturned(l.send(1, false), l.now)
+	l.wantState(deadletter.GuardTripped)
 }
 
 // TestFiveGroupsTripTheirQueue checks that a failing group does not hold back other groups of its
@@ -325,13 +325,13 @@ func TestFiveGroupsTripTheirQueue(t *testing.T) {
 		for range 50 {
 			l.next++
 			id := deadletter.ID(fmt.Sprint("letter ", l.next))
-			l.b.sent("sms", group, id, false, l.now, l.now)
-			l.b.back([]deadletter.ID{id}, l.now)
+			l.b.countSent("sms", group, id, false, l.now, l.now)
+			l.b.countReturned([]deadletter.ID{id}, l.now)
 		}
 	}
 	state := func(queue string, group deadletter.GroupID) string {
 		n, rate := l.b.allow(queue, group, l.now)
-		return fmt.Sprintf("%v %d %g", l.b.guarded(queue), n, rate)
+		return fmt.Sprintf("%v %d %g", l.b.guardedGroups(queue), n, rate)
 	}
 	for group := range deadletter.GroupID(4) {
 		fail(group + 1)
@@ -376,15 +376,15 @@ func TestABreakerOfNothingCloses(t *testing.T) {
 	t.Parallel()
 	for waits, want := range []deadletter.GuardState{"", deadletter.GuardTripped} {
 		l := newLab(t)
-		l.b.back(l.send(50, false), l.now)
+		l.b.countReturned(l.send(50, false), l.now)
 		l.tick(0)
 		recorded := []deadletter.Breaker{l.log[0].breaker}
 		recorded[0].Waits = waits
 		l.tick(59 * time.Second)
 		l.b.adopt(recorded, l.now)
-		l.want(deadletter.GuardTripped)
+		l.wantState(deadletter.GuardTripped)
 		l.tick(time.Second)
 		l.b.adopt(recorded, l.now)
-		l.want(want)
+		l.wantState(want)
 	}
 }

@@ -49,20 +49,20 @@ func (c *clerk) drop() {
 }
 
 func (c *clerk) crash(point string) {
-	if c.strikes(point) {
+	if c.happens(point) {
 		c.die()
 	}
 }
 
-func (c *clerk) strikes(point string) bool {
+func (c *clerk) happens(point string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.dead && c.fate(point)
 }
 
-// fails returns an error if the process is dead, or if an accident makes the store fail at this
+// failure returns an error if the process is dead, or if an accident makes the store fail at this
 // point.
-func (c *clerk) fails(ctx context.Context, what string) error {
+func (c *clerk) failure(ctx context.Context, what string) error {
 	if time.Since(c.began) > 24*time.Hour {
 		panic("dlo does not stop")
 	}
@@ -81,24 +81,24 @@ func (c *clerk) fails(ctx context.Context, what string) error {
 // ClaimDue claims letters from the store. It checks that no process already holds a claimed letter,
 // and that nobody has paused the retries of the letter.
 func (c *clerk) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
-	if err := c.fails(ctx, "claim"); err != nil {
+	if err := c.failure(ctx, "claim"); err != nil {
 		return nil, err
 	}
 	claimed, err := c.Store.ClaimDue(ctx, broker, now, n, a)
-	c.took(claimed)
+	c.checkClaimed(claimed)
 	return claimed, err
 }
 
 func (c *clerk) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Due, error) {
-	if err := c.fails(ctx, "claim doubts"); err != nil {
+	if err := c.failure(ctx, "claim doubts"); err != nil {
 		return nil, err
 	}
 	claimed, err := c.Store.ClaimDoubtful(ctx, broker, now, n)
-	c.took(claimed)
+	c.checkClaimed(claimed)
 	return claimed, err
 }
 
-func (c *clerk) took(claimed []deadletter.Due) {
+func (c *clerk) checkClaimed(claimed []deadletter.Due) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, due := range claimed {
@@ -128,7 +128,7 @@ func (c *clerk) Publish(ctx context.Context, ps []deadletter.Publishing) []deadl
 		c.t.Errorf("%d messages have no answer, more than in_flight %d", c.out, c.options.InFlight)
 	}
 	for i := range ps {
-		c.sends(&ps[i])
+		c.checkSent(&ps[i])
 	}
 	c.mu.Unlock()
 	outcomes := c.wire.Publish(ctx, ps)
@@ -138,7 +138,7 @@ func (c *clerk) Publish(ctx context.Context, ps []deadletter.Publishing) []deadl
 	return outcomes
 }
 
-func (c *clerk) sends(p *deadletter.Publishing) {
+func (c *clerk) checkSent(p *deadletter.Publishing) {
 	id, _ := p.Properties.Headers[deadletter.HeaderID].(string)
 	n := c.numbers[deadletter.ID(id)]
 	if c.hands[n] != c {
@@ -153,7 +153,7 @@ func (c *clerk) sends(p *deadletter.Publishing) {
 	if mark := c.wire.mark; mark == nil || mark.Claims < c.claims[n] {
 		c.t.Errorf("letter %d is sent, and its broker has no mark of its claim %d", n, c.claims[n])
 	}
-	before := c.wire.of(last)
+	before := c.wire.sentWith(last)
 	switch {
 	case before.arrived == 0 && !before.doubted: // no copy can have arrived, so the letter may be sent as if for the first time
 	case p.Token == last && !p.Alone:
@@ -177,7 +177,7 @@ func (c *clerk) sends(p *deadletter.Publishing) {
 // Mark records marks in the store. It checks that each claim ends once, and that a letter becomes
 // requeued only with a confirm.
 func (c *clerk) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
-	if err := c.fails(ctx, "mark"); err != nil {
+	if err := c.failure(ctx, "mark"); err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.failed = true
@@ -197,7 +197,7 @@ func (c *clerk) Mark(ctx context.Context, marks []deadletter.Mark, noted deadlet
 		if m.Outcome == deadletter.OutcomeConfirmed {
 			c.used[n]++
 			c.wire.mu.Lock()
-			if !c.wire.of(m.Token).confirmed {
+			if !c.wire.sentWith(m.Token).confirmed {
 				c.t.Errorf("letter %d is requeued without a confirm", n)
 			}
 			c.wire.mu.Unlock()
@@ -217,7 +217,7 @@ func (c *clerk) Mark(ctx context.Context, marks []deadletter.Mark, noted deadlet
 }
 
 func (c *clerk) Breakers(ctx context.Context, broker string) ([]deadletter.Breaker, error) {
-	if err := c.fails(ctx, "guard"); err != nil {
+	if err := c.failure(ctx, "guard"); err != nil {
 		return nil, err
 	}
 	return c.Store.Breakers(ctx, broker)
@@ -226,14 +226,14 @@ func (c *clerk) Breakers(ctx context.Context, broker string) ([]deadletter.Break
 func (c *clerk) Session() int64 { return c.wire.Session() }
 
 func (c *clerk) ReadMark(ctx context.Context, store string, expected bool) (*deadletter.Progress, error) {
-	if err := c.fails(ctx, "read the mark"); err != nil {
+	if err := c.failure(ctx, "read the mark"); err != nil {
 		return nil, err
 	}
 	return c.wire.ReadMark(ctx, store, expected)
 }
 
 func (c *clerk) WriteMark(ctx context.Context, session int64, p deadletter.Progress) error {
-	if err := c.fails(ctx, "write the mark"); err != nil {
+	if err := c.failure(ctx, "write the mark"); err != nil {
 		return err
 	}
 	return c.wire.WriteMark(ctx, session, p)

@@ -93,8 +93,8 @@ func (d *desk) note(format string, args ...any) {
 	d.log = append(d.log, fmt.Sprintf(format, args...))
 }
 
-// course returns what the log has recorded since the last call.
-func (d *desk) course() string {
+// takeLog returns what the log has recorded since the last call.
+func (d *desk) takeLog() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	text := strings.Join(d.log, ", ")
@@ -112,16 +112,16 @@ func (d *desk) open() *clerk {
 	return c
 }
 
-// doubt starts a process and kills it while it publishes a batch, so that the letters of this batch
-// are in doubt.
-func (d *desk) doubt() {
+// leaveInDoubt starts a process and kills it while it publishes a batch, so that the letters of
+// this batch are in doubt.
+func (d *desk) leaveInDoubt() {
 	c := d.open()
 	ctx, stop := context.WithCancel(d.t.Context())
 	c.stop = stop
 	d.fate = func(point string) bool { return point == "requeue: publishing" }
 	c.dispatcher.Step(ctx)
 	d.fate = accidents()
-	d.course()
+	d.takeLog()
 }
 
 // run runs a process until ctx is done or the process is killed.
@@ -182,7 +182,7 @@ func (d *desk) check() {
 		state, attempts := d.books.look(i)
 		arrived := 0
 		for _, token := range d.tokens[i.number] {
-			if d.wire.of(token).arrived > 0 {
+			if d.wire.sentWith(token).arrived > 0 {
 				arrived++
 			}
 		}

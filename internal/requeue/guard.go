@@ -10,7 +10,7 @@ import (
 )
 
 // CameBack tells the breakers that the given letters came back.
-func (d *Dispatcher) CameBack(ids []deadletter.ID) { d.breakers.back(ids, d.o.Now()) }
+func (d *Dispatcher) CameBack(ids []deadletter.ID) { d.breakers.countReturned(ids, d.o.Now()) }
 
 // Guard records the changes of the breakers in the store. It then takes over the states in the
 // store, which include the decisions of people.

@@ -13,7 +13,7 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 	m := deadletter.Mark{Letter: due.Letter.ID, Token: o.Token, Outcome: o.Kind, Detail: o.Detail, Channels: d.o.Rules.Set().Told(due.Letter.Rule)}
 	now := d.o.Now()
 	if o.Kind != deadletter.OutcomeConfirmed && o.Kind != deadletter.OutcomeInDoubt {
-		d.breakers.void(due.Letter.ID)
+		d.breakers.uncount(due.Letter.ID)
 	}
 	switch {
 	case due.Attempt.Outcome == deadletter.OutcomeInDoubt && (o.Kind == deadletter.OutcomeUnsent || o.Kind == deadletter.OutcomeNacked || p.Wait != nil && o.Kind != deadletter.OutcomeConfirmed):
@@ -37,15 +37,15 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 	}
 	switch o.Kind {
 	case deadletter.OutcomeConfirmed:
-		m.DueAt = now.Add(d.watching(due.Letter.Rule))
-		d.nacking.over(due.Attempt.Queue)
-		m.Depth = d.depth.of(due.Attempt.Queue, now)
+		m.DueAt = now.Add(d.watchTime(due.Letter.Rule))
+		d.nacking.forget(due.Attempt.Queue)
+		m.Depth = d.depth.readyIn(due.Attempt.Queue, now)
 	case deadletter.OutcomeReturned:
 		m.Detail = fmt.Sprintf("no target: queue %s does not exist (%s)", deadletter.Visible(due.Attempt.Queue), o.Detail)
 	case deadletter.OutcomeNacked:
 		m.DueAt = now.Add(d.o.Nack.delay(due.Letter.Nacks))
 		queue := deadletter.Visible(due.Attempt.Queue)
-		since := d.nacking.seen(due.Attempt.Queue, now)
+		since := d.nacking.firstSeen(due.Attempt.Queue, now)
 		switch {
 		case d.o.Nack.NoticeAge > 0 && now.Sub(since) >= d.o.Nack.NoticeAge:
 			m.Notice = &deadletter.Notice{
@@ -73,9 +73,9 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 	return m
 }
 
-// watching returns how long letters of a rule are watched. If the rule sets no time, the time of
+// watchTime returns how long letters of a rule are watched. If the rule sets no time, the time of
 // the configuration applies.
-func (d *Dispatcher) watching(rule string) time.Duration {
+func (d *Dispatcher) watchTime(rule string) time.Duration {
 	return cmp.Or(d.o.Rules.Set().Of(rule).Watch, d.o.Watch)
 }
 

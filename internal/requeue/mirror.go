@@ -2,10 +2,10 @@ package requeue
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// mirrored returns x-death as RabbitMQ 3.10 would have continued it. It is for workers that read
-// x-death themselves. Since 4.0, RabbitMQ starts to count from 1 again with each publish. dlo never
-// reads this header back.
-func mirrored(due *deadletter.Due) []any {
+// mirroredDeaths returns x-death as RabbitMQ 3.10 would have continued it. It is for workers that
+// read x-death themselves. Since 4.0, RabbitMQ starts to count from 1 again with each publish. dlo
+// never reads this header back.
+func mirroredDeaths(due *deadletter.Due) []any {
 	l := &due.Letter
 	death := deadletter.Table{
 		"queue": l.Origin.Queue, "reason": l.Reason, "count": int64(due.Attempt.Number), "exchange": l.Origin.Exchange, "routing-keys": []any{l.Origin.RoutingKey},

@@ -24,11 +24,11 @@ func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
 	case there == nil:
 		delete(p.problems, deadletter.ProblemNoProgress)
 	case err == nil && without:
-		p.say(now, d.unnoted("written", there))
+		p.addProblem(now, d.unnotedProblem("written", there))
 		return deadletter.Noted{}, nil
 	default:
 		if without {
-			p.say(now, d.nowhere(there))
+			p.addProblem(now, d.nowhereProblem(there))
 		}
 		return deadletter.Noted{}, fmt.Errorf("how far the store has got cannot be noted: %w", errors.Join(there, err))
 	}

@@ -121,7 +121,7 @@ func TestWhatAnAnswerDoes(t *testing.T) {
 				c.rule.Name, c.rule.Notify = "rule", []string{"oncall"}
 				d.rules.Rules = []rules.Rule{c.rule}
 				if c.doubt {
-					d.doubt()
+					d.leaveInDoubt()
 				}
 				if c.hold {
 					d.options.InDoubt = requeue.Hold

@@ -39,7 +39,7 @@ func TestTheRateOfAQueue(t *testing.T) {
 				d := newDesk(t, letters(40)...)
 				d.options.InFlight = 80
 				if c.doubted {
-					d.doubt()
+					d.leaveInDoubt()
 				}
 				d.options.Rate = c.rate
 				d.rules.Rules = []rules.Rule{{Name: "rule", Rate: c.rule}}

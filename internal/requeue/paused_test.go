@@ -22,7 +22,7 @@ func TestPausedRetriesStay(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := d.course(); got != want {
+			if got := d.takeLog(); got != want {
 				t.Errorf("\n got %s\nwant %s", got, want)
 			}
 		}
@@ -33,7 +33,7 @@ func TestPausedRetriesStay(t *testing.T) {
 		step("send 3, 3 confirmed")
 		time.Sleep(time.Second)
 		d.pause("email", 0, false)
-		d.doubt()
+		d.leaveInDoubt()
 		d.pause("email", 0, true)
 		step("send 2 alone, send 6 alone, 2 confirmed, 6 confirmed")
 	})

@@ -58,9 +58,9 @@ func judge(m *deadletter.Remembered, mark *deadletter.Progress) verdict {
 	return unproved
 }
 
-// proven reports whether letters may be sent now. If the store is an older copy, it first holds the
-// letters that may already have been sent.
-func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
+// maySend reports whether letters may be sent now. If the store is an older copy, it first holds
+// the letters that may already have been sent.
+func (d *Dispatcher) maySend(ctx context.Context) (bool, error) {
 	p := &d.proof
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,7 @@ func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 		return false, d.askPeople(ctx, &m)
 	}
 	delete(p.problems, deadletter.ProblemStoreUnproved)
-	p.say(now, d.unnoted("read", err))
+	p.addProblem(now, d.unnotedProblem("read", err))
 	p.judged = true
 	return true, nil
 }
@@ -110,7 +110,7 @@ func (d *Dispatcher) applyVerdict(ctx context.Context, m *deadletter.Remembered,
 		return false, d.askPeople(ctx, m)
 	case replaced:
 		d.o.Log.Warn("the broker is older than its last confirm to this store", "broker", d.o.Broker)
-		p.say(now, d.replaced(mark))
+		p.addProblem(now, d.replacedProblem(mark))
 	}
 	if m.Unproved {
 		if err := d.store.Unproved(ctx, d.o.Broker, d.o.VHost, false); err != nil {
@@ -127,7 +127,7 @@ func (d *Dispatcher) applyVerdict(ctx context.Context, m *deadletter.Remembered,
 func (d *Dispatcher) askPeople(ctx context.Context, m *deadletter.Remembered) error {
 	now := d.o.Now()
 	d.proof.next = now.Add(time.Second)
-	d.proof.say(now, d.unproved())
+	d.proof.addProblem(now, d.unprovedProblem())
 	if m.Unproved {
 		return nil
 	}

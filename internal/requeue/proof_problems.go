@@ -6,12 +6,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// said is how long dlo reports that a broker is older than the store.
-const said = 24 * time.Hour
+// reportFor is how long dlo reports that a broker is older than the store.
+const reportFor = 24 * time.Hour
 
-// say adds a problem. If there is already a problem of the same kind, it replaces that problem and
-// keeps its start time.
-func (p *proof) say(now time.Time, problem deadletter.Problem) {
+// addProblem adds a problem. If there is already a problem of the same kind, it replaces that
+// problem and keeps its start time.
+func (p *proof) addProblem(now time.Time, problem deadletter.Problem) {
 	problem.Since = now
 	if was, ok := p.problems[problem.Kind]; ok {
 		problem.Since = was.Since
@@ -28,14 +28,14 @@ func (d *Dispatcher) Problems() []deadletter.Problem {
 	var list []deadletter.Problem
 	for _, kind := range []deadletter.ProblemKind{deadletter.ProblemStoreUnproved, deadletter.ProblemBrokerReplaced, deadletter.ProblemNoProgress} {
 		problem, ok := p.problems[kind]
-		if ok && (kind != deadletter.ProblemBrokerReplaced || d.o.Now().Sub(problem.Since) < said) {
+		if ok && (kind != deadletter.ProblemBrokerReplaced || d.o.Now().Sub(problem.Since) < reportFor) {
 			list = append(list, problem)
 		}
 	}
 	return list
 }
 
-func (d *Dispatcher) unproved() deadletter.Problem {
+func (d *Dispatcher) unprovedProblem() deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemStoreUnproved, Severity: deadletter.SeverityPage, Broker: d.o.Broker, VHost: d.o.VHost,
 		Title: "Nothing is sent to broker " + d.o.Broker + ": nothing proves that this store is current.",
@@ -44,7 +44,7 @@ func (d *Dispatcher) unproved() deadletter.Problem {
 	}
 }
 
-func (d *Dispatcher) replaced(mark *deadletter.Progress) deadletter.Problem {
+func (d *Dispatcher) replacedProblem(mark *deadletter.Progress) deadletter.Problem {
 	what := "has no mark of this store any more"
 	if mark != nil {
 		what = "has a mark of this store from " + mark.At.UTC().Format(time.DateTime) + " UTC, which is older than the last mark that it confirmed"
@@ -57,9 +57,9 @@ func (d *Dispatcher) replaced(mark *deadletter.Progress) deadletter.Problem {
 	}
 }
 
-// unnoted returns the problem that the mark in the broker cannot be read or written. The parameter
-// "verb" is "read" or "written".
-func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
+// unnotedProblem returns the problem that the mark in the broker cannot be read or written. The
+// parameter "verb" is "read" or "written".
+func (d *Dispatcher) unnotedProblem(verb string, err error) deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
 		Title: "The mark of this store cannot be " + verb + " in broker " + d.o.Broker + ".",
@@ -68,10 +68,10 @@ func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
 	}
 }
 
-// nowhere returns the problem that nothing is sent, because the progress can be recorded neither in
-// the broker nor beside the store.
-func (d *Dispatcher) nowhere(err error) deadletter.Problem {
-	p := d.unnoted("written", err)
+// nowhereProblem returns the problem that nothing is sent, because the progress can be recorded
+// neither in the broker nor beside the store.
+func (d *Dispatcher) nowhereProblem(err error) deadletter.Problem {
+	p := d.unnotedProblem("written", err)
 	p.Severity = deadletter.SeverityPage
 	p.Text = "The note beside the store cannot be written either, so nothing is sent. " + deadletter.Visible(err.Error()) + "."
 	return p

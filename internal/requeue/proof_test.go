@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// beside returns the path of the note beside a store's file.
-func beside(t *testing.T, path string) string {
+// notePath returns the path of the note beside a store's file.
+func notePath(t *testing.T, path string) string {
 	t.Helper()
 	found, err := filepath.Glob(path + ".progress-????????")
 	if err != nil || len(found) != 1 {
@@ -23,7 +23,7 @@ func beside(t *testing.T, path string) string {
 	return found[0]
 }
 
-func (s *station) closed() (file, note []byte, mark *deadletter.Progress) {
+func (s *station) closeStore() (file, note []byte, mark *deadletter.Progress) {
 	s.t.Helper()
 	path := s.store.Path()
 	if err := s.store.Close(); err != nil {
@@ -33,23 +33,23 @@ func (s *station) closed() (file, note []byte, mark *deadletter.Progress) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	note, err = os.ReadFile(beside(s.t, path))
+	note, err = os.ReadFile(notePath(s.t, path))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return file, note, s.broker.mark
 }
 
-// opened starts a process on the files of an earlier process. The parameter "file" is the content
+// startOn starts a process on the files of an earlier process. The parameter "file" is the content
 // of the store, and the parameter "note" is the content of the note beside it. If "note" is nil,
 // there is no note.
-func (s *station) opened(file, note []byte) {
+func (s *station) startOn(file, note []byte) {
 	s.t.Helper()
 	path := s.store.Path()
 	if err := os.WriteFile(path, file, 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := os.Remove(beside(s.t, path)); err != nil {
+	if err := os.Remove(notePath(s.t, path)); err != nil {
 		s.t.Fatal(err)
 	}
 	if note != nil {
@@ -108,12 +108,12 @@ func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 		t.Run(name+", note "+c.note+", mark "+c.mark, func(t *testing.T) {
 			t.Parallel()
 			s := newStation(t)
-			s.wait(30, 0, time.Second)
+			s.storeWaiting(30, 0, time.Second)
 			s.run(10 * time.Second)
-			oldFile, oldNote, oldMark := s.closed()
-			s.opened(oldFile, oldNote)
+			oldFile, oldNote, oldMark := s.closeStore()
+			s.startOn(oldFile, oldNote)
 			s.run(10 * time.Second)
-			file, note, mark := s.closed()
+			file, note, mark := s.closeStore()
 			before := len(s.broker.ids)
 			if before != 20 {
 				t.Fatalf("%d letters were sent", before)
@@ -123,7 +123,7 @@ func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 			if c.copied {
 				file = oldFile
 			}
-			s.opened(file, note)
+			s.startOn(file, note)
 			s.run(15 * time.Second)
 			if sent := len(s.broker.ids) - before; c.sends && sent != 10 || !c.sends && sent != 0 {
 				t.Errorf("%d letters are sent", sent)
@@ -140,18 +140,18 @@ func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 				t.Errorf("problems: %v", kinds)
 			}
 			if c.problem == deadletter.ProblemStoreUnproved {
-				s.answered(c.copied)
+				s.answerCopied(c.copied)
 			}
 			if c.copied {
-				s.released(before)
+				s.releaseAll(before)
 			}
 		})
 	}
 }
 
-// answered answers the question whether a store of unknown age is a copy, as a person would. It
+// answerCopied answers the question whether a store of unknown age is a copy, as a person would. It
 // then checks how many letters are sent.
-func (s *station) answered(copied bool) {
+func (s *station) answerCopied(copied bool) {
 	s.t.Helper()
 	before := len(s.broker.ids)
 	want := 10
@@ -174,10 +174,10 @@ func (s *station) answered(copied bool) {
 	}
 }
 
-// released releases all letters of a copy and checks their tokens. The parameter "before" is the
+// releaseAll releases all letters of a copy and checks their tokens. The parameter "before" is the
 // number of these letters that were sent earlier. The first ten of them were sent before the copy
 // was made.
-func (s *station) released(before int) {
+func (s *station) releaseAll(before int) {
 	s.t.Helper()
 	ctx := s.t.Context()
 	op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann", Restored: true}
@@ -218,7 +218,7 @@ func (s *station) released(before int) {
 func TestLettersWaitForTheirMark(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
-	s.wait(100, 0, time.Second)
+	s.storeWaiting(100, 0, time.Second)
 	s.run(5 * time.Second)
 	s.broker.noMarks = errors.New("no leader")
 	s.run(20 * time.Second)
@@ -254,10 +254,10 @@ func TestLettersWaitForTheirMark(t *testing.T) {
 func TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
-	s.wait(30, 0, time.Second)
+	s.storeWaiting(30, 0, time.Second)
 	s.run(10 * time.Second)
-	file, _, _ := s.closed()
-	s.opened(file, nil)
+	file, _, _ := s.closeStore()
+	s.startOn(file, nil)
 	s.broker.noMarks = errors.New("no leader")
 	s.run(time.Minute)
 	if n, list := len(s.broker.ids), s.d.Problems(); n != 10 || len(list) != 1 || list[0].Kind != deadletter.ProblemStoreUnproved {
@@ -277,7 +277,7 @@ func TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside(t *testing.T) {
 func TestWithoutAnyNoteNothingIsSent(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
-	s.wait(10, 0, time.Second)
+	s.storeWaiting(10, 0, time.Second)
 	if err := os.Mkdir(s.store.Path()+".progress-"+s.store.Progress().Store[:8]+".new", 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -26,51 +26,51 @@ func TestEachLetterArrivesOrIsHeld(t *testing.T) {
 	}
 }
 
-// calm is the time from the start of a schedule until the last accident.
-const calm = 5 * time.Second
+// accidentsEnd is the time from the start of a schedule until the last accident.
+const accidentsEnd = 5 * time.Second
 
 // schedule runs letters that become due one after the other, with random responses and accidents.
 // It returns what happened.
 func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	dice := newDice(seed)
-	waits := dice.below(3) == 0
-	list := letters(1 + dice.below(12))
+	waits := dice.intBelow(3) == 0
+	list := letters(1 + dice.intBelow(12))
 	for n, i := range list {
-		i.queue, i.rule = []string{"email", "sms"}[dice.below(2)], []string{"", "rule"}[dice.below(2)]
-		i.group = len(i.queue)*10 + dice.below(2)
-		i.due = ms(time.Now()).Add(dice.within(calm).Truncate(20*time.Millisecond) + time.Duration(n)*time.Millisecond)
-		if waits && dice.below(2) == 0 {
-			i.waiter, i.wait = string(rules.WaiterTTL), calm
+		i.queue, i.rule = []string{"email", "sms"}[dice.intBelow(2)], []string{"", "rule"}[dice.intBelow(2)]
+		i.group = len(i.queue)*10 + dice.intBelow(2)
+		i.due = ms(time.Now()).Add(dice.durationUpTo(accidentsEnd).Truncate(20*time.Millisecond) + time.Duration(n)*time.Millisecond)
+		if waits && dice.intBelow(2) == 0 {
+			i.waiter, i.wait = string(rules.WaiterTTL), accidentsEnd
 		}
 	}
 	d := newDesk(t, list...)
-	if rate := float64(dice.below(20)); rate < 10 {
+	if rate := float64(dice.intBelow(20)); rate < 10 {
 		d.rules.Rules = []rules.Rule{{Name: "rule", Rate: &rate}}
 	}
 	if waits {
-		d.rules.Default.Retry = &rules.Retry{Delays: []time.Duration{calm}, Waiter: rules.WaiterTTL}
+		d.rules.Default.Retry = &rules.Retry{Delays: []time.Duration{accidentsEnd}, Waiter: rules.WaiterTTL}
 	}
-	d.options.InFlight, d.options.Rate = 1+dice.below(8), float64(dice.below(10))
-	d.options.InDoubt = []requeue.InDoubt{requeue.Republish, requeue.Republish, requeue.Hold}[dice.below(3)]
-	d.fate = dice.luck(dice.below(12))
+	d.options.InFlight, d.options.Rate = 1+dice.intBelow(8), float64(dice.intBelow(10))
+	d.options.InDoubt = []requeue.InDoubt{requeue.Republish, requeue.Republish, requeue.Hold}[dice.intBelow(3)]
+	d.fate = dice.luck(dice.intBelow(12))
 	d.wire.takes = waits
 	pauses := newDice(seed) // a separate source, because the order in which the workers draw from it is random but has no effect
-	d.wire.ready = func() time.Duration { return pauses.within(time.Millisecond) }
-	d.wire.latency = func() time.Duration { return dice.within(time.Second) }
+	d.wire.ready = func() time.Duration { return pauses.durationUpTo(time.Millisecond) }
+	d.wire.latency = func() time.Duration { return dice.durationUpTo(time.Second) }
 	d.wire.answer = func(*deadletter.Publishing) answer { return anyAnswer(dice) }
 	if change != nil {
 		change(d)
 	}
-	for range dice.below(3) { // Each time, a connection is lost, the retries of a queue or group are paused, or dlo is killed.
-		from := dice.within(calm)
-		to := from + dice.within(calm-from)
-		i := list[dice.below(len(list))]
+	for range dice.intBelow(3) { // Each time, a connection is lost, the retries of a queue or group are paused, or dlo is killed.
+		from := dice.durationUpTo(accidentsEnd)
+		to := from + dice.durationUpTo(accidentsEnd-from)
+		i := list[dice.intBelow(len(list))]
 		begin, end := []func(){
 			func() { d.wire.connect(false) }, func() { d.pause(i.queue, 0, true) }, func() { d.pause(i.queue, i.group, true) }, func() { d.kill() },
 		}, []func(){
 			func() { d.wire.connect(true) }, func() { d.pause(i.queue, 0, false) }, func() { d.pause(i.queue, i.group, false) }, func() {},
 		}
-		what := dice.below(len(begin))
+		what := dice.intBelow(len(begin))
 		time.AfterFunc(from, begin[what])
 		time.AfterFunc(to, end[what])
 	}
@@ -79,13 +79,13 @@ func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	go func() {
 		defer close(over)
 		for ctx.Err() == nil {
-			time.Sleep(time.Millisecond + dice.within(time.Second))
-			life, end := context.WithTimeout(ctx, dice.within(2*calm))
+			time.Sleep(time.Millisecond + dice.durationUpTo(time.Second))
+			life, end := context.WithTimeout(ctx, dice.durationUpTo(2*accidentsEnd))
 			d.run(life)
 			end()
 		}
 	}()
-	time.Sleep(calm)
+	time.Sleep(accidentsEnd)
 	d.mu.Lock()
 	d.fate = accidents()
 	d.mu.Unlock()
@@ -95,7 +95,7 @@ func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	stop()
 	<-over
 	d.check()
-	course := d.course()
+	course := d.takeLog()
 	if t.Failed() {
 		t.Log(course)
 	}
@@ -107,8 +107,8 @@ func anyAnswer(dice *dice) answer {
 	kinds := []deadletter.OutcomeKind{
 		deadletter.OutcomeReturned, deadletter.OutcomeNacked, deadletter.OutcomeNacked, deadletter.OutcomeRefused, deadletter.OutcomeInDoubt, deadletter.OutcomeInDoubt, deadletter.OutcomeUnsent,
 	}
-	if n := dice.below(3 * len(kinds)); n < len(kinds) {
-		return answer{kinds[n], dice.below(2) == 0}
+	if n := dice.intBelow(3 * len(kinds)); n < len(kinds) {
+		return answer{kinds[n], dice.intBelow(2) == 0}
 	}
 	return answer{kind: deadletter.OutcomeConfirmed}
 }

@@ -59,7 +59,7 @@ func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool
 // not in the result have no limit.
 func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare {
 	var shares []deadletter.GroupShare
-	for _, group := range d.breakers.guarded(queue) {
+	for _, group := range d.breakers.guardedGroups(queue) {
 		n, bound := d.breakers.allow(queue, group, now)
 		share := deadletter.GroupShare{Group: group, N: n, Probe: n > 0}
 		if n < 0 {
@@ -122,7 +122,7 @@ type nacking struct {
 	since map[string]time.Time
 }
 
-func (n *nacking) seen(queue string, now time.Time) time.Time {
+func (n *nacking) firstSeen(queue string, now time.Time) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.since[queue].IsZero() {
@@ -131,7 +131,7 @@ func (n *nacking) seen(queue string, now time.Time) time.Time {
 	return n.since[queue]
 }
 
-func (n *nacking) over(queue string) {
+func (n *nacking) forget(queue string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.since, queue)
@@ -151,10 +151,10 @@ type depth struct {
 
 const depthAge = 5 * time.Second
 
-// of returns how many messages were ready in a queue at most a few seconds ago. If the number is
-// unknown, it returns nil. It requests the number in the background, so that publishing never
+// readyIn returns how many messages were ready in a queue at most a few seconds ago. If the number
+// is unknown, it returns nil. It requests the number in the background, so that publishing never
 // waits. The first letters of a burst may therefore have no depth.
-func (d *depths) of(queue string, now time.Time) *int {
+func (d *depths) readyIn(queue string, now time.Time) *int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known, ok := d.seen[queue]

@@ -160,12 +160,12 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		wg.Go(func() { d.work(ctx) })
 	}
 	for _, look := range []func(context.Context) error{d.OnTime, d.Guard, d.Overdue} {
-		wg.Go(func() { d.watch(ctx, look) })
+		wg.Go(func() { d.everySecond(ctx, look) })
 	}
 	for _, look := range []func(context.Context) error{d.EndWatches, d.EndWaits} {
 		wg.Go(func() {
 			d.afterProof(ctx)
-			d.watch(ctx, look)
+			d.everySecond(ctx, look)
 		})
 	}
 	wg.Wait()

@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// during runs a process while the function fn runs, and then stops the process. It returns how long
-// the stop took.
-func (d *desk) during(fn func(c *clerk)) time.Duration {
+// runDuring runs a process while the function fn runs, and then stops the process. It returns how
+// long the stop took.
+func (d *desk) runDuring(fn func(c *clerk)) time.Duration {
 	ctx, stop := context.WithCancel(d.t.Context())
 	defer stop()
 	c, over := d.open(), make(chan struct{})
@@ -37,9 +37,9 @@ func TestAnswersThatTakeLong(t *testing.T) {
 			d := newDesk(t, letters(10)...)
 			d.options.InFlight = inFlight
 			d.wire.latency = func() time.Duration { return 10 * time.Second }
-			d.during(func(*clerk) {
+			d.runDuring(func(*clerk) {
 				time.Sleep(9 * time.Second)
-				if got := d.course(); got != want {
+				if got := d.takeLog(); got != want {
 					t.Errorf("\n got %s\nwant %s", got, want)
 				}
 				time.Sleep(time.Duration(len(d.letters)) * 10 * time.Second)
@@ -60,7 +60,7 @@ func TestAStopWaitsForAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, letters(10)...)
 		d.wire.latency = func() time.Duration { return 3 * time.Second }
-		if took := d.during(func(*clerk) { time.Sleep(time.Second) }); took != 2*time.Second {
+		if took := d.runDuring(func(*clerk) { time.Sleep(time.Second) }); took != 2*time.Second {
 			t.Errorf("it took %s to stop", took)
 		}
 		for _, i := range d.letters {
@@ -82,13 +82,13 @@ func TestAStopWithoutAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, letters(1)...)
 		d.wire.latency = func() time.Duration { return time.Hour }
-		if took := d.during(func(*clerk) { time.Sleep(time.Second) }); took != grace {
+		if took := d.runDuring(func(*clerk) { time.Sleep(time.Second) }); took != grace {
 			t.Errorf("it took %s to stop", took)
 		}
 		d.wire.latency = func() time.Duration { return 0 }
-		d.during(func(*clerk) { time.Sleep(time.Minute) })
+		d.runDuring(func(*clerk) { time.Sleep(time.Minute) })
 		const want = "send 1, 1 in doubt, again, send 1 alone, 1 confirmed"
-		if got := d.course(); got != want {
+		if got := d.takeLog(); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 	})
@@ -103,18 +103,18 @@ func TestTheBrokerGoesAndComesBack(t *testing.T) {
 		d := newDesk(t, letters(2)...)
 		d.letters[1].due = d.began.Add(3 * time.Second)
 		d.wire.latency = func() time.Duration { return 2 * time.Second }
-		d.during(func(*clerk) {
+		d.runDuring(func(*clerk) {
 			time.Sleep(time.Second)
 			d.wire.connect(false)
 			time.Sleep(time.Minute)
-			if got, want := d.course(), "send 1, 1 in doubt, again"; got != want {
+			if got, want := d.takeLog(), "send 1, 1 in doubt, again"; got != want {
 				t.Errorf("\n got %s\nwant %s", got, want)
 			}
 			d.wire.connect(true)
 			time.Sleep(time.Minute)
 		})
 		const want = "send 1 alone, send 2, 1 confirmed, 2 confirmed"
-		if got := d.course(); got != want || d.letters[0].attempts != 1 {
+		if got := d.takeLog(); got != want || d.letters[0].attempts != 1 {
 			t.Errorf("%d attempts\n got %s\nwant %s", d.letters[0].attempts, got, want)
 		}
 	})
@@ -132,7 +132,7 @@ func TestTheStoreGoesAndComesBack(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, letters(1)...)
 			d.fate = accidents(c.fails, c.fails)
-			d.during(func(*clerk) { time.Sleep(10 * time.Second) })
+			d.runDuring(func(*clerk) { time.Sleep(10 * time.Second) })
 			i := d.letters[0]
 			if after := i.due.Sub(d.began) - d.options.Watch; i.state != deadletter.StateRequeued || i.attempts != 1 || after != c.after {
 				t.Errorf("%s: after %s the letter is %s, with %d attempts, want %s", c.fails, after, i.state, i.attempts, c.after)
@@ -148,14 +148,14 @@ func TestAWakeEndsTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, &item{})
 		d.letters[0].due = d.began.Add(time.Hour)
-		d.during(func(c *clerk) {
+		d.runDuring(func(c *clerk) {
 			time.Sleep(50 * time.Millisecond)
 			d.shelf().mu.Lock()
 			d.letters[0].due = time.Now()
 			d.shelf().mu.Unlock()
 			c.dispatcher.Wake()
 			time.Sleep(time.Millisecond)
-			if got, want := d.course(), "send 1, 1 confirmed"; got != want {
+			if got, want := d.takeLog(), "send 1, 1 confirmed"; got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
 		})

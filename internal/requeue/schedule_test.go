@@ -63,9 +63,9 @@ func (b *broker) WriteMark(_ context.Context, _ int64, p deadletter.Progress) er
 
 func (b *broker) Takes(...deadletter.Wait) bool { return false }
 
-// shows sets the facts that the broker reports about every queue. If "away" is true, the broker is
-// unavailable.
-func (b *broker) shows(facts deadletter.QueueFacts, away bool) {
+// setFacts sets the facts that the broker reports about every queue. If "away" is true, the broker
+// is unavailable.
+func (b *broker) setFacts(facts deadletter.QueueFacts, away bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.facts, b.away = facts, away
@@ -120,9 +120,9 @@ func (s *station) start() {
 	})
 }
 
-// wait stores n letters that become due one after the other. The first letter becomes due after the
-// duration "begin". The time between two letters is the duration "step".
-func (s *station) wait(n int, begin, step time.Duration) {
+// storeWaiting stores n letters that become due one after the other. The first letter becomes due
+// after the duration "begin". The time between two letters is the duration "step".
+func (s *station) storeWaiting(n int, begin, step time.Duration) {
 	s.t.Helper()
 	ctx := s.t.Context()
 	for from := 0; from < n; from += 500 {
@@ -179,9 +179,9 @@ func (s *station) run(d time.Duration) {
 	}
 }
 
-// spread checks the times at which letters were sent. In no second may there be more letters than
-// the rate and the burst allow.
-func (s *station) spread() {
+// checkSpread checks the times at which letters were sent. In no second may there be more letters
+// than the rate and the burst allow.
+func (s *station) checkSpread() {
 	s.t.Helper()
 	from := 0
 	for i, at := range s.broker.sent {
@@ -199,14 +199,14 @@ func (s *station) spread() {
 func TestOverdueLettersAreSpread(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
-	s.wait(1000, 0, time.Second)
+	s.storeWaiting(1000, 0, time.Second)
 	s.at = s.at.Add(30 * 24 * time.Hour)
 	s.start()
 	s.run(25 * time.Second)
 	if n := len(s.broker.sent); n != 1000 {
 		t.Errorf("%d of 1000 letters in 25 s at %d a second", n, rate)
 	}
-	s.spread()
+	s.checkSpread()
 }
 
 // TestAClockThatIsSetDoesNoHarm sets the clock forward by a year, so that all letters become due.
@@ -216,7 +216,7 @@ func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	t.Run("forward", func(t *testing.T) {
 		s := newStation(t)
-		s.wait(500, time.Minute, time.Minute)
+		s.storeWaiting(500, time.Minute, time.Minute)
 		s.run(time.Second)
 		if len(s.broker.sent) > 0 {
 			t.Fatal("letters left early")
@@ -226,11 +226,11 @@ func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 		if n := len(s.broker.sent); n != 500 {
 			t.Errorf("%d of 500 letters", n)
 		}
-		s.spread()
+		s.checkSpread()
 	})
 	t.Run("back", func(t *testing.T) {
 		s := newStation(t)
-		s.wait(300, time.Second, 2*time.Second) // all letters are due within the longest back-off
+		s.storeWaiting(300, time.Second, 2*time.Second) // all letters are due within the longest back-off
 		if err := s.d.OnTime(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +246,7 @@ func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 		if n := len(s.broker.sent); n != 300 {
 			t.Errorf("%d of 300 letters within the longest back-off", n)
 		}
-		s.spread()
+		s.checkSpread()
 	})
 }
 
@@ -256,7 +256,7 @@ func TestLettersLeaveWhenTheyAreDue(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
 	begin := s.at
-	s.wait(100, 5*time.Second, 500*time.Millisecond)
+	s.storeWaiting(100, 5*time.Second, 500*time.Millisecond)
 	s.run(60 * time.Second)
 	if len(s.broker.sent) != 100 {
 		t.Fatalf("%d letters", len(s.broker.sent))

@@ -84,8 +84,8 @@ func (s *shelf) look(i *item) (deadletter.State, int) {
 
 func (i *item) id() deadletter.ID { return deadletter.NewID(int64(i.number), 1) }
 
-// of returns the letter with the given id.
-func (s *shelf) of(id deadletter.ID) *item {
+// byID returns the letter with the given id.
+func (s *shelf) byID(id deadletter.ID) *item {
 	number, _, _ := id.Split()
 	return s.letters[number-1]
 }
@@ -106,8 +106,9 @@ func (s *shelf) scheduled(fits func(*item) bool) []*item {
 	return list
 }
 
-// free reports whether neither an operation nor a pause holds back the automatic retry of a letter.
-func (s *shelf) free(i *item) bool {
+// isFree reports whether neither an operation nor a pause holds back the automatic retry of a
+// letter.
+func (s *shelf) isFree(i *item) bool {
 	return i.operation == 0 && !s.paused[i.queue] && !s.stopped[i.group]
 }
 
@@ -121,7 +122,7 @@ func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, a de
 			switch {
 			case k >= limit || len(claimed) == n:
 				return
-			case early && late(i.waiter, i.wait, i.due, now):
+			case early && tooLateToWait(i.waiter, i.wait, i.due, now):
 				i.waiter = ""
 			default:
 				claimed = append(claimed, s.claim(i, now, probe, early))
@@ -129,7 +130,7 @@ func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, a de
 		}
 	}
 	lane := func(queue string, limit int, probe bool, fits func(*item) bool) {
-		mine := func(i *item) bool { return i.queue == queue && s.free(i) && fits(i) }
+		mine := func(i *item) bool { return i.queue == queue && s.isFree(i) && fits(i) }
 		before := len(claimed)
 		take(limit, probe, false, mine)
 		for _, w := range a.Waiters {
@@ -138,7 +139,7 @@ func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, a de
 			}
 		}
 	}
-	for _, queue := range s.turns(now, a.Waiters) {
+	for _, queue := range s.queuesInTurn(now, a.Waiters) {
 		o := deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}
 		shares := a.Shares(o)
 		parted := func(rule string, fits func(*item) bool) {
@@ -161,9 +162,9 @@ func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, a de
 	return claimed, nil
 }
 
-// turns returns the queues with letters that may leave now. It begins with the queue whose turn it
-// is.
-func (s *shelf) turns(now time.Time, waiters []string) []string {
+// queuesInTurn returns the queues with letters that may leave now. It begins with the queue whose
+// turn it is.
+func (s *shelf) queuesInTurn(now time.Time, waiters []string) []string {
 	var all, list []string
 	for _, i := range s.letters {
 		if !slices.Contains(all, i.queue) {
@@ -172,7 +173,7 @@ func (s *shelf) turns(now time.Time, waiters []string) []string {
 	}
 	first, next := -1, 0
 	for at, queue := range all {
-		if !s.waiting(queue, now, waiters) {
+		if !s.hasDue(queue, now, waiters) {
 			continue
 		}
 		if first < 0 && at+1 > s.began {
@@ -190,16 +191,16 @@ func (s *shelf) turns(now time.Time, waiters []string) []string {
 	return slices.Concat(list[first:], list[:first])
 }
 
-// waiting reports whether a queue has a letter that may leave now.
-func (s *shelf) waiting(queue string, now time.Time, waiters []string) bool {
+// hasDue reports whether a queue has a letter that may leave now.
+func (s *shelf) hasDue(queue string, now time.Time, waiters []string) bool {
 	return len(s.scheduled(func(i *item) bool {
-		return i.queue == queue && s.free(i) && (!i.due.After(now) || slices.Contains(waiters, i.waiter))
+		return i.queue == queue && s.isFree(i) && (!i.due.After(now) || slices.Contains(waiters, i.waiter))
 	})) > 0
 }
 
-// late reports whether it is too late for a letter to wait in a queue in which all letters wait
-// equally long.
-func late(waiter string, wait time.Duration, due, now time.Time) bool {
+// tooLateToWait reports whether it is too late for a letter to wait in a queue in which all letters
+// wait equally long.
+func tooLateToWait(waiter string, wait time.Duration, due, now time.Time) bool {
 	return waiter == deadletter.WaiterQueue && due.Sub(now) < wait-max(time.Second, wait/10)
 }
 
@@ -259,7 +260,7 @@ func (s *shelf) ClaimDoubtful(_ context.Context, _ string, now time.Time, n int)
 		t := i.tries[len(i.tries)-1]
 		if !t.until.After(now) { // the wait of the letter is over
 			t.waiter = ""
-		} else if late(t.waiter, i.wait, t.until, now) {
+		} else if tooLateToWait(t.waiter, i.wait, t.until, now) {
 			i.epoch, i.again = 0, t.until
 			continue
 		}
@@ -278,7 +279,7 @@ func (s *shelf) Mark(_ context.Context, marks []deadletter.Mark, noted deadlette
 	defer s.mu.Unlock()
 	s.marked = max(s.marked, noted.Claims)
 	for _, m := range marks {
-		i := s.of(m.Letter)
+		i := s.byID(m.Letter)
 		t := i.tries[len(i.tries)-1]
 		if !slices.ContainsFunc(i.tries, func(t *try) bool { return t.Token == m.Token }) {
 			return fmt.Errorf("letter %d: %w", i.number, errToken)
@@ -348,7 +349,7 @@ func (s *shelf) RecordWaitEnds(_ context.Context, list []deadletter.WaitEnd) err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range list {
-		i := s.of(l.Letter)
+		i := s.byID(l.Letter)
 		i.state, i.waitsIn, i.due = deadletter.StateRequeued, "", ms(l.DueAt)
 	}
 	return nil

@@ -17,11 +17,11 @@ const (
 type sights map[string]deadletter.Unseen
 
 // look returns the reason why dlo cannot observe the fate of letters in a queue. If dlo can observe
-// it, u.Why is "". The result "again" is true if an earlier look confirms the reason. That look
+// it, u.Why is "". The result confirmed is true if an earlier look confirms the reason. That look
 // must have had the same reason, at least lookAgain ago, and no look since then may have had a
 // different one. The reason then applies to letters that were in the queue at the earlier look.
-func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u deadletter.Unseen, again bool) {
-	u = unseen(deadletter.Visible(queue), f)
+func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u deadletter.Unseen, confirmed bool) {
+	u = unseenReason(deadletter.Visible(queue), f)
 	u.Since = now
 	first, ok := s[queue]
 	switch {
@@ -48,10 +48,10 @@ func (s sights) forget(now time.Time) {
 	}
 }
 
-// unseen returns the reason why dlo cannot observe the fate of letters in a queue, according to the
-// facts about the queue. The letters are or were in the queue and did not come back. If dlo can
-// observe their fate, the field Why is "".
-func unseen(queue string, f deadletter.QueueFacts) deadletter.Unseen {
+// unseenReason returns the reason why dlo cannot observe the fate of letters in a queue, according
+// to the facts about the queue. The letters are or were in the queue and did not come back. If dlo
+// can observe their fate, the field Why is "".
+func unseenReason(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 	empty := f.Exists && f.Consumers == 0 && f.Ready == 0 && f.Unacked == 0
 	switch {
 	case f.Silent:

@@ -15,10 +15,10 @@ func TestADelayQueueIsNeverQuiet(t *testing.T) {
 	empty := deadletter.QueueFacts{Known: true, Exists: true, TTL: time.Second}
 	parks, delays := empty, empty
 	parks.DeadLetters, delays.DeadLetters, delays.LeadsOn = deadletter.DeadLettersNowhere, "queue work", true
-	if u := unseen("q", parks); u.Why == "" || u.Settles || !u.SettlesRedirected {
+	if u := unseenReason("q", parks); u.Why == "" || u.Settles || !u.SettlesRedirected {
 		t.Errorf("a queue that ends: %+v", u)
 	}
-	if u := unseen("q", delays); u.Why == "" || u.Settles || u.SettlesRedirected {
+	if u := unseenReason("q", delays); u.Why == "" || u.Settles || u.SettlesRedirected {
 		t.Errorf("a queue that only delays: %+v", u)
 	}
 }

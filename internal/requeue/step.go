@@ -16,7 +16,7 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if proven, err := d.proven(ctx); !proven || err != nil {
+	if proven, err := d.maySend(ctx); !proven || err != nil {
 		return 0, err
 	}
 	claimed, done, err := d.claim(context.WithoutCancel(ctx))
@@ -40,7 +40,7 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 				Detail: "in doubt: it was sent, or was about to be, when the answer was lost; requeue it only if a second arrival does no harm",
 			})
 		case err != nil:
-			d.breakers.void(due.Letter.ID)
+			d.breakers.uncount(due.Letter.ID)
 			marks = append(marks, deadletter.Mark{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeRefused, Detail: err.Error(), Channels: d.o.Rules.Set().Told(due.Letter.Rule)})
 		default:
 			ps = append(ps, p)
@@ -131,7 +131,7 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	set := d.o.Rules.Set()
 	own := set.Paced()
 	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, deadletter.Allowance{
-		Rules: own, Waiters: d.taking(set),
+		Rules: own, Waiters: d.usableWaiters(set),
 		Allow: func(o deadletter.Origin, rule string) (int, bool) {
 			if d.o.Targets.Observed(o) { // the letter was scheduled before its queue was set to be observed only
 				return 0, false
@@ -151,10 +151,10 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 		queue, group := due.Letter.Origin.Queue, due.Letter.Group
 		d.spend(queue, rule, group)
 		if due.Waiter != "" {
-			d.breakers.sent(queue, group, due.Letter.ID, false, now, due.Letter.DueAt)
+			d.breakers.countSent(queue, group, due.Letter.ID, false, now, due.Letter.DueAt)
 			continue
 		}
-		d.breakers.sent(queue, group, due.Letter.ID, due.Attempt.Probe, now, now)
+		d.breakers.countSent(queue, group, due.Letter.ID, due.Attempt.Probe, now, now)
 	}
 	return claimed, done, err
 }
@@ -177,7 +177,7 @@ func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, chan
 	properties.Headers[deadletter.HeaderToken] = string(due.Attempt.Token)
 	properties.Headers[deadletter.HeaderAttempt] = int64(due.Attempt.Number)
 	if d.o.Rules.Set().Of(l.Rule).MirrorXDeath {
-		properties.Headers["x-death"] = mirrored(due)
+		properties.Headers["x-death"] = mirroredDeaths(due)
 	}
 	if err := deadletter.Publishable(properties); err != nil {
 		return p, "", fmt.Errorf("unpublishable: %w", err)

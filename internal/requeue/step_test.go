@@ -44,7 +44,7 @@ func TestWhatIsInDoubtGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, letters(24)...)
 		d.options.InFlight = 40
-		d.doubt() // 20 letters are in doubt
+		d.leaveInDoubt() // 20 letters are in doubt
 		d.wire.latency = func() time.Duration { return time.Second }
 		c := d.open()
 		for range 2 {
@@ -53,15 +53,15 @@ func TestWhatIsInDoubtGoesFirst(t *testing.T) {
 		}
 		const doubtful = "send 1 alone, send 2 alone, send 3 alone, send 4 alone, send 5 alone, send 6 alone, send 7 alone, send 8 alone, " +
 			"send 9 alone, send 10 alone, send 11 alone, send 12 alone, send 13 alone, send 14 alone, send 15 alone, send 16 alone"
-		if got, want := d.course(), doubtful+", send 21, send 22, send 23, send 24"; got != want {
+		if got, want := d.takeLog(), doubtful+", send 21, send 22, send 23, send 24"; got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		d.course()
+		d.takeLog()
 		go c.dispatcher.Step(t.Context())
 		synctest.Wait()
-		if got, want := d.course(), "send 17 alone, send 18 alone, send 19 alone, send 20 alone"; got != want {
+		if got, want := d.takeLog(), "send 17 alone, send 18 alone, send 19 alone, send 20 alone"; got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 		time.Sleep(time.Second)
@@ -75,7 +75,7 @@ func TestAClaimFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, letters(2)...)
 		d.options.InFlight = 2
-		d.doubt()
+		d.leaveInDoubt()
 		c := d.open()
 		for _, point := range []string{"fail to claim doubts", "fail to claim"} {
 			d.fate = accidents(point)
@@ -87,7 +87,7 @@ func TestAClaimFails(t *testing.T) {
 			}
 		}
 		const want = "fail to claim doubts, send 1 alone, 1 confirmed, fail to claim, send 2, 2 confirmed"
-		if got := d.course(); got != want {
+		if got := d.takeLog(); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 	})
@@ -106,7 +106,7 @@ func TestAnOutcomeIsNotForgotten(t *testing.T) {
 			t.Errorf("%d letters, %v, after %s", n, err, time.Since(began))
 		}
 		const want = "send 1, send 2, fail to mark, fail to mark, fail to mark, 1 confirmed, 2 confirmed"
-		if got := d.course(); got != want {
+		if got := d.takeLog(); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 	})
@@ -131,7 +131,7 @@ func TestAnOutcomeThatCannotBeRecorded(t *testing.T) {
 			t.Error(err)
 		}
 		const want = "send 1, fail to mark, fail to mark, fail to mark, send 1 alone, 1 confirmed"
-		if got := d.course(); got != want || d.letters[0].attempts != 1 {
+		if got := d.takeLog(); got != want || d.letters[0].attempts != 1 {
 			t.Errorf("%d attempts\n got %s\nwant %s", d.letters[0].attempts, got, want)
 		}
 	})
@@ -161,7 +161,7 @@ func TestAStopInAStep(t *testing.T) {
 				return false
 			}
 			_, err := d.open().dispatcher.Step(ctx)
-			if got := d.course(); got != c.course || (err != nil) != (c.point == "") {
+			if got := d.takeLog(); got != c.course || (err != nil) != (c.point == "") {
 				t.Errorf("a stop at %q: %v, %s, want %s", c.point, err, got, c.course)
 			}
 		})
@@ -205,7 +205,7 @@ func TestWhatCannotBePublished(t *testing.T) {
 			t.Errorf("%d letters, %v", n, err)
 		}
 		const want = "send 3, 1 refused, 4 refused, 2 refused, 3 confirmed"
-		if got := d.course(); got != want {
+		if got := d.takeLog(); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 		for n, why := range map[int]string{

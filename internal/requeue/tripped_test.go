@@ -23,7 +23,7 @@ func TestATrippedQueueSendsAProbe(t *testing.T) {
 			if _, err := c.dispatcher.Step(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if got := d.course(); got != want {
+			if got := d.takeLog(); got != want {
 				t.Errorf("\n got %s\nwant %s", got, want)
 			}
 		}

@@ -30,8 +30,9 @@ type places struct {
 	all map[rules.Waiter][]deadletter.Wait
 }
 
-// taking returns the names of the waiters that the active rules need and that the broker has now.
-func (d *Dispatcher) taking(set *rules.Set) []string {
+// usableWaiters returns the names of the waiters that the active rules need and that the broker has
+// now.
+func (d *Dispatcher) usableWaiters(set *rules.Set) []string {
 	if d.places.of != set {
 		d.places = places{set, map[rules.Waiter][]deadletter.Wait{}}
 		for name, delays := range set.Waits() {
@@ -92,11 +93,11 @@ func (d *Dispatcher) EndWaits(ctx context.Context) error {
 		}
 		for i, w := range list {
 			f, waited := ask(w.Queue), ask(w.In)
-			l := deadletter.WaitEnd{Letter: w.Letter, DueAt: now.Add(d.watching(w.Rule)), Depth: d.depth.of(w.Queue, now), Channels: d.o.Rules.Set().Told(w.Rule)}
+			l := deadletter.WaitEnd{Letter: w.Letter, DueAt: now.Add(d.watchTime(w.Rule)), Depth: d.depth.readyIn(w.Queue, now), Channels: d.o.Rules.Set().Told(w.Rule)}
 			queue := deadletter.Visible(w.Queue)
 			switch {
 			case f.Known && !f.Exists:
-				d.breakers.void(w.Letter)
+				d.breakers.uncount(w.Letter)
 				l.Lost = fmt.Sprintf("no target: queue %s does not exist; the broker dropped the copy that waited in %s, but dlo still has the letter", queue, w.In)
 			case f.Known && waited.Known && !waited.Exists:
 				l.InDoubt = true

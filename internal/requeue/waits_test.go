@@ -42,10 +42,10 @@ func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				d := waiting(t, rules.WaiterQueue, wait)
+				d := deskWithWait(t, rules.WaiterQueue, wait)
 				i := d.letters[0]
 				if c.doubt {
-					d.doubt()
+					d.leaveInDoubt()
 				}
 				if c.hold {
 					d.options.InDoubt = requeue.Hold
@@ -64,7 +64,7 @@ func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
 				if detail := i.tries[0].Detail; got != c.end || detail != c.detail || i.waitsIn != c.in {
 					t.Errorf("the letter is %+v in %q, want %+v in %q\n got %s\nwant %s", got, i.waitsIn, c.end, c.in, detail, c.detail)
 				}
-				if sent := d.course(); !strings.Contains(sent, "to dlo.wait.600000") {
+				if sent := d.takeLog(); !strings.Contains(sent, "to dlo.wait.600000") {
 					t.Errorf("the course of events: %s", sent)
 				}
 			})
@@ -72,8 +72,8 @@ func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
 	}
 }
 
-// waiting returns a desk with one letter that should wait in the broker.
-func waiting(t *testing.T, w rules.Waiter, wait time.Duration) *desk {
+// deskWithWait returns a desk with one letter that should wait in the broker.
+func deskWithWait(t *testing.T, w rules.Waiter, wait time.Duration) *desk {
 	d := newDesk(t, &item{waiter: string(w), wait: wait, due: ms(time.Now().Add(wait))})
 	d.rules.Default.Retry = &rules.Retry{Delays: []time.Duration{wait}, Waiter: w}
 	d.wire.takes = true
@@ -104,14 +104,14 @@ func TestALetterThatDoesNotWaitInTheBroker(t *testing.T) {
 		{"its time has come", rules.WaiterTTL, 10 * time.Minute, true, "send 1, 1 confirmed", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			d := waiting(t, c.waiter, 10*time.Minute)
+			d := deskWithWait(t, c.waiter, 10*time.Minute)
 			i, due := d.letters[0], d.letters[0].due
 			d.wire.takes = c.takes
 			time.Sleep(c.passes)
 			if _, err := d.open().dispatcher.Step(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if got := d.course(); got != c.course {
+			if got := d.takeLog(); got != c.course {
 				t.Errorf("%s: %s, want %s", c.name, got, c.course)
 			}
 			if late := i.due.Sub(due); i.state == deadletter.StateScheduled && late != c.late {

@@ -20,10 +20,10 @@ func (s *station) watch(d time.Duration) {
 	}
 }
 
-// requeued sends a letter, lets its watch window pass, and returns the id of the letter.
-func (s *station) requeued() deadletter.ID {
+// requeueOne sends a letter, lets its watch window pass, and returns the id of the letter.
+func (s *station) requeueOne() deadletter.ID {
 	s.t.Helper()
-	s.wait(1, 0, time.Second)
+	s.storeWaiting(1, 0, time.Second)
 	s.run(time.Second)
 	s.at = s.at.Add(time.Minute)
 	return s.broker.ids[len(s.broker.ids)-1]
@@ -95,13 +95,13 @@ func TestTheEndOfAWatch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStation(t)
-			id := s.requeued()
-			s.broker.shows(c.first, false)
+			id := s.requeueOne()
+			s.broker.setFacts(c.first, false)
 			s.watch(2 * time.Second)
 			if l := s.letter(id); c.first == c.then && c.want == deadletter.StateHeld && l.State != deadletter.StateRequeued {
 				t.Fatalf("%s after one look: %s", l.State, l.Why)
 			}
-			s.broker.shows(c.then, false)
+			s.broker.setFacts(c.then, false)
 			s.watch(time.Minute)
 			l := s.letter(id)
 			if l.State != c.want || l.Unverified != c.unverified || c.why != "" && l.Why != c.why {
@@ -116,13 +116,13 @@ func TestTheEndOfAWatch(t *testing.T) {
 func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
-	id := s.requeued()
-	s.broker.shows(gone, true)
+	id := s.requeueOne()
+	s.broker.setFacts(gone, true)
 	s.watch(time.Minute)
 	if l := s.letter(id); l.State != deadletter.StateRequeued {
 		t.Errorf("%s: %s", l.State, l.Why)
 	}
-	s.broker.shows(consumed, false)
+	s.broker.setFacts(consumed, false)
 	s.watch(time.Minute)
 	if l := s.letter(id); l.State != deadletter.StateSettled || l.Unverified {
 		t.Errorf("%s, unverified %t", l.State, l.Unverified)
@@ -134,10 +134,10 @@ func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
-	first := s.requeued()
-	s.broker.shows(gone, false)
+	first := s.requeueOne()
+	s.broker.setFacts(gone, false)
 	s.watch(time.Second) // one look at the queue
-	second := s.requeued()
+	second := s.requeueOne()
 	if err := s.d.EndWatches(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -158,10 +158,10 @@ func TestAQueueThatIsGoneIsTold(t *testing.T) {
 	t.Parallel()
 	const letters = 1100 // more letters than one transaction handles
 	s := newStation(t)
-	s.wait(letters, 0, 0)
+	s.storeWaiting(letters, 0, 0)
 	s.run(40 * time.Second)
 	s.at = s.at.Add(time.Minute)
-	s.broker.shows(gone, false)
+	s.broker.setFacts(gone, false)
 	s.watch(15 * time.Second)
 	held := map[deadletter.State]int{}
 	for _, id := range s.broker.ids {

@@ -139,7 +139,7 @@ func (w *wire) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 			answers[i] = answer{kind: deadletter.OutcomeUnsent}
 		}
 	}
-	if !down && !w.answered(ctx, changed) {
+	if !down && !w.awaitAnswers(ctx, changed) {
 		time.Sleep(time.Duration(call) * time.Microsecond) // Two calls that lose their responses must not end at the same moment.
 		for i, a := range answers {
 			if a.kind != deadletter.OutcomeUnsent {
@@ -152,7 +152,7 @@ func (w *wire) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 	outcomes := make([]deadletter.Outcome, len(ps))
 	for i, a := range answers {
 		outcomes[i] = deadletter.Outcome{Token: ps[i].Token, Kind: a.kind, Detail: details[a.kind]}
-		s := w.of(ps[i].Token)
+		s := w.sentWith(ps[i].Token)
 		switch a.kind {
 		case deadletter.OutcomeConfirmed:
 			s.confirmed = true
@@ -167,8 +167,8 @@ func (w *wire) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 	return outcomes
 }
 
-// answered waits for the responses and reports whether they arrived.
-func (w *wire) answered(ctx context.Context, lost <-chan struct{}) bool {
+// awaitAnswers waits for the responses and reports whether they arrived.
+func (w *wire) awaitAnswers(ctx context.Context, lost <-chan struct{}) bool {
 	late, stopping := time.After(w.latency()), ctx.Done()
 	var over <-chan time.Time
 	for {
@@ -185,7 +185,7 @@ func (w *wire) answered(ctx context.Context, lost <-chan struct{}) bool {
 	}
 }
 
-func (w *wire) of(token deadletter.Token) *sent {
+func (w *wire) sentWith(token deadletter.Token) *sent {
 	if w.sent[token] == nil {
 		w.sent[token] = &sent{}
 	}
