@@ -15,7 +15,7 @@ func (s *site) declare(ctx context.Context, name string, more ...any) error {
 	for i := 0; i+1 < len(more); i += 2 {
 		arguments[more[i].(string)] = more[i+1]
 	}
-	return s.Do(ctx, "PUT", s.at("queues", name), map[string]any{"durable": true, "arguments": arguments}, nil)
+	return s.Do(ctx, "PUT", s.apiPath("queues", name), map[string]any{"durable": true, "arguments": arguments}, nil)
 }
 
 // workQueue declares a queue whose rejected messages go to dlo's inbox.
@@ -24,7 +24,7 @@ func (s *site) workQueue(ctx context.Context, name string) error {
 }
 
 func (s *site) drop(ctx context.Context, kind, name string) error {
-	return s.Do(ctx, "DELETE", s.at(kind, name), nil, nil)
+	return s.Do(ctx, "DELETE", s.apiPath(kind, name), nil, nil)
 }
 
 // policy sets a policy or an operator policy for one queue of the drill. It uses the lowest
@@ -32,7 +32,7 @@ func (s *site) drop(ctx context.Context, kind, name string) error {
 // may have any priority.
 func (s *site) policy(ctx context.Context, kind, name, queue string, definition map[string]any) error {
 	body := map[string]any{"pattern": "^" + strings.ReplaceAll(queue, ".", `\.`) + "$", "apply-to": "queues", "priority": 0, "definition": definition}
-	return s.Do(ctx, "PUT", s.at(kind, name), body, nil)
+	return s.Do(ctx, "PUT", s.apiPath(kind, name), body, nil)
 }
 
 // publishers is the number of publishers that work at the same time. The API accepts one message
@@ -68,7 +68,7 @@ func (s *site) publishOne(ctx context.Context, queue, body string, headers map[s
 	if headers == nil {
 		headers = map[string]any{} // the API does not accept null (3.10.8)
 	}
-	err := s.Do(ctx, "POST", s.at("exchanges", "amq.default")+"/publish", map[string]any{
+	err := s.Do(ctx, "POST", s.apiPath("exchanges", "amq.default")+"/publish", map[string]any{
 		"routing_key": queue, "payload": body, "payload_encoding": "string", "properties": map[string]any{"delivery_mode": 2, "message_id": body, "headers": headers},
 	}, &answer)
 	if err == nil && !answer.Routed {
@@ -87,13 +87,13 @@ func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int
 	var list []struct {
 		Bytes int `json:"payload_bytes"`
 	}
-	err := s.Do(ctx, "POST", s.at("queues", queue)+"/get", map[string]any{"count": n, "ackmode": mode, "encoding": "auto", "truncate": 16}, &list)
+	err := s.Do(ctx, "POST", s.apiPath("queues", queue)+"/get", map[string]any{"count": n, "ackmode": mode, "encoding": "auto", "truncate": 16}, &list)
 	return len(list), err
 }
 
-// cut closes connections of the vhost. It closes those whose name contains the given text, where
-// dlo has set the name. It returns how many connections it closed.
-func (s *site) cut(ctx context.Context, named string) (int, error) {
+// cutConnections closes connections of the vhost. It closes those whose name contains the given
+// text, where dlo has set the name. It returns how many connections it closed.
+func (s *site) cutConnections(ctx context.Context, named string) (int, error) {
 	list, err := s.Connections(ctx)
 	n := 0
 	for _, c := range list {
@@ -109,7 +109,7 @@ func (s *site) queuesNamed(ctx context.Context, prefix string) (names []string, 
 	var list []struct {
 		Name string `json:"name"`
 	}
-	err = s.Do(ctx, "GET", s.at("queues"), nil, &list)
+	err = s.Do(ctx, "GET", s.apiPath("queues"), nil, &list)
 	for _, q := range list {
 		if strings.HasPrefix(q.Name, prefix) {
 			names = append(names, q.Name)

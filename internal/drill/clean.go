@@ -27,7 +27,7 @@ func Left(ctx context.Context, api API) ([]string, error) {
 			return nil, err
 		}
 		for _, o := range list {
-			if ours.MatchString(o.Name) && !seen[o.Name] {
+			if ourNames.MatchString(o.Name) && !seen[o.Name] {
 				seen[o.Name] = true
 				names = append(names, o.Name)
 			}

@@ -61,7 +61,7 @@ var ErrEnded = errors.New("the drill was ended")
 // created, even if ctx is done. The error says why the drill could not run, or what could not be
 // removed.
 func Run(ctx context.Context, o Options) (report Report, err error) {
-	list, err := chosen(o.Only)
+	list, err := failuresNamed(o.Only)
 	if err != nil {
 		return report, err
 	}
@@ -93,17 +93,17 @@ func (g *ground) run(ctx context.Context, list []Failure) (rows []Row, err error
 	if err := errors.Join(g.files(), g.site.build(ctx)); err != nil {
 		return nil, err
 	}
-	skipped := g.skipped(list)
+	skipped := g.skippedRows(list)
 	list = slices.DeleteFunc(list, func(f Failure) bool { return f.admin && !g.site.admin })
-	if err := g.ready(ctx, list); err != nil {
+	if err := g.prepare(ctx, list); err != nil {
 		return nil, err
 	}
 	return append(g.waves(ctx, list), skipped...), nil
 }
 
-// chosen returns the failures with the given names, each once. If there are no names, it returns
-// all failures.
-func chosen(only []string) ([]Failure, error) {
+// failuresNamed returns the failures with the given names, each once. If there are no names, it
+// returns all failures.
+func failuresNamed(only []string) ([]Failure, error) {
 	for _, name := range only {
 		if !slices.ContainsFunc(failures, func(f Failure) bool { return f.Name == name }) {
 			return nil, fmt.Errorf("%w: there is no failure %s; dlo drill --list has their names", deadletter.ErrInvalid, deadletter.Visible(name))
@@ -112,9 +112,9 @@ func chosen(only []string) ([]Failure, error) {
 	return slices.DeleteFunc(slices.Clone(failures), func(f Failure) bool { return len(only) > 0 && !slices.Contains(only, f.Name) }), nil
 }
 
-// skipped returns a row for each failure that needs an administrator. If the user is an
-// administrator, skipped returns no rows.
-func (g *ground) skipped(list []Failure) (rows []Row) {
+// skippedRows returns a row for each failure that needs an administrator. If the user is an
+// administrator, it returns no rows.
+func (g *ground) skippedRows(list []Failure) (rows []Row) {
 	for _, f := range list {
 		if f.admin && !g.site.admin {
 			rows = append(rows, Row{Name: f.Name, Does: f.Does, Skipped: "it takes an administrator of the broker"})
@@ -133,7 +133,7 @@ func (g *ground) waves(ctx context.Context, list []Failure) []Row {
 		for i, f := range list {
 			if f.wave == wave {
 				n++
-				wg.Go(func() { rows[i] = g.hold(ctx, &f) })
+				wg.Go(func() { rows[i] = g.runFailure(ctx, &f) })
 			}
 		}
 		if n > 0 {

@@ -45,8 +45,8 @@ type sign struct {
 	exit     int      // exit code with which dlo refuses to start; 0 = dlo starts
 }
 
-// at returns the name of the dlo that should report the failure.
-func (s *sign) at() string {
+// officeName returns the name of the dlo that should report the failure.
+func (s *sign) officeName() string {
 	if s.office == "" {
 		return mainOffice
 	}

@@ -45,11 +45,11 @@ func TestEveryFailureIsWhole(t *testing.T) {
 
 func TestAFailureIsChosenByItsName(t *testing.T) {
 	t.Parallel()
-	list, err := chosen([]string{"disk", "binding", "disk"})
+	list, err := failuresNamed([]string{"disk", "binding", "disk"})
 	if err != nil || len(list) != 2 || list[0].Name != "binding" || list[1].Name != "disk" {
 		t.Errorf("%v %+v", err, list)
 	}
-	if _, err := chosen([]string{"fire"}); err == nil {
+	if _, err := failuresNamed([]string{"fire"}); err == nil {
 		t.Error("there is no such failure")
 	}
 }

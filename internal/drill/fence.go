@@ -47,16 +47,16 @@ func (f *fence) allows(method, path string) bool {
 	case len(parts) < 2:
 		return method == "GET" && path == "/api/whoami"
 	case parts[0] == "users":
-		return len(parts) == 2 && parts[1] == f.user && ours.MatchString(f.user)
+		return len(parts) == 2 && parts[1] == f.user && ourNames.MatchString(f.user)
 	case parts[0] == "connections":
-		return len(parts) == 2 && f.known(parts[1])
+		return len(parts) == 2 && f.mayClose(parts[1])
 	case parts[0] == "vhosts" && method != "GET":
-		return len(parts) == 2 && parts[1] == f.vhost && ours.MatchString(f.vhost)
+		return len(parts) == 2 && parts[1] == f.vhost && ourNames.MatchString(f.vhost)
 	}
 	return parts[1] == f.vhost && slices.Contains([]string{"vhosts", "queues", "exchanges", "bindings", "policies", "operator-policies", "permissions"}, parts[0])
 }
 
-func (f *fence) known(connection string) bool {
+func (f *fence) mayClose(connection string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.connections[connection]

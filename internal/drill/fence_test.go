@@ -93,7 +93,7 @@ func TestOnlyConnectionsOfItsVHostAreClosed(t *testing.T) {
 		return nil
 	}}
 	s := &site{fence: &fence{api: api, vhost: "dlo-drill-abcdefghij"}}
-	n, err := s.cut(t.Context(), "")
+	n, err := s.cutConnections(t.Context(), "")
 	want := []string{"GET /api/vhosts/dlo-drill-abcdefghij/connections", "DELETE /api/connections/1.2.3.4:5%20-%3E%206"}
 	if d := cmp.Diff(want, api.asked); n != 1 || err != nil || d != "" {
 		t.Errorf("%d closed, %v\n%s", n, err, d)

@@ -16,7 +16,7 @@ var goneFailures = []Failure{
 		wants: sign{kind: deadletter.ProblemInboxDeleted, severity: deadletter.SeverityPage, about: "drill.inbox-deleted"},
 		make:  func(ctx context.Context, g *ground) error { return g.site.drop(ctx, "queues", "drill.inbox-deleted") },
 		mended: func(ctx context.Context, g *ground) bool {
-			return g.site.bound(ctx, "drill.inbox-deleted") && g.reads("drill.inbox-deleted")
+			return g.site.isBound(ctx, "drill.inbox-deleted") && g.drains("drill.inbox-deleted")
 		},
 	},
 	{
@@ -31,37 +31,37 @@ var goneFailures = []Failure{
 		make: func(ctx context.Context, g *ground) error {
 			return g.site.Do(ctx, "DELETE", g.site.bindings("drill.binding")+"/~", nil, nil)
 		},
-		mended: func(ctx context.Context, g *ground) bool { return g.site.bound(ctx, "drill.binding") },
+		mended: func(ctx context.Context, g *ground) bool { return g.site.isBound(ctx, "drill.binding") },
 	},
 	{
 		Name: "exchange", Does: "the dead-letter exchange of dlo's own inbox is deleted", own: "drill.exchange", cure: byItself,
 		wants:  sign{kind: deadletter.ProblemInboxUnbound, severity: deadletter.SeverityPage, about: "drill.exchange"},
 		make:   func(ctx context.Context, g *ground) error { return g.site.drop(ctx, "exchanges", "drill.exchange.dlx") },
-		mended: func(ctx context.Context, g *ground) bool { return g.site.bound(ctx, "drill.exchange") },
+		mended: func(ctx context.Context, g *ground) bool { return g.site.isBound(ctx, "drill.exchange") },
 	},
 	{
 		Name: "marker", Does: "the marker of an inbox is deleted, and its connection closed", own: "drill.marker", cure: byItself,
 		wants:  sign{kind: deadletter.ProblemOwnQueue, severity: deadletter.SeverityNotify, broker: entryOf("drill.marker"), says: "The marker of inbox drill.marker was gone."},
 		make:   func(ctx context.Context, g *ground) error { return g.site.deleteMarker(ctx, "drill.marker") },
-		mended: func(ctx context.Context, g *ground) bool { return g.reads("drill.marker") },
+		mended: func(ctx context.Context, g *ground) bool { return g.drains("drill.marker") },
 	},
 }
 
 // byItself is the cure of failures that dlo repairs automatically. It does nothing.
 func byItself(context.Context, *ground, problem) error { return nil }
 
-// reads reports whether the main dlo drains an inbox.
-func (g *ground) reads(inbox string) bool {
+// drains reports whether the main dlo drains an inbox.
+func (g *ground) drains(inbox string) bool {
 	o := g.office(mainOffice)
-	return o != nil && o.now().inboxes[inbox]
+	return o != nil && o.lastLook().inboxes[inbox]
 }
 
 // bindings returns the API path of the bindings of an inbox that has a broker entry of its own.
 func (s *site) bindings(inbox string) string {
-	return s.at("bindings", "e", inbox+".dlx", "q", inbox)
+	return s.apiPath("bindings", "e", inbox+".dlx", "q", inbox)
 }
 
-func (s *site) bound(ctx context.Context, inbox string) bool {
+func (s *site) isBound(ctx context.Context, inbox string) bool {
 	var list []struct{ Source string }
 	return s.Do(ctx, "GET", s.bindings(inbox), nil, &list) == nil && len(list) > 0
 }
@@ -97,8 +97,8 @@ func (s *site) dropNamed(ctx context.Context, prefix string) error {
 // them.
 func (s *site) cutNamed(ctx context.Context, named string) error {
 	var failed error
-	err := until(ctx, "the API lists the connection", Limit/4, func() bool {
-		n, err := s.cut(ctx, named)
+	err := waitUntil(ctx, "the API lists the connection", Limit/4, func() bool {
+		n, err := s.cutConnections(ctx, named)
 		failed = err
 		return n > 0
 	})

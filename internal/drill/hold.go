@@ -15,11 +15,11 @@ import (
 // severity page.
 const nothingNeeded = "Nothing needs a person"
 
-// hold runs one failure. It causes the failure, waits for all reports, applies the cure, and waits
-// for its effect.
-func (g *ground) hold(ctx context.Context, f *Failure) Row {
+// runFailure runs one failure. It causes the failure, waits for all reports, applies the cure, and
+// waits for its effect.
+func (g *ground) runFailure(ctx context.Context, f *Failure) Row {
 	row := Row{Name: f.Name, Does: f.Does, Page: unseen, Ready: unseen, Notice: unseen, Mended: unseen}
-	if err := g.try(ctx, f, &row); err != nil {
+	if err := g.tryFailure(ctx, f, &row); err != nil {
 		row.Why = err.Error()
 		g.o.Say("FAIL " + f.Name + ": " + row.Why)
 		return row
@@ -29,17 +29,18 @@ func (g *ground) hold(ctx context.Context, f *Failure) Row {
 	return row
 }
 
-// try does what hold does. If it returns an error, the failure did not pass, for this reason.
-func (g *ground) try(ctx context.Context, f *Failure, row *Row) error {
+// tryFailure does what runFailure does. If it returns an error, the failure did not pass, and the
+// error is the reason.
+func (g *ground) tryFailure(ctx context.Context, f *Failure, row *Row) error {
 	began := time.Now()
 	err := f.make(ctx, g)
 	if f.wants.exit != 0 {
-		return f.wants.refused(row, err, began)
+		return f.wants.recordRefusal(row, err, began)
 	}
 	if err != nil {
 		return fmt.Errorf("it could not be made: %w", err)
 	}
-	told, err := g.told(ctx, f, row, began)
+	told, err := g.awaitReports(ctx, f, row, began)
 	if err != nil {
 		return fmt.Errorf("not told within %s: %w", Limit, err)
 	}
@@ -47,18 +48,18 @@ func (g *ground) try(ctx context.Context, f *Failure, row *Row) error {
 	if err := g.cure(ctx, f, told); err != nil {
 		return fmt.Errorf("the cure: %w", err)
 	}
-	if err := until(ctx, "the problem goes away", Limit, func() bool { return g.mended(ctx, f, told) }); err != nil {
+	if err := waitUntil(ctx, "the problem goes away", Limit, func() bool { return g.isCured(ctx, f, told) }); err != nil {
 		return err
 	}
 	row.Mended = Seen{told.Cure, time.Since(cured).Seconds()}
-	if h, rang := g.pager.first(f.wants.at(), began, func(h heard) bool { return h.tells(f.wants.says) }); f.wants.quiet && rang {
+	if h, rang := g.pager.firstNotice(f.wants.officeName(), began, func(h heard) bool { return h.isAbout(f.wants.says) }); f.wants.quiet && rang {
 		return fmt.Errorf("nobody was to be told: %s", h.title)
 	}
 	return nil
 }
 
-// refused records the error of a dlo that should refuse to start.
-func (s *sign) refused(row *Row, err error, began time.Time) error {
+// recordRefusal records the error of a dlo that should refuse to start.
+func (s *sign) recordRefusal(row *Row, err error, began time.Time) error {
 	if err == nil {
 		return errors.New("it started")
 	}
@@ -71,49 +72,49 @@ func (s *sign) refused(row *Row, err error, began time.Time) error {
 	return nil
 }
 
-// told waits until Overview, /readyz and the pager have all reported the failure, and records each
-// report. If they take too long, it returns an error with the names of those that did not report
-// it.
-func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time) (told problem, err error) {
+// awaitReports waits until Overview, /readyz and the pager have all reported the failure, and
+// records each report. If they take too long, it returns an error with the names of those that did
+// not report it.
+func (g *ground) awaitReports(ctx context.Context, f *Failure, row *Row, began time.Time) (reported problem, err error) {
 	if f.wants.quiet {
 		row.Page, row.Ready, row.Notice = nothing, nothing, nothing
-		return told, nil
+		return reported, nil
 	}
 	if f.wants.group != "" {
 		row.Ready = nothing
 	}
-	err = until(ctx, "told", Limit-time.Since(began), func() bool {
-		if o := g.office(f.wants.at()); o != nil {
-			g.read(&f.wants, o.now(), row, &told, began)
+	err = waitUntil(ctx, "told", Limit-time.Since(began), func() bool {
+		if o := g.office(f.wants.officeName()); o != nil {
+			g.recordLook(&f.wants, o.lastLook(), row, &reported, began)
 		}
 		return row.missing() == ""
 	})
 	if errors.Is(err, errSlow) {
 		err = fmt.Errorf("%s did not say it", row.missing())
 	}
-	return told, err
+	return reported, err
 }
 
-// read records what one look and the pager say about a failure. It keeps the first report of each
-// place, and stores the problem in the variable "told".
-func (g *ground) read(s *sign, l look, row *Row, told *problem, began time.Time) {
+// recordLook records what one look and the pager say about a failure. It keeps the first report of
+// each place, and stores the problem in the parameter reported.
+func (g *ground) recordLook(s *sign, l look, row *Row, reported *problem, began time.Time) {
 	if l.at.Before(began) {
 		return
 	}
 	after := time.Since(began).Seconds()
-	if p, ok := s.findProblem(l); ok && told.Title == "" && l.status == s.answer() {
-		*told, row.Ready = p, Seen{fmt.Sprintf("%d %s (%s)", l.status, p.Kind, p.Severity), after}
+	if p, ok := s.findProblem(l); ok && reported.Title == "" && l.status == s.readyStatus() {
+		*reported, row.Ready = p, Seen{fmt.Sprintf("%d %s (%s)", l.status, p.Kind, p.Severity), after}
 	}
-	if text, ok := s.findOnPage(l.page, *told); ok && row.Page == unseen {
+	if text, ok := s.findOnPage(l.page, *reported); ok && row.Page == unseen {
 		row.Page = Seen{text, after}
 	}
-	if h, ok := g.pager.first(s.at(), began, func(h heard) bool { return s.heard(h, *told) }); ok && row.Notice == unseen {
+	if h, ok := g.pager.firstNotice(s.officeName(), began, func(h heard) bool { return s.isExpected(h, *reported) }); ok && row.Notice == unseen {
 		row.Notice = Seen{h.title, h.at.Sub(began).Seconds()}
 	}
 }
 
-// answer returns the status that /readyz should have.
-func (s *sign) answer() int {
+// readyStatus returns the status that /readyz should have.
+func (s *sign) readyStatus() int {
 	if s.status == 0 {
 		return 200
 	}
@@ -124,7 +125,7 @@ func (s *sign) answer() int {
 func (s *sign) findProblem(l look) (problem, bool) {
 	i := slices.IndexFunc(l.problems, func(p problem) bool {
 		return s.kind != "" && p.Kind == string(s.kind) && p.Severity == string(s.severity) && (s.broker == "" || p.Broker == s.broker) &&
-			(s.about == "" || p.Queue == s.about || p.Inbox == s.about) && s.fits(p.Title+"\n"+p.Text+"\n"+p.Cure)
+			(s.about == "" || p.Queue == s.about || p.Inbox == s.about) && s.containsAll(p.Title+"\n"+p.Text+"\n"+p.Cure)
 	})
 	if i < 0 {
 		return problem{}, false
@@ -132,8 +133,8 @@ func (s *sign) findProblem(l look) (problem, bool) {
 	return l.problems[i], true
 }
 
-// fits reports whether a text contains all expected parts.
-func (s *sign) fits(text string) bool {
+// containsAll reports whether a text contains all expected parts.
+func (s *sign) containsAll(text string) bool {
 	for _, part := range append([]string{s.says}, s.also...) {
 		if !strings.Contains(text, part) {
 			return false
@@ -167,35 +168,35 @@ func (s *sign) findOnPage(p page, told problem) (string, bool) {
 	return p.banners[i], true
 }
 
-// heard reports whether a notice is the expected one.
-func (s *sign) heard(h heard, told problem) bool {
+// isExpected reports whether a notice is the expected one.
+func (s *sign) isExpected(h heard, reported problem) bool {
 	if s.group != "" {
 		return h.queue == s.group && (h.typ == "notice.opened" || h.typ == "notice.regressed")
 	}
-	return told.Title != "" && h.tells(told.Title)
+	return reported.Title != "" && h.isAbout(reported.Title)
 }
 
 // cure applies the cure of a failure. If the failure has none, it applies the cure in the text of
 // the problem.
-func (g *ground) cure(ctx context.Context, f *Failure, told problem) error {
+func (g *ground) cure(ctx context.Context, f *Failure, reported problem) error {
 	if f.cure != nil {
-		return f.cure(ctx, g, told)
+		return f.cure(ctx, g, reported)
 	}
-	return g.site.apply(ctx, told.Cure)
+	return g.site.apply(ctx, reported.Cure)
 }
 
-// mended reports whether a cure has taken effect. By default, neither /readyz nor Overview may show
-// the problem any more.
-func (g *ground) mended(ctx context.Context, f *Failure, told problem) bool {
+// isCured reports whether a cure has taken effect. By default, neither /readyz nor Overview may
+// show the problem any more.
+func (g *ground) isCured(ctx context.Context, f *Failure, reported problem) bool {
 	if f.mended != nil {
 		return f.mended(ctx, g)
 	}
-	o := g.office(f.wants.at())
+	o := g.office(f.wants.officeName())
 	if o == nil {
 		return false
 	}
-	l := o.now()
+	l := o.lastLook()
 	_, ready := f.wants.findProblem(l)
-	_, page := f.wants.findOnPage(l.page, told)
+	_, page := f.wants.findOnPage(l.page, reported)
 	return l.status == 200 && !ready && !page
 }

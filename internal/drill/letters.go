@@ -20,27 +20,27 @@ const (
 var letterFailures = []Failure{
 	{
 		Name: "fails-for-ever", Does: "a worker rejects each letter and each retry, under a rule that pages; it is repaired, and they are requeued", work: "drill.fails-for-ever",
-		rule: "retry: {delays: [1s, 2s]}, " + pages, wants: needy("drill.fails-for-ever"),
+		rule: "retry: {delays: [1s, 2s]}, " + pages, wants: needsPeople("drill.fails-for-ever"),
 		make: func(ctx context.Context, g *ground) error {
 			g.work("drill.fails-for-ever")
-			return g.site.publish(ctx, "drill.fails-for-ever", few, failing)
+			return g.site.publish(ctx, "drill.fails-for-ever", few, failingHeaders)
 		},
-		cure:   repaired("drill.fails-for-ever"),
+		cure:   repairAndRequeue("drill.fails-for-ever"),
 		mended: nobodyNeeded("drill.fails-for-ever"),
 	},
 	{
 		Name: "breaker", Does: "the same with so many letters that the breaker trips and holds their second retry back", work: "drill.breaker",
-		rule: "retry: {delays: [5s, 15s]}, " + pages, wants: needy("drill.breaker"),
+		rule: "retry: {delays: [5s, 15s]}, " + pages, wants: needsPeople("drill.breaker"),
 		before: func(ctx context.Context, g *ground) error {
-			return g.site.publish(ctx, "drill.breaker", flood, failing)
+			return g.site.publish(ctx, "drill.breaker", flood, failingHeaders)
 		},
 		make:   func(_ context.Context, g *ground) error { g.work("drill.breaker"); return nil },
-		cure:   repaired("drill.breaker"),
+		cure:   repairAndRequeue("drill.breaker"),
 		mended: nobodyNeeded("drill.breaker"),
 	},
 	{
 		Name: "large-header", Does: "a letter with a header of 131,000 bytes among good ones; an edit takes it away", work: "drill.large-header",
-		rule: "retry: {delays: [1s]}, " + pages, wants: needy("drill.large-header"),
+		rule: "retry: {delays: [1s]}, " + pages, wants: needsPeople("drill.large-header"),
 		make: makeLargeHeader, cure: cutLargeHeader,
 		mended: func(ctx context.Context, g *ground) bool {
 			return g.office(mainOffice).count(ctx, "queue:drill.large-header state:requeued,settled") == few+1
@@ -48,7 +48,7 @@ var letterFailures = []Failure{
 	},
 	{
 		Name: "origin-deleted", Does: "a queue is deleted with the letters in it that were sent back; they are requeued to a new one", work: "drill.origin-deleted",
-		rule: "retry: {delays: [1s]}, watch: 20s, " + pages, wants: needy("drill.origin-deleted"), before: sentBack,
+		rule: "retry: {delays: [1s]}, watch: 20s, " + pages, wants: needsPeople("drill.origin-deleted"), before: sentBack,
 		make: func(ctx context.Context, g *ground) error { return g.site.drop(ctx, "queues", "drill.origin-deleted") },
 		cure: func(ctx context.Context, g *ground, _ problem) error {
 			if err := g.site.workQueue(ctx, "drill.origin-deleted"); err != nil {
@@ -70,15 +70,15 @@ var letterFailures = []Failure{
 
 const closedLetters = 200 // letters for ten seconds of retries
 
-// needy returns the expected report if letters of a queue need people. Its severity is page.
-func needy(queue string) sign { return sign{group: queue, severity: deadletter.SeverityPage} }
+// needsPeople returns the expected report if letters of a queue need people. Its severity is page.
+func needsPeople(queue string) sign { return sign{group: queue, severity: deadletter.SeverityPage} }
 
-// failing are the headers of letters that a worker rejects.
-var failing = map[string]any{"x-error-message": "the drill rejects this"}
+// failingHeaders are the headers of letters that a worker rejects.
+var failingHeaders = map[string]any{"x-error-message": "the drill rejects this"}
 
-// repaired returns a cure. It repairs the worker of a queue and requeues the queue's dead, held and
-// scheduled letters.
-func repaired(queue string) func(context.Context, *ground, problem) error {
+// repairAndRequeue returns a cure. It repairs the worker of a queue and requeues the queue's dead,
+// held and scheduled letters.
+func repairAndRequeue(queue string) func(context.Context, *ground, problem) error {
 	return func(ctx context.Context, g *ground, _ problem) error {
 		g.repair(queue)
 		return g.requeue(ctx, "queue:"+queue+" state:dead,held,scheduled")
@@ -97,8 +97,8 @@ func nobodyNeeded(queue string) func(context.Context, *ground) bool {
 	}
 }
 
-// rejected publishes n letters to a queue and rejects each of them once.
-func (g *ground) rejected(ctx context.Context, queue string, n int) error {
+// publishRejected publishes n letters to a queue and rejects each of them once.
+func (g *ground) publishRejected(ctx context.Context, queue string, n int) error {
 	if err := g.site.publish(ctx, queue, n, nil); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (g *ground) rejected(ctx context.Context, queue string, n int) error {
 
 func (g *ground) rejectOnce(ctx context.Context, queue string, n int) error {
 	var failed error
-	err := until(ctx, "letters to reject", Limit/4, func() bool {
+	err := waitUntil(ctx, "letters to reject", Limit/4, func() bool {
 		if n > 0 {
 			var took int
 			took, failed = g.site.take(ctx, queue, n, false)
@@ -148,15 +148,15 @@ func cutLargeHeader(ctx context.Context, g *ground, _ problem) error {
 // sentBack waits until dlo has sent letters back to their queue.
 func sentBack(ctx context.Context, g *ground) error {
 	const queue = "drill.origin-deleted"
-	if err := g.rejected(ctx, queue, few); err != nil {
+	if err := g.publishRejected(ctx, queue, few); err != nil {
 		return err
 	}
-	return until(ctx, "letters are sent back", Limit/2, func() bool { return g.office(mainOffice).count(ctx, "queue:"+queue+" state:requeued") == few })
+	return waitUntil(ctx, "letters are sent back", Limit/2, func() bool { return g.office(mainOffice).count(ctx, "queue:"+queue+" state:requeued") == few })
 }
 
 func makeConnectionClosed(ctx context.Context, g *ground) error {
 	const queue = "drill.connection-closed"
-	if err := g.rejected(ctx, queue, closedLetters); err != nil {
+	if err := g.publishRejected(ctx, queue, closedLetters); err != nil {
 		return err
 	}
 	for range 3 {

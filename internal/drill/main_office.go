@@ -29,8 +29,9 @@ func (g *ground) files() error {
 	return os.Mkdir(filepath.Join(g.folder, "schemas"), 0o700)
 }
 
-// ready declares the queues that the failures need, starts the main dlo, and prepares the failures.
-func (g *ground) ready(ctx context.Context, list []Failure) error {
+// prepare declares the queues that the failures need, starts the main dlo, and prepares the
+// failures.
+func (g *ground) prepare(ctx context.Context, list []Failure) error {
 	for _, f := range list {
 		if f.inbox != "" {
 			if err := g.site.declare(ctx, f.inbox); err != nil {
@@ -62,8 +63,8 @@ func (g *ground) open(ctx context.Context, name, config string) error {
 	if err != nil {
 		return err
 	}
-	err = until(ctx, "dlo is ready", readyWait, func() bool {
-		l := o.now()
+	err = waitUntil(ctx, "dlo is ready", readyWait, func() bool {
+		l := o.lastLook()
 		for _, read := range l.inboxes {
 			if !read {
 				return false
@@ -71,7 +72,7 @@ func (g *ground) open(ctx context.Context, name, config string) error {
 		}
 		return l.status == 200 && len(l.problems) == 0
 	})
-	if l := o.now(); err != nil && len(l.problems) > 0 {
+	if l := o.lastLook(); err != nil && len(l.problems) > 0 {
 		return fmt.Errorf("something is wrong before anything was done: %s %s %s", l.problems[0].Title, l.problems[0].Text, l.problems[0].Cure)
 	}
 	return err

@@ -106,8 +106,8 @@ func (o *office) watch(ctx context.Context) {
 	}
 }
 
-// now returns the newest look at the dlo.
-func (o *office) now() look {
+// lastLook returns the newest look at the dlo.
+func (o *office) lastLook() look {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.seen
@@ -216,8 +216,8 @@ func pause(ctx context.Context, d time.Duration) error {
 // errSlow means that something did not happen within the time limit.
 var errSlow = errors.New("it took too long")
 
-// until waits until the function "done" returns true. After the limit, it returns an error.
-func until(ctx context.Context, what string, limit time.Duration, done func() bool) error {
+// waitUntil waits until the function "done" returns true. After the limit, it returns an error.
+func waitUntil(ctx context.Context, what string, limit time.Duration, done func() bool) error {
 	for end := time.Now().Add(limit); !done(); {
 		if time.Now().After(end) {
 			return fmt.Errorf("%s: %w: %s", what, errSlow, limit)

@@ -19,7 +19,7 @@ var officeFailures = []Failure{
 			office: "renamed", kind: deadletter.ProblemBrokerUnknown, severity: deadletter.SeverityPage, broker: "before", says: "belong",
 		},
 		before: beforeRenamed,
-		make:   func(ctx context.Context, g *ground) error { return g.renamed(ctx, "name: after") },
+		make:   func(ctx context.Context, g *ground) error { return g.startRenamed(ctx, "name: after") },
 		cure:   takeOver,
 	},
 	{
@@ -52,12 +52,12 @@ var officeFailures = []Failure{
 		Name: "disk", Does: "the disk of the store has less room than disk.stop_below asks for; it is lowered", wants: sign{
 			office: "disk", kind: deadletter.ProblemDisk, severity: deadletter.SeverityPage, says: "the disk is nearly full",
 		},
-		make: func(ctx context.Context, g *ground) error { return g.disk(ctx, ", stop_below: 1000000GiB") },
+		make: func(ctx context.Context, g *ground) error { return g.startWithDisk(ctx, ", stop_below: 1000000GiB") },
 		cure: func(ctx context.Context, g *ground, _ problem) error {
 			if err := g.stop("disk"); err != nil {
 				return err
 			}
-			return g.disk(ctx, "")
+			return g.startWithDisk(ctx, "")
 		},
 	},
 	{
@@ -87,10 +87,10 @@ var officeFailures = []Failure{
 		rule:  "retry: {delays: []}, dead: {severity: page, notify: [broken]}",
 		wants: sign{kind: deadletter.ProblemNotices, severity: deadletter.SeverityPage, says: "do not get through to broken"},
 		make: func(ctx context.Context, g *ground) error {
-			g.pager.refuse(true)
-			return g.rejected(ctx, "drill.notices", 1)
+			g.pager.rejectBroken(true)
+			return g.publishRejected(ctx, "drill.notices", 1)
 		},
-		cure: func(_ context.Context, g *ground, _ problem) error { g.pager.refuse(false); return nil },
+		cure: func(_ context.Context, g *ground, _ problem) error { g.pager.rejectBroken(false); return nil },
 	},
 }
 
@@ -102,9 +102,9 @@ func ownInbox(inbox string) string {
 	return fmt.Sprintf("exchange: %s.dlx, inboxes: [%s], annotations: \"\"", inbox, inbox)
 }
 
-// renamed starts a dlo. The parameter "names" is the text that sets the name and the former names
-// of the broker in its configuration.
-func (g *ground) renamed(ctx context.Context, names string) error {
+// startRenamed starts a dlo. The parameter "names" is the text that sets the name and the former
+// names of the broker in its configuration.
+func (g *ground) startRenamed(ctx context.Context, names string) error {
 	if err := g.stop("renamed"); err != nil {
 		return err
 	}
@@ -116,20 +116,20 @@ func (g *ground) renamed(ctx context.Context, names string) error {
 // beforeRenamed starts a dlo under the first name of the broker. It waits until letters of this
 // broker wait for a retry.
 func beforeRenamed(ctx context.Context, g *ground) error {
-	if err := g.renamed(ctx, "name: before"); err != nil {
+	if err := g.startRenamed(ctx, "name: before"); err != nil {
 		return err
 	}
 	o := g.office("renamed")
-	if err := until(ctx, "the inbox is read", readyWait, func() bool { return o.now().inboxes["drill.renamed"] }); err != nil {
+	if err := waitUntil(ctx, "the inbox is read", readyWait, func() bool { return o.lastLook().inboxes["drill.renamed"] }); err != nil {
 		return err
 	}
 	if err := g.site.declare(ctx, "drill.renamed.work", "x-dead-letter-exchange", "drill.renamed.dlx"); err != nil {
 		return err
 	}
-	if err := g.rejected(ctx, "drill.renamed.work", few); err != nil {
+	if err := g.publishRejected(ctx, "drill.renamed.work", few); err != nil {
 		return err
 	}
-	return until(ctx, "letters wait", readyWait, func() bool { return o.count(ctx, "state:scheduled") == few })
+	return waitUntil(ctx, "letters wait", readyWait, func() bool { return o.count(ctx, "state:scheduled") == few })
 }
 
 var wasOf = regexp.MustCompile(`was: \[[^\]]*\]`)
@@ -140,11 +140,11 @@ func takeOver(ctx context.Context, g *ground, told problem) error {
 	if line == "" {
 		return errNoCure
 	}
-	return g.renamed(ctx, "name: after, "+line)
+	return g.startRenamed(ctx, "name: after, "+line)
 }
 
-// disk starts a dlo with further disk settings.
-func (g *ground) disk(ctx context.Context, guard string) error {
+// startWithDisk starts a dlo with further disk settings.
+func (g *ground) startWithDisk(ctx context.Context, guard string) error {
 	config := g.config("disk", g.entry("disk", ownInbox("drill.disk")), "")
 	_, err := g.start(ctx, "disk", strings.Replace(config, "disk: {reserve: 1MiB", "disk: {reserve: 1MiB"+guard, 1))
 	return err

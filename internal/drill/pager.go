@@ -62,18 +62,18 @@ func (p *pager) take(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(http.StatusNoContent)
 }
 
-// refuse makes the pager reject all notices of the channel "broken". If "yes" is false, the pager
-// accepts them again.
-func (p *pager) refuse(yes bool) {
+// rejectBroken makes the pager reject all notices of the channel "broken". If "yes" is false, the
+// pager accepts them again.
+func (p *pager) rejectBroken(yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuses = yes
 }
 
-// first returns the first notice that a dlo sent since the given time and for which the function
-// "fits" returns true. It compares the name of the sender, because several dlo processes see the
-// same queues.
-func (p *pager) first(office string, since time.Time, fits func(h heard) bool) (heard, bool) {
+// firstNotice returns the first notice that a dlo sent since the given time and for which the
+// function "fits" returns true. It compares the name of the sender, because several dlo processes
+// see the same queues.
+func (p *pager) firstNotice(office string, since time.Time, fits func(h heard) bool) (heard, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range p.heard {
@@ -84,7 +84,7 @@ func (p *pager) first(office string, since time.Time, fits func(h heard) bool) (
 	return heard{}, false
 }
 
-// tells reports whether a notice is about the problem with the given title.
-func (h heard) tells(title string) bool {
+// isAbout reports whether a notice is about the problem with the given title.
+func (h heard) isAbout(title string) bool {
 	return h.typ == "notice.problem" && strings.Contains(h.title, title)
 }

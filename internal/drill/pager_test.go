@@ -26,17 +26,17 @@ func TestThePagerKnowsWhoTells(t *testing.T) {
 		return answer.StatusCode
 	}
 	rang := func(office string, since time.Time) bool {
-		_, ok := p.first(office, since, func(h heard) bool { return h.tells("Inbox a") && h.queue == "a" })
+		_, ok := p.firstNotice(office, since, func(h heard) bool { return h.isAbout("Inbox a") && h.queue == "a" })
 		return ok
 	}
-	p.refuse(true)
+	p.rejectBroken(true)
 	if tell("/second") != http.StatusNoContent || tell("/broken") != http.StatusServiceUnavailable {
 		t.Error("only broken refuses")
 	}
 	if !rang("second", began) || rang("main", began) || rang("broken", began) || rang("second", time.Now().Add(time.Minute)) {
 		t.Errorf("%+v", p.heard)
 	}
-	p.refuse(false)
+	p.rejectBroken(false)
 	if tell("/broken") != http.StatusNoContent || !rang("broken", began) {
 		t.Error("broken takes everything again")
 	}

@@ -8,13 +8,13 @@ import (
 
 // policyFailures are about policies and queue settings with which the broker deletes letters.
 var policyFailures = []Failure{
-	limit("max-length", "a policy limits the length of an inbox", map[string]any{"max-length": 50}, "max-length 50 (policy drill-max-length)"),
-	limit("max-length-bytes", "a policy limits the bytes of an inbox", map[string]any{"max-length-bytes": 1 << 20}, "max-length-bytes 1048576 bytes (policy drill-max-length-bytes)"),
-	limit("message-ttl", "a policy lets letters expire in an inbox", map[string]any{"message-ttl": 3_600_000}, "message-ttl 3600000 ms (policy drill-message-ttl)"),
-	limit("expires", "a policy lets an inbox expire that is not read for a day", map[string]any{"expires": 86_400_000}, "expires 86400000 ms (policy drill-expires)"),
+	limitFailure("max-length", "a policy limits the length of an inbox", map[string]any{"max-length": 50}, "max-length 50 (policy drill-max-length)"),
+	limitFailure("max-length-bytes", "a policy limits the bytes of an inbox", map[string]any{"max-length-bytes": 1 << 20}, "max-length-bytes 1048576 bytes (policy drill-max-length-bytes)"),
+	limitFailure("message-ttl", "a policy lets letters expire in an inbox", map[string]any{"message-ttl": 3_600_000}, "message-ttl 3600000 ms (policy drill-message-ttl)"),
+	limitFailure("expires", "a policy lets an inbox expire that is not read for a day", map[string]any{"expires": 86_400_000}, "expires 86400000 ms (policy drill-expires)"),
 	{
 		Name: "operator-policy", Does: "an operator policy limits the length of an inbox; its owner takes it away", inbox: "drill.operator-policy", admin: true,
-		wants: losing("drill.operator-policy", "max-length 50 (operator policy drill-operator-policy)"),
+		wants: losesLetters("drill.operator-policy", "max-length 50 (operator policy drill-operator-policy)"),
 		make: func(ctx context.Context, g *ground) error {
 			return g.site.policy(ctx, "operator-policies", "drill-operator-policy", "drill.operator-policy", map[string]any{"max-length": 50})
 		},
@@ -24,7 +24,7 @@ var policyFailures = []Failure{
 	},
 	{
 		Name: "argument", Does: "an inbox is declared again with a length", inbox: "drill.argument",
-		wants: losing("drill.argument", "declare the queue again without x-max-length"),
+		wants: losesLetters("drill.argument", "declare the queue again without x-max-length"),
 		make: func(ctx context.Context, g *ground) error {
 			return g.site.redeclare(ctx, "drill.argument", "x-max-length", 50)
 		},
@@ -32,7 +32,7 @@ var policyFailures = []Failure{
 	},
 	{
 		Name: "delivery-limit", Does: "a policy gives dlo's own inbox a delivery limit", own: "drill.delivery-limit",
-		wants: losing("drill.delivery-limit", "Its delivery limit lets the broker delete letters"),
+		wants: losesLetters("drill.delivery-limit", "Its delivery limit lets the broker delete letters"),
 		make: func(ctx context.Context, g *ground) error {
 			return g.site.policy(ctx, "policies", "drill-delivery-limit", "drill.delivery-limit", map[string]any{"delivery-limit": 5})
 		},
@@ -46,16 +46,16 @@ var policyFailures = []Failure{
 	},
 }
 
-// losing returns the expected report if the broker deletes letters from an inbox.
-func losing(inbox, says string) sign {
+// losesLetters returns the expected report if the broker deletes letters from an inbox.
+func losesLetters(inbox, says string) sign {
 	return sign{kind: deadletter.ProblemInboxLoses, severity: deadletter.SeverityPage, about: inbox, says: says}
 }
 
-// limit returns a failure that declares an inbox and sets a policy on it.
-func limit(name, does string, definition map[string]any, says string) Failure {
+// limitFailure returns a failure that declares an inbox and sets a policy on it.
+func limitFailure(name, does string, definition map[string]any, says string) Failure {
 	inbox := "drill." + name
 	return Failure{
-		Name: name, Does: does, inbox: inbox, wants: losing(inbox, says),
+		Name: name, Does: does, inbox: inbox, wants: losesLetters(inbox, says),
 		make: func(ctx context.Context, g *ground) error {
 			return g.site.policy(ctx, "policies", "drill-"+name, inbox, definition)
 		},

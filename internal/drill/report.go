@@ -112,7 +112,7 @@ func (r *Report) Write(out io.Writer) error {
 			name string
 			seen Seen
 		}{{"Overview", row.Page}, {"/readyz", row.Ready}, {"notice", row.Notice}, {"mended", row.Mended}} {
-			line := fmt.Sprintf("      %-9s%6s  %s", place.name, place.seen.when(), deadletter.Visible(deadletter.Cut(place.seen.Says, shown)))
+			line := fmt.Sprintf("      %-9s%6s  %s", place.name, place.seen.delayText(), deadletter.Visible(deadletter.Cut(place.seen.Says, maxShown)))
 			fmt.Fprintln(out, strings.TrimRight(line, " "))
 		}
 	}
@@ -120,8 +120,8 @@ func (r *Report) Write(out io.Writer) error {
 	return err
 }
 
-// when returns the time until the report as text.
-func (s Seen) when() string {
+// delayText returns the time until the report as text.
+func (s Seen) delayText() string {
 	switch {
 	case s == unseen:
 		return "never"
@@ -131,5 +131,5 @@ func (s Seen) when() string {
 	return fmt.Sprintf("%.0f s", s.Seconds)
 }
 
-// shown is the maximum number of bytes of a text that are printed.
-const shown = 160
+// maxShown is the maximum number of bytes of a text that are printed.
+const maxShown = 160

@@ -13,11 +13,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ours matches the names of the vhosts and users that a drill creates.
-var ours = regexp.MustCompile(`^dlo-drill-[a-z0-9]{10}$`)
+// ourNames matches the names of the vhosts and users that a drill creates.
+var ourNames = regexp.MustCompile(`^dlo-drill-[a-z0-9]{10}$`)
 
-// everything is the set of all rights in a vhost.
-var everything = rights{".*", ".*", ".*"}
+// allRights is the set of all rights in a vhost.
+var allRights = rights{".*", ".*", ".*"}
 
 type rights struct {
 	Configure string `json:"configure"`
@@ -63,7 +63,7 @@ func newSite(ctx context.Context, api API, vhost, user, password string) (*site,
 	}
 	if !s.made {
 		s.vhost = vhost
-		return s, s.empty(ctx)
+		return s, s.checkEmpty(ctx)
 	}
 	return s, nil
 }
@@ -73,15 +73,15 @@ func (s *site) commands() string {
 	return fmt.Sprintf("  rabbitmqctl add_vhost %[1]s\n  rabbitmqctl add_user %[1]s   # it asks for a password\n  rabbitmqctl set_user_tags %[1]s policymaker\n  rabbitmqctl set_permissions -p %[1]s %[1]s '.*' '.*' '.*'", s.vhost)
 }
 
-// empty returns an error if the vhost contains anything. It is used for a vhost that the drill did
-// not create.
-func (s *site) empty(ctx context.Context) error {
+// checkEmpty returns an error if the vhost contains anything. It is used for a vhost that the drill
+// did not create.
+func (s *site) checkEmpty(ctx context.Context) error {
 	type named struct {
 		Name string `json:"name"`
 	}
 	for _, kind := range []string{"queues", "exchanges", "policies"} {
 		var list []named
-		if err := s.Do(ctx, "GET", s.at(kind), nil, &list); err != nil {
+		if err := s.Do(ctx, "GET", s.apiPath(kind), nil, &list); err != nil {
 			return fmt.Errorf("vhost %s: %w", deadletter.Visible(s.vhost), err)
 		}
 		for _, o := range list {
@@ -98,9 +98,9 @@ func (s *site) empty(ctx context.Context) error {
 	return err
 }
 
-// at returns the API path of the vhost's objects of one kind. With names, it returns the path of
-// one object.
-func (s *site) at(kind string, names ...string) string {
+// apiPath returns the API path of the vhost's objects of one kind. With names, it returns the path
+// of one object.
+func (s *site) apiPath(kind string, names ...string) string {
 	path := "/api/" + kind + "/" + url.PathEscape(s.vhost)
 	for _, n := range names {
 		path += "/" + url.PathEscape(n)
@@ -111,7 +111,7 @@ func (s *site) at(kind string, names ...string) string {
 // build creates the vhost, its user and their rights.
 func (s *site) build(ctx context.Context) error {
 	if s.made {
-		if err := s.Do(ctx, "PUT", s.at("vhosts"), map[string]string{"description": "made by dlo drill, which removes it; dlo drill --clean does so too"}, nil); err != nil {
+		if err := s.Do(ctx, "PUT", s.apiPath("vhosts"), map[string]string{"description": "made by dlo drill, which removes it; dlo drill --clean does so too"}, nil); err != nil {
 			return err
 		}
 	}
@@ -121,15 +121,15 @@ func (s *site) build(ctx context.Context) error {
 	if err := s.account(ctx, s.password, "management"); err != nil {
 		return err
 	}
-	if err := s.grant(ctx, s.user, everything); err != nil {
+	if err := s.grant(ctx, s.user, allRights); err != nil {
 		return err
 	}
 	var had rights
-	if err := s.Do(ctx, "GET", s.at("permissions", s.caller), nil, &had); err == nil && !s.made {
+	if err := s.Do(ctx, "GET", s.apiPath("permissions", s.caller), nil, &had); err == nil && !s.made {
 		return nil
 	}
 	s.entered = true
-	return s.grant(ctx, s.caller, everything)
+	return s.grant(ctx, s.caller, allRights)
 }
 
 // account sets the password and the tags of the drill's user.
@@ -138,7 +138,7 @@ func (s *site) account(ctx context.Context, password, tags string) error {
 }
 
 func (s *site) grant(ctx context.Context, user string, r rights) error {
-	return s.Do(ctx, "PUT", s.at("permissions", user), r, nil)
+	return s.Do(ctx, "PUT", s.apiPath("permissions", user), r, nil)
 }
 
 // remove removes everything that the drill created. A vhost that somebody else created stays, and
@@ -151,7 +151,7 @@ func (s *site) remove(ctx context.Context) error {
 		}
 	}
 	if s.made {
-		gone(s.at("vhosts"))
+		gone(s.apiPath("vhosts"))
 	} else {
 		errs = append(errs, s.clear(ctx, gone))
 	}
@@ -171,15 +171,15 @@ func (s *site) clear(ctx context.Context, gone func(path string)) error {
 		var list []struct {
 			Name string `json:"name"`
 		}
-		errs = append(errs, s.Do(ctx, "GET", s.at(kind), nil, &list))
+		errs = append(errs, s.Do(ctx, "GET", s.apiPath(kind), nil, &list))
 		for _, o := range list {
 			if strings.HasPrefix(o.Name, "drill") || strings.HasPrefix(o.Name, "dlo") {
-				gone(s.at(kind, o.Name))
+				gone(s.apiPath(kind, o.Name))
 			}
 		}
 	}
 	if s.entered {
-		gone(s.at("permissions", s.caller))
+		gone(s.apiPath("permissions", s.caller))
 	}
 	return errors.Join(errs...)
 }

@@ -30,7 +30,7 @@ var storeFailures = []Failure{
 			if err := os.Rename(g.storeOf("restored")+".copy", g.storeOf("restored")); err != nil {
 				return err
 			}
-			return g.resumed(ctx, "restored")
+			return g.startResumed(ctx, "restored")
 		},
 		cure: decideRestored, mended: nothingHeld,
 	},
@@ -46,7 +46,7 @@ var storeFailures = []Failure{
 			if err := errors.Join(err, os.Remove(note)); err != nil {
 				return err
 			}
-			return g.resumed(ctx, "unproved")
+			return g.startResumed(ctx, "unproved")
 		},
 		cure: func(ctx context.Context, g *ground, _ problem) error {
 			if err := g.expectNothingSent(ctx, "unproved"); err != nil {
@@ -55,7 +55,7 @@ var storeFailures = []Failure{
 			return g.office("unproved").post(ctx, "/api/v1/store/accept", nil)
 		},
 		mended: func(ctx context.Context, g *ground) bool {
-			return !g.office("unproved").has(deadletter.ProblemStoreUnproved) && g.allSent(ctx, "unproved")
+			return !g.office("unproved").hasProblem(deadletter.ProblemStoreUnproved) && g.allSent(ctx, "unproved")
 		},
 	},
 	{
@@ -92,10 +92,10 @@ var storeFailures = []Failure{
 			if err := g.site.dropNamed(ctx, deadletter.MarkerPrefix("drill.replaced")); err != nil {
 				return err
 			}
-			return g.resumed(ctx, "replaced")
+			return g.startResumed(ctx, "replaced")
 		},
 		mended: func(ctx context.Context, g *ground) bool {
-			return g.office("replaced").has(deadletter.ProblemOwnQueue) && g.allSent(ctx, "replaced")
+			return g.office("replaced").hasProblem(deadletter.ProblemOwnQueue) && g.allSent(ctx, "replaced")
 		},
 	},
 	{
@@ -118,7 +118,7 @@ var storeFailures = []Failure{
 			if err := os.Mkdir(note+".new", 0o700); err != nil {
 				return err
 			}
-			return g.rejected(ctx, workOf("unnoted"), 1)
+			return g.publishRejected(ctx, workOf("unnoted"), 1)
 		},
 		cure: func(ctx context.Context, g *ground, _ problem) error {
 			note, err := g.noteOf("unnoted")
@@ -163,13 +163,13 @@ func (g *ground) haveSent(ctx context.Context, name string) error {
 	if err := g.sendBack(ctx, name, few); err != nil {
 		return err
 	}
-	if err := g.retries(ctx, name, "pause"); err != nil {
+	if err := g.setRetries(ctx, name, "pause"); err != nil {
 		return err
 	}
-	if err := g.rejected(ctx, workOf(name), few); err != nil {
+	if err := g.publishRejected(ctx, workOf(name), few); err != nil {
 		return err
 	}
-	if err := until(ctx, "letters wait", readyWait, func() bool { return g.office(name).count(ctx, "state:scheduled") == few }); err != nil {
+	if err := waitUntil(ctx, "letters wait", readyWait, func() bool { return g.office(name).count(ctx, "state:scheduled") == few }); err != nil {
 		return err
 	}
 	return g.stop(name)
@@ -178,19 +178,19 @@ func (g *ground) haveSent(ctx context.Context, name string) error {
 // sendBack makes dlo send ten more letters back, and handles them as a worker would. The parameter
 // "sent" is how many letters have been sent back after that.
 func (g *ground) sendBack(ctx context.Context, name string, sent int) error {
-	if err := g.rejected(ctx, workOf(name), few); err != nil {
+	if err := g.publishRejected(ctx, workOf(name), few); err != nil {
 		return err
 	}
-	if err := g.handled(ctx, workOf(name), few); err != nil {
+	if err := g.handleMessages(ctx, workOf(name), few); err != nil {
 		return err
 	}
-	return until(ctx, "it is recorded", readyWait, func() bool { return g.office(name).count(ctx, "state:requeued") == sent })
+	return waitUntil(ctx, "it is recorded", readyWait, func() bool { return g.office(name).count(ctx, "state:requeued") == sent })
 }
 
-// handled takes and acknowledges messages of a queue, until it has handled n of them.
-func (g *ground) handled(ctx context.Context, queue string, n int) error {
+// handleMessages takes and acknowledges messages of a queue, until it has handled n of them.
+func (g *ground) handleMessages(ctx context.Context, queue string, n int) error {
 	var failed error
-	err := until(ctx, "letters are sent back to "+queue, readyWait, func() bool {
+	err := waitUntil(ctx, "letters are sent back to "+queue, readyWait, func() bool {
 		var took int
 		took, failed = g.site.take(ctx, queue, n, true)
 		n -= took
@@ -199,17 +199,17 @@ func (g *ground) handled(ctx context.Context, queue string, n int) error {
 	return errors.Join(failed, err)
 }
 
-// retries pauses or resumes the retries of a queue. The parameter "verb" is "pause" or "resume".
-func (g *ground) retries(ctx context.Context, name, verb string) error {
+// setRetries pauses or resumes the retries of a queue. The parameter "verb" is "pause" or "resume".
+func (g *ground) setRetries(ctx context.Context, name, verb string) error {
 	return g.office(name).post(ctx, "/api/v1/queues/"+verb, map[string]string{"queue": workOf(name)})
 }
 
-// resumed starts a dlo that haveSent has stopped, and resumes its retries.
-func (g *ground) resumed(ctx context.Context, name string) error {
+// startResumed starts a dlo that haveSent has stopped, and resumes its retries.
+func (g *ground) startResumed(ctx context.Context, name string) error {
 	if _, err := g.start(ctx, name, g.storeConfig(name)); err != nil {
 		return err
 	}
-	return g.retries(ctx, name, "resume")
+	return g.setRetries(ctx, name, "resume")
 }
 
 // stillFor is how long the drill checks that no due letter is sent.
@@ -237,9 +237,9 @@ func (g *ground) allSent(ctx context.Context, name string) bool {
 	return g.office(name).count(ctx, "state:requeued") == 2*few
 }
 
-// has reports whether /readyz lists a problem of the given kind.
-func (o *office) has(kind deadletter.ProblemKind) bool {
-	for _, p := range o.now().problems {
+// hasProblem reports whether /readyz lists a problem of the given kind.
+func (o *office) hasProblem(kind deadletter.ProblemKind) bool {
+	for _, p := range o.lastLook().problems {
 		if p.Kind == string(kind) {
 			return true
 		}
@@ -278,10 +278,10 @@ func beforeStoreRestored(ctx context.Context, g *ground) error {
 	if err := os.WriteFile(g.storeOf(name)+".copy", text, 0o600); err != nil {
 		return err
 	}
-	if err := g.resumed(ctx, name); err != nil {
+	if err := g.startResumed(ctx, name); err != nil {
 		return err
 	}
-	if err := g.handled(ctx, workOf(name), few); err != nil {
+	if err := g.handleMessages(ctx, workOf(name), few); err != nil {
 		return err
 	}
 	if err := g.sendBack(ctx, name, 3*few); err != nil {
@@ -304,10 +304,10 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 	if err := o.post(ctx, "/api/v1/operations", map[string]any{"action": "requeue", "q": ofCopy, "first": few, "reason": "the drill", "hold": "0s", "canary": 0}); err != nil {
 		return err
 	}
-	if err := g.handled(ctx, workOf(name), few); err != nil {
+	if err := g.handleMessages(ctx, workOf(name), few); err != nil {
 		return err
 	}
-	if err := until(ctx, "it is recorded", readyWait, func() bool { return o.count(ctx, "state:requeued") == few }); err != nil {
+	if err := waitUntil(ctx, "it is recorded", readyWait, func() bool { return o.count(ctx, "state:requeued") == few }); err != nil {
 		return err
 	}
 	if err := o.post(ctx, "/api/v1/operations", map[string]any{"action": "discard", "q": ofCopy, "reason": "the drill"}); err != nil {
@@ -321,7 +321,7 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 // page.
 func nothingHeld(ctx context.Context, g *ground) bool {
 	o := g.office("restored")
-	for _, p := range o.now().problems {
+	for _, p := range o.lastLook().problems {
 		if p.Kind == string(deadletter.ProblemStoreRestored) && p.Severity == string(deadletter.SeverityPage) {
 			return false
 		}

@@ -31,7 +31,7 @@ func (g *ground) work(queue string) *worker {
 	g.mu.Unlock()
 	w.done.Go(func() {
 		for {
-			w.takes(ctx, g.site)
+			w.takeBatch(ctx, g.site)
 			if pause(ctx, workEvery) != nil {
 				return
 			}
@@ -40,8 +40,8 @@ func (g *ground) work(queue string) *worker {
 	return w
 }
 
-// takes takes one batch of messages from the queue.
-func (w *worker) takes(ctx context.Context, s *site) {
+// takeBatch takes one batch of messages from the queue.
+func (w *worker) takeBatch(ctx context.Context, s *site) {
 	w.round.Lock()
 	defer w.round.Unlock()
 	n, _ := s.take(ctx, w.queue, workBatch, w.repaired) // the error is ignored, because a failure may have deleted the queue
