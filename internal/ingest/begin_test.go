@@ -53,9 +53,9 @@ func TestASessionBegins(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := newOffice(t, classic, accidents(c.accidents...))
 				o.q.publish("m 1")
-				o.during(func() { time.Sleep(time.Minute) })
+				o.drainDuring(func() { time.Sleep(time.Minute) })
 				o.check()
-				if got := o.course(); got != c.course {
+				if got := o.takeLog(); got != c.course {
 					t.Errorf("\n got %s\nwant %s", got, c.course)
 				}
 			})
@@ -69,10 +69,10 @@ func TestTheAftermathOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, classic, accidents())
-		o.during(func() {
+		o.drainDuring(func() {
 			o.q.publish("m 1", "m 2", "m 3")
 			time.Sleep(time.Second)
-			o.destine(accidents("restart before the fetch", "ingest: fetched"))
+			o.setFate(accidents("restart before the fetch", "ingest: fetched"))
 			o.q.publish("m 4")
 			time.Sleep(time.Minute)
 		})
@@ -91,17 +91,17 @@ func TestTheFirstWindowTakesAllThatCameBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, quorum, accidents())
-		o.during(func() {
+		o.drainDuring(func() {
 			o.q.publish("m 1", "m 2", "m 3", "m 4") // as many letters as the first window can have
 			time.Sleep(time.Second)
-			o.course()
-			o.destine(accidents("ingest: fetched", "ingest: committed"))
+			o.takeLog()
+			o.setFate(accidents("ingest: fetched", "ingest: committed"))
 			o.q.publish("m 5", "m 6", "m 7", "m 8", "m 9", "m 10")
 			time.Sleep(time.Second)
 		})
 		o.check()
 		const want = "fetch 5-10, dlo dies, connect, fetch 5-10, commit 5-10, dlo dies, connect, find 5-10, 5-10 came back, claim 5-10, ack 5-10, fence, settle"
-		if got := o.course(); got != want {
+		if got := o.takeLog(); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 	})

@@ -15,16 +15,16 @@ func TestARestartBringsLettersBack(t *testing.T) {
 	for _, b := range brokers {
 		synctest.Test(t, func(t *testing.T) {
 			o := newOffice(t, b, accidents())
-			o.during(func() {
+			o.drainDuring(func() {
 				o.q.publish("m 1", "x", "m 3")
 				time.Sleep(time.Minute)
-				o.course()
+				o.takeLog()
 				o.q.restart()
 				time.Sleep(time.Minute)
 			})
 			o.check()
 			const want = "connect, mark, restarted, unmark, fetch 1-3, commit 1-3, 2 merged, 1 suspects, ack 1-3, fence, settle, calm"
-			if got := o.course(); got != want || o.rows != 4 {
+			if got := o.takeLog(); got != want || o.rows != 4 {
 				t.Errorf("%s: %d rows\n got %s\nwant %s", b.name, o.rows, got, want)
 			}
 		})
@@ -38,20 +38,20 @@ func TestTheAftermathEndsInAnEmptyInbox(t *testing.T) {
 	for windows := range 4 {
 		synctest.Test(t, func(t *testing.T) {
 			o := newOffice(t, classic, accidents())
-			o.during(func() {
+			o.drainDuring(func() {
 				time.Sleep(time.Second)
-				o.course()
+				o.takeLog()
 				o.q.restart()
 				time.Sleep(4 * time.Second) // The broker is back after three seconds.
 				for range windows {
 					o.q.publish("m 1")
 					time.Sleep(4 * time.Second)
 				}
-				if early := o.course(); strings.Contains(early, "calm") {
+				if early := o.takeLog(); strings.Contains(early, "calm") {
 					t.Errorf("%d windows: calm before the inbox was empty: %s", windows, early)
 				}
 				time.Sleep(5 * time.Second)
-				if got := o.course(); got != "calm" {
+				if got := o.takeLog(); got != "calm" {
 					t.Errorf("%d windows: not calm after the inbox was empty: %s", windows, got)
 				}
 			})
@@ -66,19 +66,19 @@ func TestAfterTheAftermathNothingIsCompared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, counting, accidents())
-		o.during(func() {
+		o.drainDuring(func() {
 			o.q.publish("r twin")
 			time.Sleep(time.Second)
 			o.q.forgets = func(int) int { return 0 }
 			o.q.restart()
 			time.Sleep(time.Minute)
-			o.course()
+			o.takeLog()
 			o.q.publish("r twin")
 			time.Sleep(time.Minute)
 		})
 		o.check()
 		const want = "fetch 2, commit 2, ack 2, fence, settle"
-		if got := o.course(); got != want {
+		if got := o.takeLog(); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 	})
@@ -90,16 +90,16 @@ func TestCalmIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, classic, accidents())
-		o.during(func() {
+		o.drainDuring(func() {
 			time.Sleep(time.Second)
-			o.course()
-			o.destine(accidents("fail to record calm"))
+			o.takeLog()
+			o.setFate(accidents("fail to record calm"))
 			o.q.restart()
 			time.Sleep(time.Minute)
 		})
 		o.check()
 		const want = "connect, mark, restarted, unmark, fail to record calm, connect, calm"
-		if got := o.course(); got != want {
+		if got := o.takeLog(); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 	})
@@ -111,10 +111,10 @@ func TestARestartInTheAftermathOfAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, classic, accidents())
-		o.during(func() {
+		o.drainDuring(func() {
 			o.q.publish("m 1", "m 2", "m 3")
 			time.Sleep(time.Second)
-			o.course()
+			o.takeLog()
 			for range 2 {
 				o.q.restart()
 				time.Sleep(5 * time.Second)
@@ -123,7 +123,7 @@ func TestARestartInTheAftermathOfAnother(t *testing.T) {
 		})
 		o.check()
 		const again = "connect, mark, restarted, unmark, fetch 1-3, commit 1-3, 3 merged, ack 1-3, fence, settle, "
-		if got := o.course(); got != again+again+"calm" || o.rows != 3 {
+		if got := o.takeLog(); got != again+again+"calm" || o.rows != 3 {
 			t.Errorf("%d rows\n got %s\nwant %s", o.rows, got, again+again+"calm")
 		}
 	})

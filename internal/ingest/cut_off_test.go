@@ -56,7 +56,7 @@ func TestAWindowIsCutOff(t *testing.T) {
 			for _, b := range brokers {
 				synctest.Test(t, func(t *testing.T) {
 					o := newOffice(t, b, accidents(c.accidents...))
-					o.during(func() {
+					o.drainDuring(func() {
 						synctest.Wait()
 						o.q.publish("m 1", "x", "m 3")
 						time.Sleep(10 * time.Second)
@@ -65,7 +65,7 @@ func TestAWindowIsCutOff(t *testing.T) {
 					})
 					o.check()
 					want := "connect, mark, calm, " + c.course
-					if got := o.course(); got != want {
+					if got := o.takeLog(); got != want {
 						t.Errorf("on %s\n got %s\nwant %s", b.name, got, want)
 					}
 				})

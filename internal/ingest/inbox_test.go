@@ -25,16 +25,16 @@ type inbox struct {
 
 var errGone = errors.New("the connection is gone")
 
-// lives reports whether the session is still open.
-func (i *inbox) lives() bool {
+// isOpen reports whether the session is still open.
+func (i *inbox) isOpen() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.session == i
 }
 
-// struck reports whether an accident ended the session at a point. The accident cuts the
+// endedByAccident reports whether an accident ended the session at a point. The accident cuts the
 // connection, restarts the broker, or kills the cluster node of the session.
-func (i *inbox) struck(point string) bool {
+func (i *inbox) endedByAccident(point string) bool {
 	switch {
 	case i.fate("cut " + point):
 		i.note("cut %s", point)
@@ -45,7 +45,7 @@ func (i *inbox) struck(point string) bool {
 		i.restart()
 	case i.fate("keep " + point):
 		i.note("keep %s", point)
-		i.keep()
+		i.endByNodeDeath()
 	default:
 		return false
 	}
@@ -118,7 +118,7 @@ func (i *inbox) try() (*deadletter.Arrival, <-chan struct{}, error) {
 }
 
 func (i *inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
-	if i.struck("before the fetch") {
+	if i.endedByAccident("before the fetch") {
 		return nil, errGone
 	}
 	patience := time.Duration(0)
@@ -141,7 +141,7 @@ func (i *inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 		}
 		w = append(w, *a)
 	}
-	if err != nil || i.struck("in the fetch") {
+	if err != nil || i.endedByAccident("in the fetch") {
 		return nil, errGone
 	}
 	if before := len(i.held) - len(w); before > 0 {
@@ -153,8 +153,8 @@ func (i *inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 	case len(w) >= i.prefetch:
 		i.prefetch = min(2*i.prefetch, i.limit)
 	}
-	i.note("fetch %s", span(i.numbers(w)))
-	i.struck("after the fetch")
+	i.note("fetch %s", ranges(i.numbers(w)))
+	i.endedByAccident("after the fetch")
 	return w, nil
 }
 
@@ -164,7 +164,7 @@ const (
 )
 
 func (i *inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) ([]deadletter.Arrival, bool, error) {
-	if i.struck("before the resume") {
+	if i.endedByAccident("before the resume") {
 		return nil, false, errGone
 	}
 	left := map[deadletter.Fingerprint]int{}
@@ -200,53 +200,53 @@ func (i *inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) ([]de
 	whole := ours && len(w) == len(open)
 	switch {
 	case whole:
-		i.note("%s came back", span(i.numbers(w)))
+		i.note("%s came back", ranges(i.numbers(w)))
 	case len(w) > 0:
-		i.note("%s came instead", span(i.numbers(w)))
+		i.note("%s came instead", ranges(i.numbers(w)))
 	default:
 		i.note("nothing came")
 	}
-	i.struck("after the resume")
+	i.endedByAccident("after the resume")
 	return w, whole, nil
 }
 
 func (i *inbox) Ack(w []deadletter.Arrival) error {
-	if i.struck("before the ack") || i.fate("refuse the ack") || !i.lives() {
+	if i.endedByAccident("before the ack") || i.fate("refuse the ack") || !i.isOpen() {
 		return errGone
 	}
 	i.mu.Lock()
 	i.ack = w[len(w)-1].Tag
-	for _, m := range i.held[:i.covered()] {
+	for _, m := range i.held[:i.coveredByAck()] {
 		if !i.safe(m.number) {
 			i.t.Errorf("letter %d is acknowledged, and is not stored", m.number)
 		}
 	}
 	i.mu.Unlock()
-	i.note("ack %s", span(i.numbers(w)))
-	i.struck("after the ack")
+	i.note("ack %s", ranges(i.numbers(w)))
+	i.endedByAccident("after the ack")
 	return nil
 }
 
-// covered returns how many letters of the window the ack on its way covers. The tags of the letters
-// have no gaps.
-func (i *inbox) covered() int { return len(i.held) - int(i.tag-i.ack) }
+// coveredByAck returns how many letters of the window the ack on its way covers. The tags of the
+// letters have no gaps.
+func (i *inbox) coveredByAck() int { return len(i.held) - int(i.tag-i.ack) }
 
 // arrive delivers the ack that is on its way to the broker.
 func (i *inbox) arrive() {
 	if i.ack > 0 {
-		n := i.covered()
+		n := i.coveredByAck()
 		i.acked, i.held, i.ack = append(i.acked, i.held[:n]...), i.held[n:], 0
 	}
 }
 
 func (i *inbox) Fence() error {
-	if i.struck("before the fence") || !i.lives() {
+	if i.endedByAccident("before the fence") || !i.isOpen() {
 		return errGone
 	}
 	i.mu.Lock()
 	i.arrive()
 	i.mu.Unlock()
-	if i.struck("in the fence") {
+	if i.endedByAccident("in the fence") {
 		return errGone
 	}
 	i.note("fence")
@@ -254,7 +254,7 @@ func (i *inbox) Fence() error {
 }
 
 func (i *inbox) MakeMarker(marker string) error {
-	if i.struck("before the mark") {
+	if i.endedByAccident("before the mark") {
 		return errGone
 	}
 	i.mu.Lock()
@@ -265,7 +265,7 @@ func (i *inbox) MakeMarker(marker string) error {
 }
 
 func (i *inbox) DeleteMarker(marker string) error {
-	if i.struck("before the unmark") || !i.lives() {
+	if i.endedByAccident("before the unmark") || !i.isOpen() {
 		return errGone
 	}
 	i.mu.Lock()

@@ -146,7 +146,7 @@ func (i *Ingester) drain(ctx context.Context) error {
 			return err
 		}
 		if i.session.Restarted {
-			if err := i.calm(ctx); err != nil {
+			if err := i.watchAftermath(ctx); err != nil {
 				return err
 			}
 			continue
@@ -157,7 +157,7 @@ func (i *Ingester) drain(ctx context.Context) error {
 		}
 		// A fetched window is finished even if the program is stopping. Until the ack, the letters of the
 		// window belong to the broker.
-		if err := i.keep(context.WithoutCancel(ctx), i.window(arrivals, 0), i.receive); err != nil {
+		if err := i.finishWindow(context.WithoutCancel(ctx), i.window(arrivals, 0), i.receive); err != nil {
 			return err
 		}
 	}
@@ -229,14 +229,14 @@ func (i *Ingester) resume(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	w := i.window(arrivals, 0)
 	if whole {
-		return i.keep(ctx, w, func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
+		return i.finishWindow(ctx, w, func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 			return i.store.RejoinWindow(ctx, *open, w)
 		})
 	}
 	if err := i.store.SettleWindow(ctx, open.ID); err != nil {
 		return err
 	}
-	return i.keep(ctx, w, i.receive)
+	return i.finishWindow(ctx, w, i.receive)
 }
 
 // receive stores a window of new letters. Before that, it records how many of them the broker would
@@ -299,8 +299,8 @@ func (i *Ingester) Busy() bool {
 	return i.o.Now().UnixMilli()-i.flood.Load() < floodOver.Milliseconds()
 }
 
-// keep finishes a window: it commits, acknowledges, fences and settles the window.
-func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(context.Context, deadletter.Window) (deadletter.Receipt, error)) error {
+// finishWindow finishes a window: it commits, acknowledges, fences and settles the window.
+func (i *Ingester) finishWindow(ctx context.Context, w deadletter.Window, commit func(context.Context, deadletter.Window) (deadletter.Receipt, error)) error {
 	settled := false
 	if i.o.Metrics != nil {
 		i.o.Metrics.begin(i)
@@ -333,7 +333,7 @@ func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(co
 	}
 	settled = true
 	if i.o.Metrics != nil {
-		i.o.Metrics.took(i.o.Broker, i.o.Inbox, receipt)
+		i.o.Metrics.countLetters(i.o.Broker, i.o.Inbox, receipt)
 	}
 	if receipt.Suspects > 0 {
 		i.log.Warn("doubtful twins held", "letters", receipt.Suspects)
@@ -346,14 +346,14 @@ func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(co
 // followed by two seconds of quiet (docs/reliability.md).
 const calmAfter = 5 * time.Second
 
-// calm stores one more window after a restart of the broker. If the inbox stays empty for
+// watchAftermath stores one more window after a restart of the broker. If the inbox stays empty for
 // calmAfter, it ends the aftermath of the restart.
-func (i *Ingester) calm(ctx context.Context) error {
+func (i *Ingester) watchAftermath(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, calmAfter)
 	defer cancel()
 	arrivals, err := i.inbox.Next(waiting)
 	if err == nil {
-		return i.keep(context.WithoutCancel(ctx), i.window(arrivals, 0), i.receive)
+		return i.finishWindow(context.WithoutCancel(ctx), i.window(arrivals, 0), i.receive)
 	}
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err

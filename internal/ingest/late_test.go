@@ -20,12 +20,12 @@ func TestAWindowComesBackLate(t *testing.T) {
 		for _, b := range []broker{quorum, counting} {
 			synctest.Test(t, func(t *testing.T) {
 				o := newOffice(t, b, accidents(kept))
-				o.during(func() {
+				o.drainDuring(func() {
 					o.q.publish("m 1", "x", "m 3")
 					time.Sleep(time.Second)
 					o.q.publish("m 4")
 					time.Sleep(time.Minute)
-					if early := o.course(); strings.HasSuffix(early, "calm") {
+					if early := o.takeLog(); strings.HasSuffix(early, "calm") {
 						t.Errorf("%s, %s: calm while the window is kept: %s", b.name, kept, early)
 					}
 					o.q.release()
@@ -33,7 +33,7 @@ func TestAWindowComesBackLate(t *testing.T) {
 				})
 				o.check()
 				const want = "connect, fetch 1-3, commit 1-3, 2 merged, 1 suspects, ack 1-3, fence, settle, calm"
-				if got := o.course(); got != want || o.rows != 5 {
+				if got := o.takeLog(); got != want || o.rows != 5 {
 					t.Errorf("%s, %s: %d rows\n got %s\nwant %s", b.name, kept, o.rows, got, want)
 				}
 			})

@@ -85,7 +85,7 @@ func (l *ledger) receive(w deadletter.Window, twins []int) deadletter.Receipt {
 	var r deadletter.Receipt
 	undone := map[deadletter.Fingerprint][]int{}
 	if w.Restarted && twins == nil {
-		undone = l.undone(w.Session)
+		undone = l.undoneRows(w.Session)
 	}
 	p := &page{session: w.Session, at: time.Now().UnixMilli()}
 	if w.GivesBack {
@@ -141,7 +141,7 @@ func (l *ledger) RejoinWindow(_ context.Context, open deadletter.OpenWindow, w d
 		same = same && e.count >= 0 && count == e.count
 		next = next && count == max(e.count, 0)+1
 		bare = bare && e.count < 0
-		twins = twins && l.seen(e.print) > 1
+		twins = twins && l.countDeliveries(e.print) > 1
 		if w.Arrivals[i].Properties.MessageID != "" {
 			named++
 		}
@@ -170,8 +170,8 @@ func (l *ledger) RejoinWindow(_ context.Context, open deadletter.OpenWindow, w d
 	return deadletter.Receipt{Window: open.ID, Merged: len(entries)}, nil
 }
 
-// seen returns how many deliveries had the given fingerprint.
-func (l *ledger) seen(f deadletter.Fingerprint) int {
+// countDeliveries returns how many deliveries had the given fingerprint.
+func (l *ledger) countDeliveries(f deadletter.Fingerprint) int {
 	n := 0
 	for _, p := range l.pages {
 		for _, e := range p.entries {
@@ -183,9 +183,9 @@ func (l *ledger) seen(f deadletter.Fingerprint) int {
 	return n
 }
 
-// undone returns the rows of letters that a broker restart may have brought back, by fingerprint
-// and oldest first. In the aftermath of a restart, each row comes back at most once.
-func (l *ledger) undone(session int64) map[deadletter.Fingerprint][]int {
+// undoneRows returns the rows of letters that a broker restart may have brought back, by
+// fingerprint and oldest first. In the aftermath of a restart, each row comes back at most once.
+func (l *ledger) undoneRows(session int64) map[deadletter.Fingerprint][]int {
 	spent, merged := map[int]bool{}, map[int]bool{}
 	found := map[deadletter.Fingerprint][]int{}
 	for _, p := range slices.Backward(l.pages) {

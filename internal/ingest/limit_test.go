@@ -43,8 +43,8 @@ func TestWhatADeliveryLimitDeletesIsCounted(t *testing.T) {
 				limited.deletes = 1
 				o := newOffice(t, limited, accidents(c.accidents...))
 				o.q.publish("m 1", "m 2")
-				o.during(func() { time.Sleep(time.Minute) })
-				if got := o.course(); got != c.course {
+				o.drainDuring(func() { time.Sleep(time.Minute) })
+				if got := o.takeLog(); got != c.course {
 					t.Errorf("\n got %s\nwant %s", got, c.course)
 				}
 			})

@@ -80,8 +80,8 @@ func (m *Metrics) end(i *Ingester, settled bool) {
 	m.windows[i] = span{m.windows[i].began, m.now()}
 }
 
-// took counts the letters of a window by their verdicts.
-func (m *Metrics) took(broker, inbox string, r deadletter.Receipt) {
+// countLetters counts the letters of a window by their verdicts.
+func (m *Metrics) countLetters(broker, inbox string, r deadletter.Receipt) {
 	inbox = m.inboxes.Of(inbox)
 	for verdict, n := range map[string]int{"new": len(r.New), "came_back": r.CameBack, "copy": r.Copies, "merged": r.Merged} {
 		m.received.WithLabelValues(broker, inbox, verdict).Add(float64(n))

@@ -44,24 +44,24 @@ type office struct {
 func newOffice(t *testing.T, b broker, f fate) *office {
 	o := &office{t: t, store: &ledger{}, name: "dlo.letters", fate: f, began: time.Now(), open: map[int64][]int{}, times: map[int]int{}}
 	o.q = &queue{
-		broker: b, t: t, fate: o.strikes, note: o.note, safe: o.safe, forgets: func(acks int) int { return acks },
+		broker: b, t: t, fate: o.happens, note: o.note, safe: o.isStored, forgets: func(acks int) int { return acks },
 		tags: map[uint64]int{}, changed: make(chan struct{}), markers: map[string]bool{},
 	}
 	o.options = ingest.Options{
 		Broker: "main", VHost: "/", Uncertain: deadletter.UncertainHold, Horizon: time.Hour, HorizonRows: 100_000,
-		Crash: o.crash, Room: o.room, Log: slog.New(slog.DiscardHandler),
+		Crash: o.crash, Room: o.checkRoom, Log: slog.New(slog.DiscardHandler),
 	}
 	return o
 }
 
-// destine sets another fate. It may be called while dlo runs.
-func (o *office) destine(f fate) {
+// setFate sets another fate. It may be called while dlo runs.
+func (o *office) setFate(f fate) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.fate = f
 }
 
-func (o *office) strikes(point string) bool {
+func (o *office) happens(point string) bool {
 	o.mu.Lock()
 	f := o.fate
 	o.mu.Unlock()
@@ -74,8 +74,8 @@ func (o *office) note(format string, args ...any) {
 	o.log = append(o.log, fmt.Sprintf(format, args...))
 }
 
-// course returns what the log has recorded since the last call.
-func (o *office) course() string {
+// takeLog returns what the log has recorded since the last call.
+func (o *office) takeLog() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	text := strings.Join(o.log, ", ")
@@ -83,8 +83,8 @@ func (o *office) course() string {
 	return text
 }
 
-// span returns numbers as text, for example "1-3 5".
-func span(numbers []int) string {
+// ranges returns numbers as text, for example "1-3 5".
+func ranges(numbers []int) string {
 	var parts []string
 	for i := 0; i < len(numbers); {
 		from := i
@@ -105,17 +105,17 @@ var (
 )
 
 func (o *office) crash(point string) {
-	if o.strikes(point) {
+	if o.happens(point) {
 		o.note("dlo dies")
 		panic(errCrash)
 	}
 }
 
-func (o *office) room() error {
+func (o *office) checkRoom() error {
 	if time.Since(o.began) > 24*time.Hour {
 		panic("dlo does not stop")
 	}
-	if o.strikes("no room") {
+	if o.happens("no room") {
 		o.note("no room")
 		return errFull
 	}
@@ -149,9 +149,9 @@ func (o *office) drain(ctx context.Context) {
 	}
 }
 
-// once starts a process that drains the queue once. The function "run" is Run or Resolve of
+// drainOnce starts a process that drains the queue once. The function "run" is Run or Resolve of
 // ingest.Once.
-func (o *office) once(ctx context.Context, count int, run func(*ingest.Once, context.Context) error) (taken int, err error) {
+func (o *office) drainOnce(ctx context.Context, count int, run func(*ingest.Once, context.Context) error) (taken int, err error) {
 	options, inbox := o.process()
 	inbox.once, inbox.refused, inbox.surplus = true, o.refused, o.surplus
 	once := ingest.NewOnce(o, inbox, options, count, func(text string) { o.note("says %q", text) })
@@ -161,8 +161,8 @@ func (o *office) once(ctx context.Context, count int, run func(*ingest.Once, con
 	return once.Taken(), err
 }
 
-// during drains the inbox while the function fn runs, and then stops dlo.
-func (o *office) during(fn func()) {
+// drainDuring drains the inbox while the function fn runs, and then stops dlo.
+func (o *office) drainDuring(fn func()) {
 	var ctx context.Context
 	ctx, o.stop = context.WithCancel(o.t.Context())
 	over := make(chan struct{})

@@ -67,8 +67,8 @@ func (o *Once) Resolve(ctx context.Context) error {
 func (o *Once) work(ctx context.Context, then func(ctx context.Context) (done bool, err error)) error {
 	defer o.inbox.Close()
 	for ctx.Err() == nil && o.storeBack(ctx) == nil {
-		done, err := o.begun(ctx, then)
-		if done || lasting(err) {
+		done, err := o.runSession(ctx, then)
+		if done || isLasting(err) {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
@@ -79,12 +79,12 @@ func (o *Once) work(ctx context.Context, then func(ctx context.Context) (done bo
 	return nil
 }
 
-// lasting reports whether another session would end with the same error.
-func lasting(err error) bool {
+// isLasting reports whether another session would end with the same error.
+func isLasting(err error) bool {
 	return errors.Is(err, deadletter.ErrNotFound) || errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict)
 }
 
-func (o *Once) begun(ctx context.Context, then func(ctx context.Context) (bool, error)) (bool, error) {
+func (o *Once) runSession(ctx context.Context, then func(ctx context.Context) (bool, error)) (bool, error) {
 	if err := o.begin(ctx); err != nil {
 		return false, err
 	}
@@ -111,7 +111,7 @@ func (o *Once) decide(ctx context.Context) error {
 	stopping := ctx // if this context is done, the drain ends, but the fetched letters are still decided
 	ctx = context.WithoutCancel(ctx)
 	if whole {
-		return o.keep(ctx, o.window(arrivals, 0), func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
+		return o.finishWindow(ctx, o.window(arrivals, 0), func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 			receipt, err := o.store.RejoinWindow(ctx, *open, w)
 			o.taken.Add(int64(len(receipt.New))) // new rows for twins of the letters in the window
 			return receipt, err
@@ -156,7 +156,7 @@ func (o *Once) take(ctx context.Context) (done bool, err error) {
 			return err == nil, err
 		}
 		w := o.window(arrivals, rest)
-		if err := o.keep(context.WithoutCancel(ctx), w, o.receive); err != nil || len(w.Arrivals) < len(arrivals) {
+		if err := o.finishWindow(context.WithoutCancel(ctx), w, o.receive); err != nil || len(w.Arrivals) < len(arrivals) {
 			return false, err // letters beyond the wanted number go back when the session ends
 		}
 	}

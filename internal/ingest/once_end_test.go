@@ -22,10 +22,10 @@ func TestAQueueThatCannotBeDrained(t *testing.T) {
 			o := newOffice(t, classic, accidents("fail to begin"))
 			o.refused = fmt.Errorf("inspect: %w", why)
 			o.q.publish(bodies(3)...)
-			if taken, err := o.once(t.Context(), 0, (*ingest.Once).Run); taken != 0 || !errors.Is(err, why) {
+			if taken, err := o.drainOnce(t.Context(), 0, (*ingest.Once).Run); taken != 0 || !errors.Is(err, why) {
 				t.Errorf("%d taken, %v, want %v", taken, err, why)
 			}
-			if got, want := o.course(), `fail to begin, says "the store is away"`; got != want {
+			if got, want := o.takeLog(), `fail to begin, says "the store is away"`; got != want {
 				t.Errorf("\n got %s\nwant %s", got, want)
 			}
 		})
@@ -49,14 +49,14 @@ func TestADrainIsInterrupted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := newOffice(t, classic, accidents(c.accident))
 				o.q.publish(bodies(5)...)
-				if taken, err := o.once(t.Context(), 3, (*ingest.Once).Run); taken != 3 || err != nil || o.rows != 3 || o.q.left() != 2 || len(o.open) > 0 {
-					t.Errorf("%d taken (%v), %d rows, %d left, open %v", taken, err, o.rows, o.q.left(), o.open)
+				if taken, err := o.drainOnce(t.Context(), 3, (*ingest.Once).Run); taken != 3 || err != nil || o.rows != 3 || o.q.size() != 2 || len(o.open) > 0 {
+					t.Errorf("%d taken (%v), %d rows, %d left, open %v", taken, err, o.rows, o.q.size(), o.open)
 				}
 				want := c.course
 				if c.accident != "no room" {
 					want = "connect, mark, calm, " + want
 				}
-				if got := o.course(); got != want {
+				if got := o.takeLog(); got != want {
 					t.Errorf("\n got %s\nwant %s", got, want)
 				}
 			})
@@ -88,22 +88,22 @@ func TestADrainIsStopped(t *testing.T) {
 				o := newOffice(t, classic, accidents(c.before))
 				o.q.publish(bodies(9)...)
 				if c.before != "" {
-					o.once(t.Context(), 0, (*ingest.Once).Run)
-					o.course()
+					o.drainOnce(t.Context(), 0, (*ingest.Once).Run)
+					o.takeLog()
 				}
 				ctx, stop := context.WithCancel(t.Context())
-				o.destine(func(point string) bool {
+				o.setFate(func(point string) bool {
 					if point == c.stop {
 						stop()
 					}
 					return false
 				})
-				taken, err := o.once(ctx, 0, (*ingest.Once).Run)
-				if got := o.course(); got != c.course || taken != c.taken || err != nil {
+				taken, err := o.drainOnce(ctx, 0, (*ingest.Once).Run)
+				if got := o.takeLog(); got != c.course || taken != c.taken || err != nil {
 					t.Errorf("%d taken (%v)\n got %s\nwant %s", taken, err, got, c.course)
 				}
-				if o.rows+o.q.left() != 9 || len(o.open) > 0 {
-					t.Errorf("9 letters are %d rows and %d left in the queue; open: %v", o.rows, o.q.left(), o.open)
+				if o.rows+o.q.size() != 9 || len(o.open) > 0 {
+					t.Errorf("9 letters are %d rows and %d left in the queue; open: %v", o.rows, o.q.size(), o.open)
 				}
 			})
 		})
@@ -117,13 +117,13 @@ func TestADrainWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, classic, nil)
 		happens := accidents("no room", "no room", "fail to ping")
-		o.destine(func(point string) bool { return o.rows > 0 && happens(point) })
+		o.setFate(func(point string) bool { return o.rows > 0 && happens(point) })
 		o.q.publish(bodies(6)...)
-		taken, err := o.once(t.Context(), 5, (*ingest.Once).Run)
+		taken, err := o.drainOnce(t.Context(), 5, (*ingest.Once).Run)
 		const want = `connect, mark, calm, fetch 1-4, commit 1-4, ack 1-4, fence, settle, no room, says "the disk is nearly full", ` +
 			`no room, says "dlo takes in no letters: the disk is nearly full", fail to ping, says "dlo takes in no letters: the store is away", ` +
 			`connect, fetch 5, commit 5, ack 5, fence, settle`
-		if got := o.course(); got != want || taken != 5 || err != nil {
+		if got := o.takeLog(); got != want || taken != 5 || err != nil {
 			t.Errorf("%d taken (%v)\n got %s\nwant %s", taken, err, got, want)
 		}
 	})
@@ -140,9 +140,9 @@ func TestADrainInTheAftermathOfARestart(t *testing.T) {
 		time.AfterFunc(7*time.Second, func() { o.q.publish("m 4") })
 		time.AfterFunc(11*time.Second, func() {
 			o.q.publish("m 5")
-			o.destine(accidents("fail to record calm"))
+			o.setFate(accidents("fail to record calm"))
 		})
-		taken, err := o.once(t.Context(), 0, (*ingest.Once).Run)
+		taken, err := o.drainOnce(t.Context(), 0, (*ingest.Once).Run)
 		if taken != 5 || err != nil || o.rows != 5 {
 			t.Errorf("%d taken (%v), %d rows", taken, err, o.rows)
 		}
@@ -151,7 +151,7 @@ func TestADrainInTheAftermathOfARestart(t *testing.T) {
 			"connect, mark, restarted, unmark, find 1-3, 1-3 came back, claim 1-3, ack 1-3, fence, settle, " +
 			"fetch 4, commit 4, ack 4, fence, settle, fetch 5, commit 5, ack 5, fence, settle, " +
 			`fail to record calm, says "the store is away", connect, calm`
-		if got := o.course(); got != want {
+		if got := o.takeLog(); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 	})

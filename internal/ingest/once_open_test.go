@@ -34,18 +34,18 @@ func TestADrainLeavesAWindowOpen(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					o := newOffice(t, classic, accidents(c.dies))
 					o.q.publish(bodies(c.letters)...)
-					o.once(t.Context(), 2, (*ingest.Once).Run)
-					o.course()
+					o.drainOnce(t.Context(), 2, (*ingest.Once).Run)
+					o.takeLog()
 					run, want, wantTaken := (*ingest.Once).Run, c.closes+c.goesOn, c.taken
 					if resolve {
 						run, want, wantTaken = (*ingest.Once).Resolve, c.closes, 0
 					}
-					taken, err := o.once(t.Context(), 0, run)
-					if got := o.course(); taken != wantTaken || err != nil || got != want || len(o.open) > 0 {
+					taken, err := o.drainOnce(t.Context(), 0, run)
+					if got := o.takeLog(); taken != wantTaken || err != nil || got != want || len(o.open) > 0 {
 						t.Errorf("%d taken (%v), open %v\n got %s\nwant %s", taken, err, o.open, got, want)
 					}
-					if o.rows+o.q.left() != c.letters {
-						t.Errorf("%d letters are %d rows and %d left in the queue", c.letters, o.rows, o.q.left())
+					if o.rows+o.q.size() != c.letters {
+						t.Errorf("%d letters are %d rows and %d left in the queue", c.letters, o.rows, o.q.size())
 					}
 				})
 			})
@@ -61,9 +61,9 @@ func TestAnOpenWindowOfAQueueThatIsGone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := newOffice(t, classic, accidents("ingest: fenced"))
 			o.q.publish("m 1")
-			o.once(t.Context(), 0, (*ingest.Once).Run)
+			o.drainOnce(t.Context(), 0, (*ingest.Once).Run)
 			o.refused = why
-			_, err := o.once(t.Context(), 0, (*ingest.Once).Resolve)
+			_, err := o.drainOnce(t.Context(), 0, (*ingest.Once).Resolve)
 			if len(o.open) != open || (err != nil) != (open > 0) || err != nil && !errors.Is(err, why) {
 				t.Errorf("%v: %d windows open, %v", why, len(o.open), err)
 			}

@@ -20,15 +20,15 @@ func TestDrainsKeepTheirCount(t *testing.T) {
 	for _, seed := range testenv.Seeds(t, 300) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { drains(t, seed) })
+			synctest.Test(t, func(t *testing.T) { drainSchedule(t, seed) })
 		})
 	}
 }
 
-// drains runs one drain after another. Instead of a drain, it sometimes only closes the window that
-// the previous drain left open. On a quorum queue, the drains have no count. A count would limit
-// the first window, which might then be too small for all letters that came back.
-func drains(t *testing.T, seed uint64) {
+// drainSchedule runs one drain after another. Instead of a drain, it sometimes only closes the
+// window that the previous drain left open. On a quorum queue, the drains have no count. A count
+// would limit the first window, which might then be too small for all letters that came back.
+func drainSchedule(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	b := brokers[random.IntN(len(brokers))]
 	o := newOffice(t, b, luck(random, random.IntN(12)))
@@ -45,18 +45,18 @@ func drains(t *testing.T, seed uint64) {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), time.Duration(random.Int64N(int64(time.Minute))))
 		rows := o.rows
-		taken, err := o.once(ctx, count, run)
+		taken, err := o.drainOnce(ctx, count, run)
 		stop()
 		if err != nil || taken != o.rows-rows || count > 0 && taken > count && o.suspects == 0 {
 			t.Errorf("%d of %d letters taken (%v), %d rows", taken, count, err, o.rows-rows)
 		}
 	}
-	o.destine(accidents())
-	if _, err := o.once(t.Context(), 0, (*ingest.Once).Run); err != nil {
+	o.setFate(accidents())
+	if _, err := o.drainOnce(t.Context(), 0, (*ingest.Once).Run); err != nil {
 		t.Error(err)
 	}
 	o.check()
 	if t.Failed() {
-		t.Logf("on %s: %s", b.name, o.course())
+		t.Logf("on %s: %s", b.name, o.takeLog())
 	}
 }

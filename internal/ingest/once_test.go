@@ -41,11 +41,11 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 				o := newOffice(t, classic, accidents())
 				o.surplus = c.surplus
 				o.q.publish(bodies(c.letters)...)
-				taken, err := o.once(t.Context(), c.count, (*ingest.Once).Run)
-				if taken != c.taken || err != nil || o.rows != taken || o.q.left() != c.letters-taken {
-					t.Errorf("%d taken (%v), %d rows, %d left of %d", taken, err, o.rows, o.q.left(), c.letters)
+				taken, err := o.drainOnce(t.Context(), c.count, (*ingest.Once).Run)
+				if taken != c.taken || err != nil || o.rows != taken || o.q.size() != c.letters-taken {
+					t.Errorf("%d taken (%v), %d rows, %d left of %d", taken, err, o.rows, o.q.size(), c.letters)
 				}
-				if got, want := o.course(), "connect, mark, calm"+c.course; got != want {
+				if got, want := o.takeLog(), "connect, mark, calm"+c.course; got != want {
 					t.Errorf("\n got %s\nwant %s", got, want)
 				}
 			})

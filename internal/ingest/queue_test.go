@@ -88,11 +88,11 @@ func (q *queue) publish(bodies ...string) {
 		m.arrival.Fingerprint = print
 		q.ready = append(q.ready, m)
 	}
-	q.change()
+	q.wakeAll()
 }
 
-// change wakes everything that waits for a change of the queue.
-func (q *queue) change() {
+// wakeAll wakes everything that waits for a change of the queue.
+func (q *queue) wakeAll() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
@@ -142,12 +142,12 @@ func (q *queue) end() {
 		q.ready = append(q.held, q.ready...)
 	}
 	q.held, q.session = nil, nil
-	q.change()
+	q.wakeAll()
 }
 
-// keep ends the session as the death of its cluster node would. A quorum queue then keeps the
-// window of the session.
-func (q *queue) keep() {
+// endByNodeDeath ends the session as the death of its cluster node would. A quorum queue then keeps
+// the window of the session.
+func (q *queue) endByNodeDeath() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.kept, q.held = q.held, nil
@@ -181,24 +181,24 @@ func (q *queue) restart() {
 	q.up = time.Now().Add(3 * time.Second)
 }
 
-// has reports whether a message is still in the queue. It ignores a message that a restart brought
-// back.
-func (q *queue) has(number int) bool {
+// hasMessage reports whether a message is still in the queue. It ignores a message that a restart
+// brought back.
+func (q *queue) hasMessage(number int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	left := slices.Concat(q.returned, q.ready, q.held, q.kept)
 	return slices.ContainsFunc(left, func(m *message) bool { return m.number == number && !m.undone })
 }
 
-// free reports whether the queue has no session.
-func (q *queue) free() bool {
+// isFree reports whether the queue has no session.
+func (q *queue) isFree() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.session == nil
 }
 
-// left returns how many messages are in the queue.
-func (q *queue) left() int {
+// size returns how many messages are in the queue.
+func (q *queue) size() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.returned) + len(q.ready) + len(q.held) + len(q.kept)

@@ -20,17 +20,17 @@ func TestAWindowComesBackInAnotherOrder(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := newOffice(t, b, nil)
 			crash := accidents("ingest: committed")
-			o.destine(func(point string) bool {
+			o.setFate(func(point string) bool {
 				if point == "cut before the resume" {
 					slices.Reverse(o.q.returned)
 				}
 				return crash(point)
 			})
 			o.q.publish("m 1", "x", "x", "m 4")
-			o.during(func() { time.Sleep(time.Second) })
+			o.drainDuring(func() { time.Sleep(time.Second) })
 			o.check()
 			const want = "connect, mark, calm, fetch 1-4, commit 1-4, dlo dies, connect, find 1-4, 4 3 2 1 came back, claim 4 3 2 1, ack 4 3 2 1, fence, settle"
-			if got := o.course(); got != want {
+			if got := o.takeLog(); got != want {
 				t.Errorf("\n got %s\nwant %s", got, want)
 			}
 		})
@@ -45,18 +45,18 @@ func TestAnOpenWindowWaitsForALetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, classic, accidents("ingest: fenced", "fail to look"))
 		o.q.publish("m 1")
-		o.during(func() { time.Sleep(time.Hour) })
+		o.drainDuring(func() { time.Sleep(time.Hour) })
 		const waits = "connect, mark, calm, fail to look, connect, fetch 1, commit 1, ack 1, fence, dlo dies, connect, find 1"
-		if got := o.course(); got != waits {
+		if got := o.takeLog(); got != waits {
 			t.Errorf("\n got %s\nwant %s", got, waits)
 		}
-		o.during(func() {
+		o.drainDuring(func() {
 			time.Sleep(time.Hour)
 			o.q.publish("m 2")
 		})
 		o.check()
 		const decided = "connect, find 1, 2 came instead, settle, commit 2, ack 2, fence, settle"
-		if got := o.course(); got != decided {
+		if got := o.takeLog(); got != decided {
 			t.Errorf("\n got %s\nwant %s", got, decided)
 		}
 	})
@@ -81,14 +81,14 @@ func TestTwinsOfAnOpenWindow(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := newOffice(t, c.broker, accidents("ingest: fenced"))
 			o.q.publish(c.body, c.body)
-			o.during(func() {
+			o.drainDuring(func() {
 				time.Sleep(time.Second)
-				o.course()
+				o.takeLog()
 				o.q.publish(c.body, c.body)
 				time.Sleep(time.Second)
 			})
 			o.check()
-			if got, want := o.course(), c.course+", ack 3-4, fence, settle"; got != want || o.rows != c.rows {
+			if got, want := o.takeLog(), c.course+", ack 3-4, fence, settle"; got != want || o.rows != c.rows {
 				t.Errorf("%s, %s: %d rows\n got %s\nwant %s", c.broker.name, c.body, o.rows, got, want)
 			}
 		})
@@ -132,13 +132,13 @@ func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					o := newOffice(t, b, accidents(c.dies, c.fails))
 					o.q.publish(c.bodies...)
-					o.during(func() {
+					o.drainDuring(func() {
 						time.Sleep(time.Second)
 						o.q.publish(c.twins...)
 						time.Sleep(time.Second)
 					})
 					o.check()
-					if got := o.course(); !strings.HasSuffix(got, "find 1-2, "+c.course) || o.rows != c.rows {
+					if got := o.takeLog(); !strings.HasSuffix(got, "find 1-2, "+c.course) || o.rows != c.rows {
 						t.Errorf("%d rows\n got %s\nwant ... find 1-2, %s", o.rows, got, c.course)
 					}
 				})
@@ -153,7 +153,7 @@ func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 // drain that wants no more letters, or that got more letters than it wants.
 func TestTwinsBehindAWindow(t *testing.T) {
 	t.Parallel()
-	unknown := func(o *office) { o.during(func() { time.Sleep(time.Minute) }) }
+	unknown := func(o *office) { o.drainDuring(func() { time.Sleep(time.Minute) }) }
 	smaller := func(o *office) { // Each window now has fewer letters, because ingest.letters is smaller.
 		o.store.(*ledger).session = deadletter.InboxSession{Number: 1, Prefetch: 32}
 		unknown(o)
@@ -161,7 +161,7 @@ func TestTwinsBehindAWindow(t *testing.T) {
 	once := func(count int) func(o *office) {
 		return func(o *office) {
 			for _, count := range []int{count, 0} {
-				if _, err := o.once(o.t.Context(), count, (*ingest.Once).Run); err != nil {
+				if _, err := o.drainOnce(o.t.Context(), count, (*ingest.Once).Run); err != nil {
 					o.t.Error(err)
 				}
 			}
@@ -191,7 +191,7 @@ func TestTwinsBehindAWindow(t *testing.T) {
 				}
 				c.then(o)
 				o.check()
-				if got, want := o.course(), "connect, mark, calm, "+c.course; got != want || o.rows != o.q.number {
+				if got, want := o.takeLog(), "connect, mark, calm, "+c.course; got != want || o.rows != o.q.number {
 					t.Errorf("%d rows\n got %s\nwant %s", o.rows, got, want)
 				}
 			})
@@ -211,7 +211,7 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 		run       func(o *office)
 	}{
 		{"inbox", []string{"ingest: fenced", "fail to commit", "ingest: fenced"}, func(o *office) {
-			o.during(func() {
+			o.drainDuring(func() {
 				time.Sleep(time.Minute)
 				o.q.publish("late")
 				time.Sleep(time.Minute)
@@ -219,7 +219,7 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 		}},
 		{"drain", []string{"ingest: fenced", "ingest: fenced"}, func(o *office) { // a drain gives back the twins without an accident
 			for range 3 {
-				if _, err := o.once(o.t.Context(), 0, (*ingest.Once).Run); err != nil {
+				if _, err := o.drainOnce(o.t.Context(), 0, (*ingest.Once).Run); err != nil {
 					o.t.Error(err)
 				}
 			}
@@ -233,7 +233,7 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 				o.q.publish(slices.Repeat([]string{"twin"}, 16)...)
 				fetches := 0
 				other := inTurn(c.accidents...)
-				o.destine(func(point string) bool {
+				o.setFate(func(point string) bool {
 					switch {
 					case point == "large bodies":
 						fetches++
@@ -246,7 +246,7 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 				c.run(o)
 				o.check()
 				if o.rows != o.q.number {
-					t.Errorf("%d rows: %s", o.rows, o.course())
+					t.Errorf("%d rows: %s", o.rows, o.takeLog())
 				}
 			})
 		})
@@ -258,10 +258,10 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 func TestAFlaggedWindowThatTookAll(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(o *office){
-		"inbox": func(o *office) { o.during(func() { time.Sleep(time.Minute) }) },
+		"inbox": func(o *office) { o.drainDuring(func() { time.Sleep(time.Minute) }) },
 		"drain": func(o *office) {
 			for range 2 {
-				if _, err := o.once(o.t.Context(), 0, (*ingest.Once).Run); err != nil {
+				if _, err := o.drainOnce(o.t.Context(), 0, (*ingest.Once).Run); err != nil {
 					o.t.Error(err)
 				}
 			}
@@ -275,7 +275,7 @@ func TestAFlaggedWindowThatTookAll(t *testing.T) {
 				run(o)
 				o.check()
 				if o.rows != 2 {
-					t.Errorf("%d rows: %s", o.rows, o.course())
+					t.Errorf("%d rows: %s", o.rows, o.takeLog())
 				}
 			})
 		})
@@ -288,17 +288,17 @@ func TestAWindowThatComesBackTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, classic, nil)
-		o.destine(accidents())
-		o.during(func() {
+		o.setFate(accidents())
+		o.drainDuring(func() {
 			o.q.publish("x 1")
 			time.Sleep(time.Second)
-			o.destine(accidents("cut in the fetch", "ingest: committed"))
+			o.setFate(accidents("cut in the fetch", "ingest: committed"))
 			o.q.publish("x 2", "x 3", "x 4", "x 5")
 			time.Sleep(time.Second)
 		})
 		o.check()
 		const want = "connect, mark, calm, fetch 1, commit 1, ack 1, fence, settle, cut in the fetch, connect, fetch 2-5, commit 2-5, dlo dies, connect, find 2-5, 2-5 came back, claim 2-5, ack 2-5, fence, settle"
-		if got := o.course(); got != want || o.rows != 5 {
+		if got := o.takeLog(); got != want || o.rows != 5 {
 			t.Errorf("%d rows\n got %s\nwant %s", o.rows, got, want)
 		}
 	})

@@ -43,24 +43,24 @@ func TestNothingIsFetchedWithoutRoom(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				o := newOffice(t, classic, accidents())
-				o.during(func() {
+				o.drainDuring(func() {
 					o.q.publish("m 1")
 					time.Sleep(time.Second)
-					o.course()
-					o.destine(func(point string) bool { return slices.Contains(c.broken, point) })
+					o.takeLog()
+					o.setFate(func(point string) bool { return slices.Contains(c.broken, point) })
 					o.q.publish("m 2")
 					time.Sleep(4500 * time.Millisecond)
 					o.q.publish("m 3")
 					time.Sleep(5 * time.Second)
 					synctest.Wait()
-					if got, want := o.course(), c.window+strings.Repeat(", "+c.looks, 10); got != want || !o.q.free() {
-						t.Errorf("the queue is free: %v\n got %s\nwant %s", o.q.free(), got, want)
+					if got, want := o.takeLog(), c.window+strings.Repeat(", "+c.looks, 10); got != want || !o.q.isFree() {
+						t.Errorf("the queue is free: %v\n got %s\nwant %s", o.q.isFree(), got, want)
 					}
-					o.destine(accidents())
+					o.setFate(accidents())
 					time.Sleep(time.Second)
 				})
 				o.check()
-				if got := o.course(); got != c.later {
+				if got := o.takeLog(); got != c.later {
 					t.Errorf("\n got %s\nwant %s", got, c.later)
 				}
 			})

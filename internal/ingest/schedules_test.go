@@ -38,15 +38,15 @@ func schedule(t *testing.T, seed uint64, change func(*office)) string {
 		bodies := bodiesOf(coming)
 		time.AfterFunc(time.Duration(coming.Int64N(int64(20*time.Second))), func() { o.q.publish(bodies...) })
 	}
-	o.during(func() {
+	o.drainDuring(func() {
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		o.destine(accidents())
+		o.setFate(accidents())
 		o.q.publish("m the last one") // This letter decides a window that is still open.
 		time.Sleep(time.Minute)
 	})
 	o.check()
-	course := o.course()
+	course := o.takeLog()
 	if t.Failed() {
 		t.Logf("on %s: %s", b.name, course)
 	}

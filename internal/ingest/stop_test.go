@@ -33,18 +33,18 @@ func TestAStopFinishesTheWindow(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := newOffice(t, classic, nil)
 				happens := accidents(c.accident)
-				o.destine(func(point string) bool {
+				o.setFate(func(point string) bool {
 					if point == c.stop {
 						o.stop()
 					}
 					return happens(point)
 				})
 				o.q.publish("m 1", "m 2", "m 3", "m 4", "m 5", "m 6", "m 7", "m 8", "m 9")
-				o.during(func() { time.Sleep(time.Minute) })
-				if got := o.course(); got != c.course {
+				o.drainDuring(func() { time.Sleep(time.Minute) })
+				if got := o.takeLog(); got != c.course {
 					t.Errorf("\n got %s\nwant %s", got, c.course)
 				}
-				if left := o.q.number - o.q.left(); left != o.rows || len(o.open) > 0 {
+				if left := o.q.number - o.q.size(); left != o.rows || len(o.open) > 0 {
 					t.Errorf("%d letters left the queue, %d are stored; open: %v", left, o.rows, o.open)
 				}
 			})
@@ -73,11 +73,11 @@ func TestAStopEndsEveryWait(t *testing.T) {
 				o := newOffice(t, classic, accidents(c.happen...))
 				o.q.publish("m 1")
 				var stopped time.Time
-				o.during(func() {
+				o.drainDuring(func() {
 					time.Sleep(4500 * time.Millisecond)
 					stopped = time.Now()
 				})
-				if got, late := o.course(), time.Since(stopped); got != c.course || late > 0 {
+				if got, late := o.takeLog(), time.Since(stopped); got != c.course || late > 0 {
 					t.Errorf("%s after the stop\n got %s\nwant %s", late, got, c.course)
 				}
 			})

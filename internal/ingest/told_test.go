@@ -20,10 +20,10 @@ func TestACommitIsTold(t *testing.T) {
 		o.options.Stored = func() { o.note("stored") }
 		o.options.CameBack = func(ids []deadletter.ID) { o.note("came back %v", cmp.Equal(ids, []deadletter.ID{back})) }
 		o.q.publish("m 1")
-		o.during(func() { time.Sleep(time.Second) })
+		o.drainDuring(func() { time.Sleep(time.Second) })
 		const want = "connect, mark, calm, fetch 1, fail to commit, connect, fetch 1, commit 1, stored, came back true, cut before the ack, " +
 			"connect, find 1, 1 came back, claim 1, stored, ack 1, fence, settle"
-		if got := o.course(); got != want {
+		if got := o.takeLog(); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 	})

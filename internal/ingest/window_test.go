@@ -36,7 +36,7 @@ func TestWhatAWindowTells(t *testing.T) {
 		s := &spy{Store: o.store}
 		o.store = s
 		o.options.Origin, o.options.Same, o.options.Uncertain, o.options.Horizon, o.options.HorizonRows = "sms", []string{"main", "other"}, deadletter.UncertainKeep, time.Minute, 1000
-		o.during(func() {
+		o.drainDuring(func() {
 			o.q.publish("m 1", "m 2", "m 3", "m 4")
 			time.Sleep(time.Second)
 			o.q.publish("m 5")

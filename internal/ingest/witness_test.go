@@ -13,13 +13,13 @@ import (
 
 var errStore = errors.New("the store is away")
 
-// fails returns an error if the context is done, or if an accident makes the store fail at this
+// failure returns an error if the context is done, or if an accident makes the store fail at this
 // point.
-func (o *office) fails(ctx context.Context, what string) error {
+func (o *office) failure(ctx context.Context, what string) error {
 	if ctx.Err() != nil {
 		return ctx.Err() // The context is done, so the caller no longer waits for the store.
 	}
-	if o.strikes("fail to " + what) {
+	if o.happens("fail to " + what) {
 		o.note("fail to %s", what)
 		return errStore
 	}
@@ -27,40 +27,40 @@ func (o *office) fails(ctx context.Context, what string) error {
 }
 
 func (o *office) Ping(ctx context.Context) error {
-	if err := o.fails(ctx, "ping"); err != nil {
+	if err := o.failure(ctx, "ping"); err != nil {
 		return err
 	}
 	return o.store.Ping(ctx)
 }
 
 func (o *office) BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error) {
-	if err := o.fails(ctx, "begin"); err != nil {
+	if err := o.failure(ctx, "begin"); err != nil {
 		return deadletter.InboxSession{}, err
 	}
 	return o.store.BeginSession(ctx, broker, vhost, inbox)
 }
 
 func (o *office) Restarted(ctx context.Context, broker, vhost, inbox, marker string) error {
-	if err := o.fails(ctx, "record a restart"); err != nil {
+	if err := o.failure(ctx, "record a restart"); err != nil {
 		return err
 	}
-	o.made(marker)
+	o.checkMarker(marker)
 	o.note("restarted")
 	return o.store.Restarted(ctx, broker, vhost, inbox, marker)
 }
 
 func (o *office) Calm(ctx context.Context, broker, vhost, inbox, marker string) error {
-	if err := o.fails(ctx, "record calm"); err != nil {
+	if err := o.failure(ctx, "record calm"); err != nil {
 		return err
 	}
-	o.made(marker)
+	o.checkMarker(marker)
 	o.note("calm")
 	return o.store.Calm(ctx, broker, vhost, inbox, marker)
 }
 
-// made checks that a marker exists before the store records it. Otherwise the next session would
-// see a restart that did not happen.
-func (o *office) made(marker string) {
+// checkMarker checks that a marker exists before the store records it. Otherwise the next session
+// would see a restart that did not happen.
+func (o *office) checkMarker(marker string) {
 	o.q.mu.Lock()
 	defer o.q.mu.Unlock()
 	if o.q.session != nil && !o.q.markers[marker] {
@@ -69,7 +69,7 @@ func (o *office) made(marker string) {
 }
 
 func (o *office) AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error {
-	if err := o.fails(ctx, "record what is at stake"); err != nil {
+	if err := o.failure(ctx, "record what is at stake"); err != nil {
 		return err
 	}
 	o.note("%d at stake", letters)
@@ -77,12 +77,12 @@ func (o *office) AtStake(ctx context.Context, broker, vhost, inbox string, lette
 }
 
 func (o *office) Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
-	if err := o.fails(ctx, "look"); err != nil {
+	if err := o.failure(ctx, "look"); err != nil {
 		return nil, err
 	}
 	open, err := o.store.Look(ctx, broker, vhost, inbox)
 	if open != nil {
-		o.note("find %s", span(o.open[open.ID]))
+		o.note("find %s", ranges(o.open[open.ID]))
 	}
 	return open, err
 }
@@ -91,7 +91,7 @@ func (o *office) Look(ctx context.Context, broker, vhost, inbox string) (*deadle
 // twice. After a broker restart, a letter may come back and be stored again, and check then counts
 // its rows.
 func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
-	if err := o.fails(ctx, "commit"); err != nil {
+	if err := o.failure(ctx, "commit"); err != nil {
 		return deadletter.Receipt{}, err
 	}
 	if len(o.open) > 0 {
@@ -101,7 +101,7 @@ func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.R
 	if err != nil {
 		return r, err
 	}
-	o.book("commit", w, r)
+	o.recordWindow("commit", w, r)
 	for _, n := range o.open[r.Window] {
 		if o.times[n]++; o.times[n] > 1 && o.q.restarts == 0 {
 			o.t.Errorf("letter %d is stored twice", n)
@@ -113,7 +113,7 @@ func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.R
 // RejoinWindow claims an open window. It checks that the claim takes a whole window, with the
 // window's own letters and not with letters that only equal them.
 func (o *office) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
-	if err := o.fails(ctx, "claim"); err != nil {
+	if err := o.failure(ctx, "claim"); err != nil {
 		return deadletter.Receipt{}, err
 	}
 	was := o.open[open.ID]
@@ -122,7 +122,7 @@ func (o *office) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w
 		return r, err
 	}
 	delete(o.open, open.ID)
-	o.book("claim", w, r)
+	o.recordWindow("claim", w, r)
 	if len(w.Arrivals) != len(was) {
 		o.t.Errorf("%d letters are claimed as a window of %d", len(w.Arrivals), len(was))
 	}
@@ -138,8 +138,8 @@ func (o *office) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w
 	return r, nil
 }
 
-// book records a committed window and its letters.
-func (o *office) book(what string, w deadletter.Window, r deadletter.Receipt) {
+// recordWindow records a committed window and its letters.
+func (o *office) recordWindow(what string, w deadletter.Window, r deadletter.Receipt) {
 	numbers := o.q.numbers(w.Arrivals)
 	if got := len(r.New) + r.Merged; got != len(numbers) {
 		o.t.Errorf("%d letters became %+v", len(numbers), r)
@@ -147,7 +147,7 @@ func (o *office) book(what string, w deadletter.Window, r deadletter.Receipt) {
 	o.open[r.Window] = numbers
 	o.rows += len(r.New)
 	o.suspects += r.Suspects
-	o.note("%s %s", what, span(numbers))
+	o.note("%s %s", what, ranges(numbers))
 	if r.Merged > 0 && what == "commit" {
 		o.note("%d merged", r.Merged)
 	}
@@ -159,11 +159,11 @@ func (o *office) book(what string, w deadletter.Window, r deadletter.Receipt) {
 // SettleWindow settles a window. It checks that no letter of the window can come back, except after
 // a broker restart.
 func (o *office) SettleWindow(ctx context.Context, window int64) error {
-	if err := o.fails(ctx, "settle"); err != nil {
+	if err := o.failure(ctx, "settle"); err != nil {
 		return err
 	}
 	for _, n := range o.open[window] {
-		if o.q.restarts == 0 && o.q.has(n) {
+		if o.q.restarts == 0 && o.q.hasMessage(n) {
 			o.t.Errorf("a window is settled while the broker still has its letter %d", n)
 		}
 	}
@@ -172,8 +172,8 @@ func (o *office) SettleWindow(ctx context.Context, window int64) error {
 	return o.store.SettleWindow(ctx, window)
 }
 
-// safe reports whether a letter is in the store, so that it may be acknowledged.
-func (o *office) safe(number int) bool { return o.times[number] > 0 }
+// isStored reports whether a letter is in the store, so that it may be acknowledged.
+func (o *office) isStored(number int) bool { return o.times[number] > 0 }
 
 // check fails the test unless all letters are in the store and none is in the queue. Each letter
 // must have one row. A letter may have more rows if the broker was restarted, or if its flag proves
@@ -182,14 +182,14 @@ func (o *office) check() {
 	o.t.Helper()
 	letters := o.q.number
 	for n := range o.q.number {
-		if !o.safe(n + 1) {
+		if !o.isStored(n + 1) {
 			o.t.Errorf("letter %d is not stored", n+1)
 		}
 	}
 	if surplus := o.rows - letters; surplus < 0 || surplus > o.suspects {
 		o.t.Errorf("%d letters have %d rows, and %d are suspects", letters, o.rows, o.suspects)
 	}
-	if n := o.q.left(); n > 0 {
+	if n := o.q.size(); n > 0 {
 		o.t.Errorf("%d letters are left in the queue", n)
 	}
 	if open, err := o.store.Look(context.Background(), "main", "/", o.name); open != nil || err != nil || len(o.open) > 0 {
