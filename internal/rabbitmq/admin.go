@@ -49,7 +49,7 @@ func (a *Admin) Do(ctx context.Context, method, path string, body, into any) err
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := a.m.client.Do(r)
 	if err != nil {
-		return fmt.Errorf("%w: the management API: %w", deadletter.ErrUnavailable, scrub(err))
+		return fmt.Errorf("%w: the management API: %w", deadletter.ErrUnavailable, withoutURL(err))
 	}
 	defer answer.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))

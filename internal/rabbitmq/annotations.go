@@ -44,7 +44,7 @@ func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 	var b backoff
 	said := ""
 	for ctx.Err() == nil {
-		began, asked := time.Now(), l.asked()
+		began, asked := time.Now(), l.tryRequests()
 		err := l.annotations(ctx, &a, func() {
 			if said != "" {
 				l.log.Info("annotations connected", "queue", a.Queue)
@@ -65,13 +65,13 @@ func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 			said = text
 			l.log.Warn("annotations not connected", "queue", a.Queue, "err", text)
 		}
-		b.until(ctx, wait, asked)
+		b.waitOrAsked(ctx, wait, asked)
 	}
 	return nil
 }
 
 func (l *Link) needsAnnotations(queue string) {
-	l.needs(deadletter.Right{Operation: "read", Resource: queue, For: "reading what consumers say about their letters", Severity: deadletter.SeverityNotify})
+	l.addRight(deadletter.Right{Operation: "read", Resource: queue, For: "reading what consumers say about their letters", Severity: deadletter.SeverityNotify})
 }
 
 // annotations runs one session.

@@ -32,7 +32,7 @@ func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerSta
 		}
 	}
 	if l.management != nil {
-		l.found(l.look(ctx, false))
+		l.storeProblems(l.checkOwnQueues(ctx, false))
 	}
 	return l.Status()
 }

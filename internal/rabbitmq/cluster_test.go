@@ -147,8 +147,8 @@ func (c *clustered) held() bool {
 	return held
 }
 
-// lead moves the inbox's leader to a node.
-func (c *clustered) lead(node int) {
+// moveLeader moves the inbox's leader to a node.
+func (c *clustered) moveLeader(node int) {
 	c.t.Helper()
 	if err := c.c.Lead(c.t.Context(), c.vhost, clusterInbox, node); err != nil {
 		c.t.Fatal(err)
@@ -165,10 +165,10 @@ func TestAWindowInACluster(t *testing.T) {
 		c := inCluster(t, cluster, "quorum", 1, 0)
 		c.open("")
 		w := c.fetch(1, clusterWindow, false)
-		c.lead(2)
+		c.moveLeader(2)
 		c.settle(w)
 		c.fetch(clusterWindow+1, clusterAll, false)
-		c.lead(1)
+		c.moveLeader(1)
 		c.balancer.Cut()
 		c.open("")
 		c.settle(c.fetch(clusterWindow+1, clusterAll, true))
@@ -227,7 +227,7 @@ func TestAWindowInACluster(t *testing.T) {
 			if !c.held() {
 				t.Error("with the node back: nothing says that the window is kept")
 			}
-			c.lead(2)
+			c.moveLeader(2)
 		}
 		c.settle(c.fetch(1, clusterWindow, true))
 		c.awaitNotHeld()
@@ -290,7 +290,7 @@ func TestANodeIsCutOffFromItsCluster(t *testing.T) {
 				t.Fatal(err)
 			}
 			if kind == "quorum" {
-				c.lead(2)
+				c.moveLeader(2)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()

@@ -33,7 +33,7 @@ type refusal struct {
 	text string
 }
 
-func refuse(kind error, format string, args ...any) error {
+func newRefusal(kind error, format string, args ...any) error {
 	return &refusal{kind, fmt.Sprintf(format, args...)}
 }
 
@@ -70,11 +70,11 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	case isAway(err):
 		return facts, fmt.Errorf("the cluster node that has queue %s is down or cannot be reached; its letters are there when it is back: %w", name, err)
 	case isCode(err, amqp.NotFound) && once:
-		return facts, refuse(deadletter.ErrNotFound, "there is no queue %s in vhost %s", name, deadletter.Visible(l.vhost))
+		return facts, newRefusal(deadletter.ErrNotFound, "there is no queue %s in vhost %s", name, deadletter.Visible(l.vhost))
 	case isCode(err, amqp.NotFound):
-		return facts, refuse(deadletter.ErrNotFound, "there is no queue %s; declare it, or take it out of inboxes", name)
+		return facts, newRefusal(deadletter.ErrNotFound, "there is no queue %s; declare it, or take it out of inboxes", name)
 	case isCode(err, amqp.ResourceLocked):
-		return facts, refuse(deadletter.ErrConflict, "queue %s belongs to one connection alone (it is exclusive), so nothing else can read it", name)
+		return facts, newRefusal(deadletter.ErrConflict, "queue %s belongs to one connection alone (it is exclusive), so nothing else can read it", name)
 	default:
 		return facts, err
 	}
@@ -102,9 +102,9 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	}
 	switch {
 	case facts.kind == "stream" && once:
-		return facts, refuse(deadletter.ErrInvalid, "%s is a stream: reading takes nothing out of it, so it cannot be drained", name)
+		return facts, newRefusal(deadletter.ErrInvalid, "%s is a stream: reading takes nothing out of it, so it cannot be drained", name)
 	case facts.kind == "stream":
-		return facts, refuse(deadletter.ErrInvalid, "%s is a stream: reading takes nothing out of it, so it cannot be an inbox. Dead-letter to a classic or quorum queue, and take the stream out of inboxes", name)
+		return facts, newRefusal(deadletter.ErrInvalid, "%s is a stream: reading takes nothing out of it, so it cannot be an inbox. Dead-letter to a classic or quorum queue, and take the stream out of inboxes", name)
 	case facts.limited && (once || !slices.Contains(l.broker.AcceptLimited, queue)):
 		why := "its delivery limit lets the broker delete letters after lost connections"
 		if shown == nil {
@@ -112,9 +112,9 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		}
 		cure := withoutLimit(l.vhost, version, queue, shown)
 		if once {
-			return facts, refuse(deadletter.ErrConflict, "%s: %s. %s while it is drained", name, why, cure)
+			return facts, newRefusal(deadletter.ErrConflict, "%s: %s. %s while it is drained", name, why, cure)
 		}
-		return facts, refuse(deadletter.ErrConflict, "%s: %s. %s, or accept the risk with accept_limited: [%s]", name, why, cure, name)
+		return facts, newRefusal(deadletter.ErrConflict, "%s: %s. %s, or accept the risk with accept_limited: [%s]", name, why, cure, name)
 	}
 	if facts.limited {
 		facts.limit, facts.cure = shown.deliveryLimit(version), withoutLimit(l.vhost, version, queue, shown)
@@ -172,7 +172,7 @@ func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bo
 	case isCode(err, amqp.PreconditionFailed), isCode(err, amqp.AccessRefused):
 		note = fmt.Sprintf("queue %s is used as it is: %s", deadletter.Visible(queue), reason(err))
 		if isCode(exists(conn, queue), amqp.NotFound) {
-			return false, "", refuse(deadletter.ErrNotFound, "there is no queue %s and this user may not declare it; declare it with a user that may", deadletter.Visible(queue))
+			return false, "", newRefusal(deadletter.ErrNotFound, "there is no queue %s and this user may not declare it; declare it with a user that may", deadletter.Visible(queue))
 		}
 	default:
 		return false, "", fmt.Errorf("declare queue %s: %w", queue, err)
@@ -194,7 +194,7 @@ func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bo
 		note = join(note, fmt.Sprintf("the binding of %s to %s could not be checked: %s", deadletter.Visible(queue), deadletter.Visible(l.broker.Exchange), reason(err)))
 	}
 	if gone != nil {
-		l.happened(*gone)
+		l.recordEvent(*gone)
 	}
 	return declared, note, nil
 }

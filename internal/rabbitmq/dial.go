@@ -29,7 +29,7 @@ func (l *Link) dialReading(ctx context.Context, purpose string) (*amqp.Connectio
 	address := l.url()
 	uri, err := amqp.ParseURI(address)
 	if err != nil {
-		return nil, nil, scrub(err)
+		return nil, nil, withoutURL(err)
 	}
 	var letters *letterConn
 	plain := "amqp" + address[len(uri.Scheme):] // dlo sets up TLS itself, because the letterConn reads the frames above TLS
@@ -87,7 +87,7 @@ func tlsConfig(uri amqp.URI) (*tls.Config, error) {
 func (l *Link) dialWith(ctx context.Context, purpose, url string, below func(ctx context.Context, addr string) (net.Conn, error)) (*amqp.Connection, error) {
 	uri, err := amqp.ParseURI(url)
 	if err != nil {
-		return nil, scrub(err)
+		return nil, withoutURL(err)
 	}
 	properties := amqp.Table{"connection_name": "dlo " + purpose, "product": "Dead Letter Office"}
 	conn, err := amqp.DialConfig(url, amqp.Config{
@@ -106,7 +106,7 @@ func (l *Link) dialWith(ctx context.Context, purpose, url string, below func(ctx
 		},
 	})
 	if err != nil {
-		return nil, explain(scrub(err))
+		return nil, explain(withoutURL(err))
 	}
 	version, _ := conn.Properties["version"].(string)
 	l.update(func(s *deadletter.BrokerStatus) { s.Version = version })

@@ -11,20 +11,21 @@ import (
 // in the morning sees an event of the night.
 const eventLasts = 24 * time.Hour
 
-// happened records an event on one of dlo's queues. The event is shown as a problem for a day.
-func (l *Link) happened(p deadletter.Problem) {
+// recordEvent records an event on one of dlo's queues. The event is shown as a problem for a day.
+func (l *Link) recordEvent(p deadletter.Problem) {
 	p.Broker, p.VHost, p.Since = l.broker.Name, l.vhost, time.Now()
 	l.log.Warn("problem of a queue", "queue", p.Queue, "problem", p.Title, "text", p.Text, "cure", p.Cure)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.events = append(l.recent(p.Key()), p)
+	l.events = append(l.recentEvents(p.Key()), p)
 }
 
-// recent returns the events of the last day, without the one whose key is the parameter but.
-func (l *Link) recent(but string) []deadletter.Problem {
+// recentEvents returns the events of the last day, without the one whose key is the parameter
+// except.
+func (l *Link) recentEvents(except string) []deadletter.Problem {
 	var list []deadletter.Problem
 	for _, p := range l.events {
-		if time.Since(p.Since) < eventLasts && p.Key() != but {
+		if time.Since(p.Since) < eventLasts && p.Key() != except {
 			list = append(list, p)
 		}
 	}

@@ -37,28 +37,28 @@ func (b *faulty) bind(t *testing.T, queue, key, exchange string) {
 	}
 }
 
-// without deletes a policy or an operator policy.
-func (b *faulty) without(t *testing.T, kind, name string) {
+// deletePolicy deletes a policy or an operator policy.
+func (b *faulty) deletePolicy(t *testing.T, kind, name string) {
 	t.Helper()
 	if err := b.node.API(http.MethodDelete, "/api/"+kind+"/"+url.PathEscape(b.vhost)+"/"+name, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// lead replaces the policy of the queue orders.
-func (b *faulty) lead(t *testing.T, pairs ...any) {
+// setPolicy replaces the policy of the queue orders.
+func (b *faulty) setPolicy(t *testing.T, pairs ...any) {
 	t.Helper()
 	setPolicy(t, b.node, b.vhost, "policies", "dlo", map[string]any{"pattern": "^orders$", "apply-to": "queues", "priority": 10, "definition": toDLO(pairs...)})
 }
 
-// unlimited deletes the policy whose name is "limits".
-func unlimited(t *testing.T, b *faulty) {
+// deleteLimits deletes the policy whose name is "limits".
+func deleteLimits(t *testing.T, b *faulty) {
 	t.Helper()
-	b.without(t, "policies", "limits")
+	b.deletePolicy(t, "policies", "limits")
 }
 
-// consumed starts a consumer of the queue orders that rejects everything.
-func consumed(t *testing.T, b *faulty) {
+// startRejecting starts a consumer of the queue orders that rejects everything.
+func startRejecting(t *testing.T, b *faulty) {
 	t.Helper()
 	deliveries, err := b.ch.Consume("orders", "", false, false, false, false, nil)
 	if err != nil {

@@ -96,7 +96,7 @@ func TestHeadersThatNoClientReads(t *testing.T) {
 			_, url := node.VHost(t)
 			p := newRawPublisher(t, url)
 			p.declare(t, "inbox", amqp.Table{"x-queue-type": kind})
-			p.declare(t, "work", dying("inbox"))
+			p.declare(t, "work", dyingArguments("inbox"))
 			for _, queue := range []string{"inbox", "work"} {
 				for _, h := range hostile {
 					p.publish(t, queue, h.properties, queue+" "+h.name)
@@ -174,7 +174,7 @@ func TestWhatTheClientReadsIsReadAlike(t *testing.T) {
 	_, url := testenv.VHost(t)
 	p := newRawPublisher(t, url)
 	p.declare(t, "inbox", amqp.Table{"x-queue-type": "classic"})
-	p.declare(t, "work", dying("inbox"))
+	p.declare(t, "work", dyingArguments("inbox"))
 	all := map[string]string{"every type": everyType, "every property": everyProperty}
 	for _, h := range hostile {
 		all[h.name] = h.properties
@@ -262,7 +262,7 @@ func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 	_, url := testenv.VHost(t)
 	p := newRawPublisher(t, url)
 	p.declare(t, "inbox", amqp.Table{"x-queue-type": "quorum"})
-	p.declare(t, "work", dying("inbox"))
+	p.declare(t, "work", dyingArguments("inbox"))
 	for i := range 1_000 {
 		if i == 500 {
 			p.publish(t, "work", headers("x-big", "S"+longString(strings.Repeat("e", 131_000))), "large")
@@ -321,7 +321,7 @@ func TestAnAnnotationWithALargeHeader(t *testing.T) {
 	_, url := testenv.VHost(t)
 	p := newRawPublisher(t, url)
 	p.declare(t, "notes", amqp.Table{"x-queue-type": "classic"})
-	p.declare(t, "work", dying("notes"))
+	p.declare(t, "work", dyingArguments("notes"))
 	for _, h := range hostile {
 		p.publish(t, "work", h.properties, `{"message_id": "1", "message": "first"}`)
 	}

@@ -85,13 +85,13 @@ func (i *Inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error) {
 	i.Close()
 	if i.fruitless.failures > 0 { // no window has been settled since the last session began
-		if err := i.sleep(ctx, i.rest()); err != nil {
+		if err := i.sleep(ctx, i.restTime()); err != nil {
 			return deadletter.SessionFacts{}, err
 		}
 	}
 	for away := (backoff{}); ; {
 		i.prefetch = min(max(firstPrefetch, prefetch), i.limits.Letters)
-		asked := i.link.asked()
+		asked := i.link.tryRequests()
 		s, err := i.open(ctx, marker)
 		if err == nil {
 			i.fruitless.failures = max(1, i.fruitless.failures) // reset only when a window is settled; otherwise dlo would request a letter that ends every session faster and faster
@@ -112,7 +112,7 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 		}
 		i.say(err.Error())
 		i.link.log.Warn("inbox not connected", "inbox", i.queue, "err", err, "next_try", wait)
-		if err := away.until(ctx, wait, asked); err != nil {
+		if err := away.waitOrAsked(ctx, wait, asked); err != nil {
 			return deadletter.SessionFacts{}, err
 		}
 	}
@@ -150,11 +150,11 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	case marker != "" && i.unlocked:
 		s.Marker = deadletter.MarkerUnknown // the marker is likely on the node that is away, where each request takes 65 s (4.0.5, 4.3.6)
 	case marker != "":
-		if s.Marker, err = i.marked(marker); err != nil {
+		if s.Marker, err = i.markerState(marker); err != nil {
 			return s, err
 		}
 	}
-	if s.Late, err = i.late(ctx); err != nil {
+	if s.Late, err = i.mayComeLate(ctx); err != nil {
 		return s, err
 	}
 	if i.once {
@@ -166,7 +166,7 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	}
 	i.probation.began, i.probation.note = time.Now(), i.facts.note
 	if !i.probation.on {
-		i.reads()
+		i.recordReading()
 	}
 	return s, nil
 }
@@ -176,7 +176,7 @@ func (i *Inbox) channel() error {
 	if i.ch != nil {
 		i.ch.Close()
 	}
-	ch, err := i.turn()
+	ch, err := i.awaitTurn()
 	if err != nil {
 		return err
 	}
@@ -249,13 +249,13 @@ func (i *Inbox) empty(since time.Time) (bool, error) {
 	case isCode(err, amqp.AccessRefused):
 		return time.Since(since) > resumeQuiet, nil // this user may not ask for the count, so a long time without a delivery decides
 	case isCode(err, amqp.NotFound):
-		return false, refuse(deadletter.ErrNotFound, "queue %s is gone", deadletter.Visible(i.queue))
+		return false, newRefusal(deadletter.ErrNotFound, "queue %s is gone", deadletter.Visible(i.queue))
 	case err != nil:
 		return false, fmt.Errorf("look at %s: %w", i.queue, err)
 	case q.Messages == 0:
 		return true, nil
 	case time.Since(since) > onceWait:
-		return false, refuse(deadletter.ErrConflict, "%d messages are ready in %s, and the broker delivers none: another consumer may be its single active one, or have a higher priority. Stop it",
+		return false, newRefusal(deadletter.ErrConflict, "%d messages are ready in %s, and the broker delivers none: another consumer may be its single active one, or have a higher priority. Stop it",
 			q.Messages, deadletter.Visible(i.queue))
 	}
 	return false, nil

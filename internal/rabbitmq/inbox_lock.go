@@ -45,18 +45,18 @@ func (i *Inbox) lockInbox() error {
 // can then continue without the lock: Held reports the letters that the earlier session held, so no
 // letter is taken twice. Only another dlo would go unnoticed.
 func (i *Inbox) holderAway(lock string) bool {
-	return isAway(answer(func() error { return exists(i.conn, lock) }))
+	return isAway(awaitReply(func() error { return exists(i.conn, lock) }))
 }
 
-// turn returns a channel that reads the inbox when it is its turn. The turn comes when the broker
-// has ended the last channel of an earlier session and requeued the letters of that channel. The
-// exclusive queue of lockInbox ends with its connection, but the channels of the connection may
+// awaitTurn returns a channel that reads the inbox when it is its turn. The turn comes when the
+// broker has ended the last channel of an earlier session and requeued the letters of that channel.
+// The exclusive queue of lockInbox ends with its connection, but the channels of the connection may
 // live on for a moment and hold a window. Therefore each channel also reads a second queue
 // exclusively. When the channel ends, the broker releases both this queue and the window. If the
 // second queue is not available (no permission, its node is down, it was declared differently),
 // only the lock of lockInbox protects the inbox. The second queue accepts no messages, because the
 // broker would deliver them among the letters.
-func (i *Inbox) turn() (*amqp.Channel, error) {
+func (i *Inbox) awaitTurn() (*amqp.Channel, error) {
 	if i.unlocked {
 		return i.conn.Channel() // the queue of the turn is on the node that is away, where each request takes 65 s (4.0.5, 4.3.6)
 	}
@@ -68,7 +68,7 @@ func (i *Inbox) turn() (*amqp.Channel, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = answer(func() error {
+		err = awaitReply(func() error {
 			_, err := ch.QueueDeclare(queue, true, true, false, false, args) // deleted together with its last consumer
 			return err
 		})

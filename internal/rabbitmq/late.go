@@ -8,10 +8,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// late returns a reason why letters may come back later than the first letters of this session. It
-// returns "" if there is no sign of that. Such letters were acknowledged, or an earlier session
-// held them. It can happen in a cluster.
-func (i *Inbox) late(ctx context.Context) (string, error) {
+// mayComeLate returns a reason why letters may come back later than the first letters of this
+// session. It returns "" if there is no sign of that. Such letters were acknowledged, or an earlier
+// session held them. It can happen in a cluster.
+func (i *Inbox) mayComeLate(ctx context.Context) (string, error) {
 	if i.away {
 		return "the cluster node of the inbox was away", nil
 	}
@@ -56,11 +56,11 @@ func (i *Inbox) Held() (bool, error) {
 	return found.Consumers > 0, err
 }
 
-// answer waits for the reply to a request about a classic queue, which may be on a cluster node
+// awaitReply waits for the reply to a request about a classic queue, which may be on a cluster node
 // that cannot be reached. If the node is down, 4.0.5 and 4.3.6 reply after 65 s. If the node is cut
 // off, they do not reply within three minutes. A request without a reply ends when the connection
 // ends.
-func answer(question func() error) error {
+func awaitReply(question func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- question() }()
 	select {

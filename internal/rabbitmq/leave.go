@@ -38,8 +38,9 @@ type Remains struct {
 	Why  string
 }
 
-// kept is the reason that Leave gives for keeping an object whose name is not reserved for dlo.
-const kept = "its name does not begin with dlo., so others may use it; delete it yourself if nobody does"
+// keptReason is the reason that Leave gives for keeping an object whose name is not reserved for
+// dlo.
+const keptReason = "its name does not begin with dlo., so others may use it; delete it yourself if nobody does"
 
 // Leaving lists what Leave would do. It changes nothing. The error wraps ErrUnavailable if the
 // vhost cannot be read.
@@ -54,12 +55,12 @@ func (l *Link) Leaving(ctx context.Context, c Configured) (Leaving, error) {
 	if err != nil {
 		return Leaving{}, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
 	}
-	return leaving(&s, c), nil
+	return leavingOf(&s, c), nil
 }
 
-// leaving finds the objects of dlo in a vhost by their names. The prefix "dlo." is reserved for
+// leavingOf finds the objects of dlo in a vhost by their names. The prefix "dlo." is reserved for
 // them.
-func leaving(s *topology.Snapshot, c Configured) Leaving {
+func leavingOf(s *topology.Snapshot, c Configured) Leaving {
 	var l Leaving
 	note := func(kind, name string, removed *[]string, configured []string) {
 		what := kind + " " + deadletter.Visible(name)
@@ -67,7 +68,7 @@ func leaving(s *topology.Snapshot, c Configured) Leaving {
 		case deadletter.OwnQueue(name):
 			l.Removes, *removed = append(l.Removes, what), append(*removed, name)
 		case slices.Contains(configured, name):
-			l.Keeps = append(l.Keeps, Remains{what, kept})
+			l.Keeps = append(l.Keeps, Remains{what, keptReason})
 		}
 	}
 	for i := range s.Exchanges {
@@ -141,11 +142,11 @@ func (l *Link) Leave(ctx context.Context, c Configured) ([]Remains, error) {
 	defer conn.CloseDeadline(time.Now().Add(closeWait))
 	var done []Remains
 	for _, name := range plan.exchanges {
-		done = append(done, removed("exchange "+deadletter.Visible(name), onChannel(conn, func(ch *amqp.Channel) error { return ch.ExchangeDelete(name, false, false) })))
+		done = append(done, remainsAfter("exchange "+deadletter.Visible(name), onChannel(conn, func(ch *amqp.Channel) error { return ch.ExchangeDelete(name, false, false) })))
 		l.crash("leave: exchange removed")
 	}
 	for _, name := range plan.queues {
-		done = append(done, removed("queue "+deadletter.Visible(name), onChannel(conn, func(ch *amqp.Channel) error { return deleteEmpty(ch, name) })))
+		done = append(done, remainsAfter("queue "+deadletter.Visible(name), onChannel(conn, func(ch *amqp.Channel) error { return deleteEmpty(ch, name) })))
 		l.crash("leave: queue removed")
 	}
 	return append(done, plan.Keeps...), nil
@@ -184,10 +185,10 @@ func deleteEmpty(ch *amqp.Channel, name string) error {
 	return err
 }
 
-// removed returns the Remains of an object after an attempt to delete it.
-func removed(what string, err error) Remains {
+// remainsAfter returns the Remains of an object after an attempt to delete it.
+func remainsAfter(what string, err error) Remains {
 	if err != nil && !isGone(err) {
-		return Remains{what, why(err)}
+		return Remains{what, errorText(err)}
 	}
 	return Remains{What: what}
 }

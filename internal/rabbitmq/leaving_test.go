@@ -53,7 +53,7 @@ func TestWhatStillUsesDlo(t *testing.T) {
 			s := base
 			s.Queues, s.Exchanges, s.Bindings = slices.Clone(base.Queues), slices.Clone(base.Exchanges), slices.Clone(base.Bindings)
 			c.change(&s)
-			l := leaving(&s, names)
+			l := leavingOf(&s, names)
 			if got := l.Users; len(got) > 1 || len(got) == 1 && got[0] != c.want || len(got) == 0 && c.want != "" {
 				t.Errorf("in use by %q, want %q", got, c.want)
 			}

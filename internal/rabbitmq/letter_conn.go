@@ -89,13 +89,13 @@ func (c *letterConn) frame() error {
 		c.ready = append(head, content...) // the client reports what is wrong with this header
 		return nil
 	}
-	c.ready = replaced(head, content[:headSize], c.keep(content[headSize:size]))
+	c.ready = numberOnly(head, content[:headSize], c.keep(content[headSize:size]))
 	return nil
 }
 
-// replaced returns a content header whose only property is the message id. The parameter number is
-// that id.
-func replaced(head, content []byte, number string) []byte {
+// numberOnly returns a content header whose only property is the message id. The parameter number
+// is that id.
+func numberOnly(head, content []byte, number string) []byte {
 	b := append(head, content...)
 	b = binary.BigEndian.AppendUint16(b, onlyID)
 	b = append(append(b, byte(len(number))), number...)

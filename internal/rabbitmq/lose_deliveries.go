@@ -26,7 +26,7 @@ func LoseDeliveries(ctx context.Context, url, queue string, times int) error {
 func loseDelivery(ctx context.Context, url, queue string) error {
 	conn, err := amqp.Dial(url)
 	if err != nil {
-		return explain(scrub(err))
+		return explain(withoutURL(err))
 	}
 	defer conn.CloseDeadline(time.Now().Add(closeWait))
 	ch, err := conn.Channel()

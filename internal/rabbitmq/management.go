@@ -180,18 +180,18 @@ func (q *managedQueue) deliveryLimit(version string) int {
 func (q *managedQueue) limit(argument, policy *int64) int {
 	switch {
 	case argument != nil && policy != nil:
-		return bound(min(*argument, *policy))
+		return positiveOrUnknown(min(*argument, *policy))
 	case argument != nil:
-		return bound(*argument)
+		return positiveOrUnknown(*argument)
 	case policy != nil:
-		return bound(*policy)
+		return positiveOrUnknown(*policy)
 	case q.Effective.Known:
 		return 0
 	}
 	return -1
 }
 
-func bound(n int64) int {
+func positiveOrUnknown(n int64) int {
 	if n <= 0 {
 		return -1
 	}
@@ -271,7 +271,7 @@ const lag = 15 * time.Second
 func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient bool) (*managedQueue, error) {
 	for began := time.Now(); ; {
 		q, err := m.Queue(ctx, vhost, name)
-		over := time.Since(began) > lag || m.resting() && !patient
+		over := time.Since(began) > lag || m.isResting() && !patient
 		switch {
 		case err == nil && q.Type != "" && (over || q.Type != "quorum" || q.Effective.Known):
 			return q, nil
@@ -287,8 +287,8 @@ func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient
 	}
 }
 
-// resting reports whether the API failed to respond a moment ago.
-func (m *Management) resting() bool {
+// isResting reports whether the API failed to respond a moment ago.
+func (m *Management) isResting() bool {
 	until := m.rest.Load()
 	return until != nil && time.Now().Before(*until)
 }
@@ -298,7 +298,7 @@ func (m *Management) resting() bool {
 const maxAnswer = 64 << 20
 
 func (m *Management) get(ctx context.Context, path string, into any) error {
-	if m.resting() {
+	if m.isResting() {
 		return fmt.Errorf("%w: %v", errSilent, m.why.Load())
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, m.base+path, nil)
@@ -308,7 +308,7 @@ func (m *Management) get(ctx context.Context, path string, into any) error {
 	r.SetBasicAuth(m.user, m.password.read())
 	answer, err := m.client.Do(r)
 	if err != nil {
-		err = scrub(err)
+		err = withoutURL(err)
 		if ctx.Err() == nil {
 			rest := managementRest
 			if errors.Is(err, syscall.ECONNREFUSED) {
@@ -349,7 +349,7 @@ func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 	}
 	q, err := l.management.Queue(ctx, l.vhost, queue)
 	if errors.Is(err, errNoQueue) {
-		return l.missing(queue)
+		return l.missingFacts(queue)
 	}
 	if err != nil { // the check of dlo's own queues reports this as a problem
 		f := deadletter.UnknownQueue

@@ -108,7 +108,7 @@ func TestFactsOfAQueue(t *testing.T) {
 	if got := connect(t, rabbitmq.Broker{URL: address}).Facts(t.Context(), "plain"); got != deadletter.UnknownQueue {
 		t.Errorf("without the management API: %+v", got)
 	}
-	if got := connect(t, rabbitmq.Broker{URL: address, Management: node.ManagementURLOf("guest:wrong")}).Facts(t.Context(), "plain"); got != silent() {
+	if got := connect(t, rabbitmq.Broker{URL: address, Management: node.ManagementURLOf("guest:wrong")}).Facts(t.Context(), "plain"); got != silentFacts() {
 		t.Errorf("without rights: %+v", got)
 	}
 }
@@ -143,8 +143,9 @@ func TestAQueueThatOnlyTheAPIDoesNotKnow(t *testing.T) {
 	}
 }
 
-// silent returns the facts that dlo has about a queue while the management API does not respond.
-func silent() deadletter.QueueFacts {
+// silentFacts returns the facts that dlo has about a queue while the management API does not
+// respond.
+func silentFacts() deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
 	f.Silent = true
 	return f
@@ -163,7 +164,7 @@ func TestASilentManagementAPIIsNotAskedForEveryQueue(t *testing.T) {
 	t.Cleanup(func() { close(over); api.Close() })
 	link := connect(t, rabbitmq.Broker{URL: "amqp://guest:guest@127.0.0.1:1/", Management: api.URL})
 	for range 50 {
-		if got := link.Facts(t.Context(), "q"); got != silent() {
+		if got := link.Facts(t.Context(), "q"); got != silentFacts() {
 			t.Errorf("%+v", got)
 		}
 	}

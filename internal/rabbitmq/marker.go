@@ -78,11 +78,12 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	})
 }
 
-// marked returns the state of a marker. It reports a problem if the queue of the marker is missing.
-func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
+// markerState returns the state of a marker. It reports a problem if the queue of the marker is
+// missing.
+func (i *Inbox) markerState(name string) (deadletter.MarkerState, error) {
 	var found amqp.Queue
 	asked := make(chan amqp.Queue, 1) // a late reply is dropped
-	err := answer(func() error {
+	err := awaitReply(func() error {
 		return onChannel(i.conn, func(ch *amqp.Channel) error {
 			q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
 			asked <- q
@@ -100,7 +101,7 @@ func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
 	case i.conn.IsClosed():
 		return deadletter.MarkerUnknown, err
 	case isGone(err):
-		i.link.happened(deadletter.Problem{
+		i.link.recordEvent(deadletter.Problem{
 			Kind: deadletter.ProblemOwnQueue, Severity: deadletter.SeverityNotify, Queue: name,
 			Title: "The marker of inbox " + deadletter.Visible(i.queue) + " was gone.",
 			Text:  "Its queue was deleted or expired, or the broker had no room when the marker was made. A restart of the broker does not delete the marker, but without it dlo cannot tell whether the broker was restarted since. Letters that come back are therefore compared with stored letters.",
@@ -117,7 +118,7 @@ func (i *Inbox) DeleteMarker(name string) error {
 	if i.unlocked {
 		return nil
 	}
-	err := answer(func() error {
+	err := awaitReply(func() error {
 		return onChannel(i.conn, func(ch *amqp.Channel) error {
 			_, err := ch.QueueDelete(name, false, false, false)
 			return err

@@ -7,11 +7,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// missing returns what is known about a queue that the management API does not list. It also asks
-// the broker over AMQP (isGone), because the URL of the API may lead to another broker, and because
-// the API does not list the queues of an unreachable node. If the broker does not reply, nothing is
-// known. If there is no connection, or if this user may not ask, dlo believes the API.
-func (l *Link) missing(queue string) deadletter.QueueFacts {
+// missingFacts returns what is known about a queue that the management API does not list. It also
+// asks the broker over AMQP (isGone), because the URL of the API may lead to another broker, and
+// because the API does not list the queues of an unreachable node. If the broker does not reply,
+// nothing is known. If there is no connection, or if this user may not ask, dlo believes the API.
+func (l *Link) missingFacts(queue string) deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
 	l.mu.Lock()
 	conn := l.publish.conn

@@ -70,7 +70,7 @@ func TestWhereAQueueLeads(t *testing.T) {
 	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/p", policy, nil); err != nil {
 		t.Fatal(err)
 	}
-	b := managed(node, address)
+	b := brokerAt(node, address)
 	link := connect(t, b)
 	work, ends := deadletter.Onward{Queue: "work"}, deadletter.Onward{Ends: true}
 	why := func(text string) deadletter.Onward { return deadletter.Onward{Why: text} }

@@ -25,19 +25,19 @@ const beingDeclared = 2 * time.Second
 // 4.3.6).
 func (l *Link) lookAfter(ctx context.Context) {
 	for ctx.Err() == nil {
-		problems := l.look(ctx, true)
+		problems := l.checkOwnQueues(ctx, true)
 		if ctx.Err() != nil {
 			return
 		}
-		l.found(problems)
+		l.storeProblems(problems)
 		l.lookAtRights(ctx)
 		sleep(ctx, lookEvery)
 	}
 }
 
-// found stores the problems of the last check, each with the time it was first seen, and logs the
-// new ones.
-func (l *Link) found(problems []deadletter.Problem) {
+// storeProblems stores the problems of the last check, each with the time it was first seen, and
+// logs the new ones.
+func (l *Link) storeProblems(problems []deadletter.Problem) {
 	l.update(func(s *deadletter.BrokerStatus) {
 		for i := range problems {
 			p := &problems[i]
@@ -53,9 +53,9 @@ func (l *Link) found(problems []deadletter.Problem) {
 	})
 }
 
-// look queries the management API for everything that makes the broker lose messages of dlo's
-// queues. If the parameter mend is true, it restores a missing binding.
-func (l *Link) look(ctx context.Context, mend bool) []deadletter.Problem {
+// checkOwnQueues queries the management API for everything that makes the broker lose messages of
+// dlo's queues. If the parameter mend is true, it restores a missing binding.
+func (l *Link) checkOwnQueues(ctx context.Context, mend bool) []deadletter.Problem {
 	if l.management == nil {
 		return nil
 	}
@@ -74,8 +74,8 @@ func (l *Link) look(ctx context.Context, mend bool) []deadletter.Problem {
 				Title: "The broker deletes letters from inbox " + deadletter.Visible(inbox) + ".", Text: text, Cure: cure,
 			})
 		}
-		if mend && i == 0 && l.broker.Exchange != "" && !l.bound(ctx, inbox) && sleep(ctx, beingDeclared) == nil && !l.bound(ctx, inbox) {
-			if p := l.bind(ctx, inbox); p != nil {
+		if mend && i == 0 && l.broker.Exchange != "" && !l.isBound(ctx, inbox) && sleep(ctx, beingDeclared) == nil && !l.isBound(ctx, inbox) {
+			if p := l.rebind(ctx, inbox); p != nil {
 				problems = append(problems, *p)
 			}
 		}
@@ -101,14 +101,14 @@ func (l *Link) unmanaged(err error) deadletter.Problem {
 // remove them. A delivery limit that the configuration accepts is not among them. The text is "" if
 // there are none.
 func (l *Link) inboxLoses(inbox string, q *managedQueue) (text, cure string) {
-	what, limited := q.loses(), q.mayDelete(l.Status().Version) && !slices.Contains(l.broker.AcceptLimited, inbox)
+	what, limited := q.losingText(), q.mayDelete(l.Status().Version) && !slices.Contains(l.broker.AcceptLimited, inbox)
 	if what != "" {
 		text = "The broker deletes letters that stay too long, or exceed a limit, before dlo takes them: " + what + "."
 	}
 	if limited {
 		text = strings.TrimSpace(text + " Its delivery limit lets the broker delete letters after lost connections.")
 	}
-	return text, l.cure(inbox, q, limited)
+	return text, l.cureText(inbox, q, limited)
 }
 
 // lookAtOwn checks dlo's own queues other than inboxes. These are the queues of annotations, of
@@ -124,7 +124,7 @@ func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
 		if slices.Contains(l.broker.Inboxes, q.Name) {
 			continue
 		}
-		what := q.losesOwn()
+		what := q.losingOwnText()
 		if what == "" {
 			continue
 		}
@@ -139,23 +139,23 @@ func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
 		}
 		problems = append(problems, deadletter.Problem{
 			Kind: deadletter.ProblemOwnQueue, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost, Queue: q.Name,
-			Title: "A policy changes dlo's queue " + deadletter.Visible(q.Name) + ".", Text: text, Cure: l.cure(q.Name, q, false),
+			Title: "A policy changes dlo's queue " + deadletter.Visible(q.Name) + ".", Text: text, Cure: l.cureText(q.Name, q, false),
 		})
 	}
 	return problems
 }
 
-// bound reports whether the exchange is bound to the given queue. It returns true if this is
+// isBound reports whether the exchange is bound to the given queue. It returns true if this is
 // unknown.
-func (l *Link) bound(ctx context.Context, queue string) bool {
+func (l *Link) isBound(ctx context.Context, queue string) bool {
 	var bindings []struct{}
 	err := l.management.get(ctx, "/api/bindings/"+url.PathEscape(l.vhost)+"/e/"+url.PathEscape(l.broker.Exchange)+"/q/"+url.PathEscape(queue), &bindings)
 	return err == nil && len(bindings) > 0 || err != nil && !errors.Is(err, errNoQueue)
 }
 
-// bind declares the exchange and the binding of an inbox again, and records the event. If this
+// rebind declares the exchange and the binding of an inbox again, and records the event. If this
 // fails, it returns a problem.
-func (l *Link) bind(ctx context.Context, inbox string) *deadletter.Problem {
+func (l *Link) rebind(ctx context.Context, inbox string) *deadletter.Problem {
 	p := deadletter.Problem{
 		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox,
 		Title: "Dead letters were not routed to inbox " + deadletter.Visible(inbox) + ".",
@@ -174,12 +174,12 @@ func (l *Link) bind(ctx context.Context, inbox string) *deadletter.Problem {
 		p.Cure = "The exchange or its binding could not be declared again: " + deadletter.Visible(err.Error())
 		return &p
 	}
-	l.happened(p)
+	l.recordEvent(p)
 	return nil
 }
 
-// losing returns the settings of a queue that make the broker delete messages.
-func (q *managedQueue) losing() []setting {
+// losingSettings returns the settings of a queue that make the broker delete messages.
+func (q *managedQueue) losingSettings() []setting {
 	return []setting{
 		{"max-length", "", q.Arguments.MaxLength, q.Effective.MaxLength},
 		{"max-length-bytes", "bytes", q.Arguments.MaxBytes, q.Effective.MaxBytes},
@@ -195,39 +195,39 @@ type setting struct {
 	argument, policies *int64
 }
 
-func (s *setting) said(n int64, by string) string {
+func (s *setting) withSource(n int64, by string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %d %s", s.name, n, s.unit)) + " (" + by + ")"
 }
 
-// loses returns a text with the settings that make the broker delete messages from a queue. It
+// losingText returns a text with the settings that make the broker delete messages from a queue. It
 // returns "" if there are none.
-func (q *managedQueue) loses() string {
+func (q *managedQueue) losingText() string {
 	var list []string
-	for _, s := range q.losing() {
+	for _, s := range q.losingSettings() {
 		switch {
 		case s.policies != nil && (s.argument == nil || *s.policies <= *s.argument):
-			list = append(list, s.said(*s.policies, q.policies()))
+			list = append(list, s.withSource(*s.policies, q.policyNames()))
 		case s.argument != nil:
-			list = append(list, s.said(*s.argument, "an argument of the queue"))
+			list = append(list, s.withSource(*s.argument, "an argument of the queue"))
 		}
 	}
 	return strings.Join(list, ", ")
 }
 
-// losesOwn does the same as loses, for a queue that dlo itself declared with limits. It names a
-// setting only if a policy makes it lower than the argument.
-func (q *managedQueue) losesOwn() string {
+// losingOwnText does the same as losingText, for a queue that dlo itself declared with limits. It
+// names a setting only if a policy makes it lower than the argument.
+func (q *managedQueue) losingOwnText() string {
 	var list []string
-	for _, s := range q.losing() {
+	for _, s := range q.losingSettings() {
 		if s.policies != nil && (s.argument == nil || *s.policies < *s.argument) {
-			list = append(list, s.said(*s.policies, q.policies()))
+			list = append(list, s.withSource(*s.policies, q.policyNames()))
 		}
 	}
 	return strings.Join(list, ", ")
 }
 
-// policies returns a text with the names of the policies that apply to a queue.
-func (q *managedQueue) policies() string {
+// policyNames returns a text with the names of the policies that apply to a queue.
+func (q *managedQueue) policyNames() string {
 	var list []string
 	if q.Policy != nil && *q.Policy != "" {
 		list = append(list, "policy "+deadletter.Visible(*q.Policy))
@@ -238,11 +238,11 @@ func (q *managedQueue) policies() string {
 	return strings.Join(list, " and ")
 }
 
-// cure explains how to remove the settings that make the broker delete messages from a queue. The
-// parameter limited means that the delivery limit is one of these settings.
-func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
+// cureText explains how to remove the settings that make the broker delete messages from a queue.
+// The parameter limited means that the delivery limit is one of these settings.
+func (l *Link) cureText(queue string, q *managedQueue, limited bool) string {
 	var arguments []string
-	for _, s := range q.losing() {
+	for _, s := range q.losingSettings() {
 		if s.argument != nil && !deadletter.OwnQueue(queue) {
 			arguments = append(arguments, "x-"+s.name)
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// seen connects to a broker and waits until the function enough returns true for the problems of
-// its queues. It returns these problems.
-func seen(t *testing.T, b rabbitmq.Broker, enough func([]deadletter.Problem) bool) []deadletter.Problem {
+// awaitProblems connects to a broker and waits until the function enough returns true for the
+// problems of its queues. It returns these problems.
+func awaitProblems(t *testing.T, b rabbitmq.Broker, enough func([]deadletter.Problem) bool) []deadletter.Problem {
 	t.Helper()
 	link := running(t, b)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -29,7 +29,7 @@ func seen(t *testing.T, b rabbitmq.Broker, enough func([]deadletter.Problem) boo
 	}
 }
 
-func managed(node *testenv.Node, address string) rabbitmq.Broker {
+func brokerAt(node *testenv.Node, address string) rabbitmq.Broker {
 	return rabbitmq.Broker{
 		URL: address, Management: node.ManagementURLOf("guest:guest"), Exchange: "dlo.dlx",
 		Inboxes: []string{"dlo.letters", "team.dlq"}, InFlight: 1, ConfirmTimeout: time.Second,
@@ -98,7 +98,7 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 				}
 				return &deadletter.Problem{}
 			}
-			problems := seen(t, managed(node, address), func(list []deadletter.Problem) bool { return len(list) >= 4 })
+			problems := awaitProblems(t, brokerAt(node, address), func(list []deadletter.Problem) bool { return len(list) >= 4 })
 			by := map[string]string{"policies": "policy of-the-site", "operator-policies": "operator policy of-the-site"}[kind]
 			own, other := of(problems, "dlo.letters"), of(problems, "team.dlq")
 			for _, p := range []*deadletter.Problem{own, other} {
@@ -126,7 +126,7 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 					t.Fatal(err)
 				}
 				awaitPolicy(t, node, vhost, "dlo.letters", "overflow", true)
-				own = of(seen(t, managed(node, address), func(list []deadletter.Problem) bool { return len(list) >= 4 }), "dlo.letters")
+				own = of(awaitProblems(t, brokerAt(node, address), func(list []deadletter.Problem) bool { return len(list) >= 4 }), "dlo.letters")
 				if !strings.Contains(own.Cure, "The policy dlo-own should have no key but overflow. The operator policy of-the-site can only") || strings.Contains(own.Cure, "set_policy") {
 					t.Error(own.Cure)
 				}
@@ -144,7 +144,7 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 			for _, queue := range []string{"dlo.letters", "team.dlq", "dlo.annotations", "dlo.wait.1000"} {
 				awaitPolicy(t, node, vhost, queue, "expires", false)
 			}
-			problems = seen(t, managed(node, address), func(list []deadletter.Problem) bool { return len(list) > 0 })
+			problems = awaitProblems(t, brokerAt(node, address), func(list []deadletter.Problem) bool { return len(list) > 0 })
 			if len(problems) != 1 || problems[0].Queue != "team.dlq" || !strings.Contains(problems[0].Text, "max-length 1000 (an argument of the queue)") {
 				t.Errorf("after the cure: %+v", problems)
 			}
@@ -168,9 +168,9 @@ func TestADeliveryLimitIsFoundWhileAnInboxIsRead(t *testing.T) {
 	for _, queue := range []string{"team.dlq", "old.dlq"} {
 		awaitPolicy(t, node, vhost, queue, "delivery-limit", true)
 	}
-	b := managed(node, address)
+	b := brokerAt(node, address)
 	b.Exchange, b.Inboxes, b.AcceptLimited = "", []string{"team.dlq", "old.dlq"}, []string{"old.dlq"}
-	problems := seen(t, b, func(list []deadletter.Problem) bool { return len(list) > 0 })
+	problems := awaitProblems(t, b, func(list []deadletter.Problem) bool { return len(list) > 0 })
 	if len(problems) != 1 || problems[0].Kind != deadletter.ProblemInboxLoses || problems[0].Inbox != "team.dlq" ||
 		!strings.Contains(problems[0].Text, "delivery limit") || !strings.Contains(problems[0].Cure, `'^team\.dlq$'`) {
 		t.Errorf("%+v", problems)
@@ -186,7 +186,7 @@ func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
 	ch := openChannel(t, address, nil)
 	declareInbox(t, ch, "team.dlq", nil)
 	declareInbox(t, ch, "dlo.letters", ownInbox(node))
-	problems := seen(t, managed(node, address), func(list []deadletter.Problem) bool { return len(list) > 0 })
+	problems := awaitProblems(t, brokerAt(node, address), func(list []deadletter.Problem) bool { return len(list) > 0 })
 	if len(problems) != 1 || problems[0].Kind != deadletter.ProblemInboxUnbound || problems[0].Cure != "Both were declared again. Find out who deleted them." {
 		t.Errorf("%+v", problems)
 	}
@@ -207,7 +207,7 @@ func TestAPolicyIsFoundWhileAnInboxIsRead(t *testing.T) {
 	vhost, address := node.VHost(t)
 	ch := openChannel(t, address, nil)
 	declareInbox(t, ch, "team.dlq", amqp.Table{"x-queue-type": "quorum"})
-	b := managed(node, address)
+	b := brokerAt(node, address)
 	b.Exchange, b.Inboxes, b.AcceptLimited = "", []string{"team.dlq"}, []string{"team.dlq"}
 	link := running(t, b)
 	await := func(what string, enough func(deadletter.BrokerStatus) bool) deadletter.BrokerStatus {

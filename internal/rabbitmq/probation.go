@@ -29,8 +29,8 @@ func (p *probation) proofTimer() <-chan time.Time {
 	return time.After(time.Until(p.began.Add(p.proof)))
 }
 
-// reads records that the inbox is being read.
-func (i *Inbox) reads() {
+// recordReading records that the inbox is being read.
+func (i *Inbox) recordReading() {
 	if i.once {
 		return
 	}

@@ -18,8 +18,8 @@ type message struct {
 	confirm *amqp.DeferredConfirmation // nil = the message was not sent
 }
 
-// end sets the outcome of a message.
-func (m *message) end(kind deadletter.OutcomeKind, detail string) {
+// setOutcome sets the outcome of a message.
+func (m *message) setOutcome(kind deadletter.OutcomeKind, detail string) {
 	m.outcome.Kind, m.outcome.Detail = kind, detail
 }
 
@@ -38,7 +38,7 @@ func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 	for i := range ps {
 		m := &message{Publishing: &ps[i], outcome: &outcomes[i]}
 		m.outcome.Token = m.Token
-		m.end(deadletter.OutcomeUnsent, "the broker is not connected")
+		m.setOutcome(deadletter.OutcomeUnsent, "the broker is not connected")
 		if m.Alone {
 			sends.Go(func() { l.send(ctx, []*message{m}, true) })
 			continue
@@ -64,7 +64,7 @@ func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 		return
 	}
 	sent, broken := l.write(c, ms)
-	usable := l.answers(ctx, c, sent) && !broken
+	usable := l.awaitConfirms(ctx, c, sent) && !broken
 	for _, m := range ms {
 		if m.Wait != nil && m.outcome.Kind != deadletter.OutcomeConfirmed { // the wait queue may not exist any more, so dlo declares it again
 			l.mu.Lock()
@@ -84,12 +84,12 @@ func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 // result broken is true.
 func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool) {
 	for _, m := range ms {
-		if m.Wait != nil && !l.stands(*m.Wait) {
-			m.end(deadletter.OutcomeUnsent, "its wait queue is not there")
+		if m.Wait != nil && !l.hasWait(*m.Wait) {
+			m.setOutcome(deadletter.OutcomeUnsent, "its wait queue is not there")
 			continue
 		}
 		if err := encodable(m.Publishing, c.frame); err != nil {
-			m.end(deadletter.OutcomeRefused, "it cannot be encoded: "+deadletter.Visible(err.Error()))
+			m.setOutcome(deadletter.OutcomeRefused, "it cannot be encoded: "+deadletter.Visible(err.Error()))
 			continue
 		}
 		exchange, mandatory := "", true
@@ -100,17 +100,17 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 		m.confirm, err = c.ch.PublishWithDeferredConfirm(exchange, m.Queue, mandatory, false, publishing(m.Properties, m.Body))
 		switch {
 		case err == nil:
-			m.end(deadletter.OutcomeInDoubt, "no answer")
+			m.setOutcome(deadletter.OutcomeInDoubt, "no answer")
 			sent = append(sent, m)
 			continue
 		// The client closes the channel some time after this error. Therefore only the error can be
 		// checked here, and not yet the channel.
 		case errors.Is(err, amqp.ErrClosed):
-			m.end(deadletter.OutcomeUnsent, "the connection ended before it was sent")
+			m.setOutcome(deadletter.OutcomeUnsent, "the connection ended before it was sent")
 		default:
-			m.end(deadletter.OutcomeInDoubt, "the connection ended while it was sent: "+deadletter.Visible(err.Error()))
+			m.setOutcome(deadletter.OutcomeInDoubt, "the connection ended while it was sent: "+deadletter.Visible(err.Error()))
 		}
-		return sent, true // The remaining messages were not sent. The function answers waits for the messages before them and finds the channel closed.
+		return sent, true // The remaining messages were not sent. The function awaitConfirms waits for the messages before them and finds the channel closed.
 	}
 	return sent, false
 }
@@ -119,10 +119,10 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 // in doubt at the next start.
 const stopGrace = 5 * time.Second
 
-// answers waits for the confirms of the sent messages and reports whether the channel can be used
-// again. It waits for each confirm separately. If one confirm is missing, the client's
+// awaitConfirms waits for the confirms of the sent messages and reports whether the channel can be
+// used again. It waits for each confirm separately. If one confirm is missing, the client's
 // NotifyPublish withholds the ones that follow (amqp091-go v1.16.0).
-func (l *Link) answers(ctx context.Context, c *confirming, sent []*message) bool {
+func (l *Link) awaitConfirms(ctx context.Context, c *confirming, sent []*message) bool {
 	answered := make(chan *message, len(sent))
 	for _, m := range sent {
 		go func() { // ends at the latest when the channel ends
@@ -138,25 +138,25 @@ func (l *Link) answers(ctx context.Context, c *confirming, sent []*message) bool
 	for waiting := len(sent); waiting > 0; {
 		select {
 		case m := <-answered:
-			note(returned, c.returns)
+			collectReturns(returned, c.returns)
 			if !m.confirm.Acked() && c.ch.IsClosed() { // a channel that closed looks like a nack too
-				l.lost(sent, returned, <-c.closed)
+				l.endUnanswered(sent, returned, <-c.closed)
 				return false
 			}
-			m.confirmed(returned)
+			m.setConfirmed(returned)
 			waiting--
 			timeout.Reset(l.broker.ConfirmTimeout)
 		case <-stopping:
 			stopping, grace = nil, time.After(stopGrace)
 		case <-grace:
-			doubt(sent, "no confirm before the program stopped")
+			setDoubtDetail(sent, "no confirm before the program stopped")
 			return false
 		case <-timeout.C:
 			if l.Status().Blocked != "" {
 				timeout.Reset(l.broker.ConfirmTimeout)
 				continue
 			}
-			doubt(sent, fmt.Sprintf("no confirm within %s", l.broker.ConfirmTimeout))
+			setDoubtDetail(sent, fmt.Sprintf("no confirm within %s", l.broker.ConfirmTimeout))
 			go c.ch.Close() // if the queue does not respond, the close takes a minute; it ends at the latest with the connection
 			return false
 		}
@@ -164,10 +164,10 @@ func (l *Link) answers(ctx context.Context, c *confirming, sent []*message) bool
 	return true
 }
 
-// note collects the returns that have arrived so far. The broker sends the return of a message
-// before its confirm (200 of 200 runs on each of 3.10.8, 4.0.5, 4.3.6), so the return of a
+// collectReturns collects the returns that have arrived so far. The broker sends the return of a
+// message before its confirm (200 of 200 runs on each of 3.10.8, 4.0.5, 4.3.6), so the return of a
 // confirmed message has already arrived.
-func note(returned map[deadletter.Token]string, returns <-chan amqp.Return) {
+func collectReturns(returned map[deadletter.Token]string, returns <-chan amqp.Return) {
 	for {
 		select {
 		case r, ok := <-returns:
@@ -182,51 +182,51 @@ func note(returned map[deadletter.Token]string, returns <-chan amqp.Return) {
 	}
 }
 
-// confirmed sets the outcome of a message that the broker has acked or nacked.
-func (m *message) confirmed(returned map[deadletter.Token]string) {
+// setConfirmed sets the outcome of a message that the broker has acked or nacked.
+func (m *message) setConfirmed(returned map[deadletter.Token]string) {
 	detail, back := returned[m.Token]
 	switch {
 	case !m.confirm.Acked():
-		m.end(deadletter.OutcomeNacked, "the queue refused it")
+		m.setOutcome(deadletter.OutcomeNacked, "the queue refused it")
 	case back:
-		m.end(deadletter.OutcomeReturned, detail)
+		m.setOutcome(deadletter.OutcomeReturned, detail)
 	default:
-		m.end(deadletter.OutcomeConfirmed, "")
+		m.setOutcome(deadletter.OutcomeConfirmed, "")
 	}
 }
 
-// lost sets the outcomes of the remaining messages after the channel closed. Acks that arrived
-// before still count. The broker does not say for which message it closed the channel. If only one
-// message was sent, that message was the reason. Otherwise all messages without a reply are in
-// doubt, and dlo has to send each of them again alone.
-func (l *Link) lost(sent []*message, returned map[deadletter.Token]string, err *amqp.Error) {
+// endUnanswered sets the outcomes of the remaining messages after the channel closed. Acks that
+// arrived before still count. The broker does not say for which message it closed the channel. If
+// only one message was sent, that message was the reason. Otherwise all messages without a reply
+// are in doubt, and dlo has to send each of them again alone.
+func (l *Link) endUnanswered(sent []*message, returned map[deadletter.Token]string, err *amqp.Error) {
 	for _, m := range sent {
 		if m.outcome.Kind == deadletter.OutcomeInDoubt && m.confirm.Acked() {
-			m.confirmed(returned)
+			m.setConfirmed(returned)
 		}
 	}
 	if err == nil {
-		doubt(sent, "the connection was closed")
+		setDoubtDetail(sent, "the connection was closed")
 		return
 	}
 	if !err.Server {
-		doubt(sent, "the connection broke: "+deadletter.Visible(err.Reason))
+		setDoubtDetail(sent, "the connection broke: "+deadletter.Visible(err.Reason))
 		return
 	}
 	detail := fmt.Sprintf("the broker closed the channel: %d %s", err.Code, deadletter.Visible(err.Reason))
 	if err.Code == amqp.AccessRefused { // the permissions of the user are the reason, not a message
 		l.mayNot(sent[0].Wait, err)
 		if len(sent) == 1 {
-			sent[0].end(deadletter.OutcomeUnsent, detail)
+			sent[0].setOutcome(deadletter.OutcomeUnsent, detail)
 			return
 		}
 	}
 	refusal := err.Code == amqp.NotFound || err.Code == amqp.PreconditionFailed
 	if refusal && len(sent) == 1 {
-		sent[0].end(deadletter.OutcomeRefused, detail)
+		sent[0].setOutcome(deadletter.OutcomeRefused, detail)
 		return
 	}
-	doubt(sent, detail)
+	setDoubtDetail(sent, detail)
 }
 
 // mayNot holds back further messages that the user may not publish. If the message was for a wait
@@ -235,7 +235,7 @@ func (l *Link) lost(sent []*message, returned map[deadletter.Token]string, err *
 func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	if wait == nil {
 		l.noteRight("write", defaultExchange, err)
-		l.refuses(true)
+		l.setRefused(true)
 		return
 	}
 	l.mu.Lock()
@@ -244,8 +244,8 @@ func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	l.noteWaiters()
 }
 
-// doubt sets the reason on each message that got no reply.
-func doubt(sent []*message, detail string) {
+// setDoubtDetail sets the reason on each message that got no reply.
+func setDoubtDetail(sent []*message, detail string) {
 	for _, m := range sent {
 		if m.outcome.Kind == deadletter.OutcomeInDoubt {
 			m.outcome.Detail = detail

@@ -37,7 +37,7 @@ const steady = 10 * time.Second
 func (l *Link) Run(ctx context.Context) error {
 	var b backoff
 	for ctx.Err() == nil {
-		asked := l.asked()
+		asked := l.tryRequests()
 		conn, err := l.dial(ctx, "publisher")
 		if err == nil {
 			began := time.Now()
@@ -56,10 +56,10 @@ func (l *Link) Run(ctx context.Context) error {
 				s.Since = time.Now()
 			}
 			s.Connected, s.Blocked, s.Reason, s.NextTry = false, "", err.Error(), time.Now().Add(wait)
-			l.tried()
+			l.recordTry()
 		})
 		l.log.Warn("publisher not connected", "err", err, "next_try", wait)
-		b.until(ctx, wait, asked)
+		b.waitOrAsked(ctx, wait, asked)
 	}
 	return nil
 }
@@ -84,12 +84,12 @@ func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 	l.mu.Unlock()
 	set(publisher{conn: conn, session: session, refused: refused, stands: map[deadletter.Wait]bool{}}, func(s *deadletter.BrokerStatus) {
 		s.Connected, s.Reason, s.Blocked, s.Since, s.NextTry = true, "", "", time.Now(), time.Time{}
-		l.tried()
+		l.recordTry()
 	})
 	looking, stop := context.WithCancel(ctx)
 	var looks sync.WaitGroup
 	looks.Go(func() { l.lookAfter(looking) })
-	looks.Go(func() { l.allowed(looking, conn) })
+	looks.Go(func() { l.watchPermission(looking, conn) })
 	defer func() {
 		stop()
 		looks.Wait()
@@ -121,9 +121,9 @@ func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 	}
 }
 
-// allowed checks again and again, until ctx ends, whether a user who may not publish has been given
-// the permission.
-func (l *Link) allowed(ctx context.Context, conn *amqp.Connection) {
+// watchPermission checks again and again, until ctx ends, whether a user who may not publish has
+// been given the permission.
+func (l *Link) watchPermission(ctx context.Context, conn *amqp.Connection) {
 	var b backoff
 	for wait := backoffFirst; sleep(ctx, wait) == nil; {
 		l.mu.Lock()
@@ -133,15 +133,15 @@ func (l *Link) allowed(ctx context.Context, conn *amqp.Connection) {
 		case !refused:
 			wait, b = backoffFirst, backoff{}
 		case l.mayWrite(ctx, conn):
-			l.refuses(false)
+			l.setRefused(false)
 		default:
 			wait = min(b.next(), rightAgain)
 		}
 	}
 }
 
-// refuses records whether the broker refuses this user the permission to publish.
-func (l *Link) refuses(refused bool) {
+// setRefused records whether the broker refuses this user the permission to publish.
+func (l *Link) setRefused(refused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.publish.refused = refused

@@ -66,12 +66,12 @@ type Link struct {
 func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	u, err := amqp.ParseURI(b.URL)
 	if err != nil {
-		return nil, fmt.Errorf("broker %s: the AMQP URL cannot be read (%w); a password with ? # or / must be percent-encoded", b.Name, scrub(err))
+		return nil, fmt.Errorf("broker %s: the AMQP URL cannot be read (%w); a password with ? # or / must be percent-encoded", b.Name, withoutURL(err))
 	}
 	l := &Link{broker: b, vhost: u.Vhost, user: u.Username, log: log.With("broker", b.Name), changed: make(chan struct{}), tries: newTries(), refused: map[string]refusedWaiter{}}
 	l.status = deadletter.BrokerStatus{Name: b.Name, VHost: u.Vhost, Exchange: b.Exchange, Reason: "not connected yet", Since: time.Now()}
-	l.status.User, l.status.Rights = l.user, l.assumed()
-	l.status.Grant = l.grant(l.status.Rights)
+	l.status.User, l.status.Rights = l.user, l.assumedRights()
+	l.status.Grant = l.grantCommand(l.status.Rights)
 	for _, q := range b.Inboxes {
 		l.status.Inboxes = append(l.status.Inboxes, deadletter.InboxStatus{Queue: q, Reason: "not connected yet"})
 	}
@@ -88,8 +88,8 @@ func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	return l, nil
 }
 
-// scrub removes the URL, and with it the password, from a net/url error.
-func scrub(err error) error {
+// withoutURL removes the URL, and with it the password, from a net/url error.
+func withoutURL(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {
 		return e.Err
@@ -106,7 +106,7 @@ func (l *Link) Status() deadletter.BrokerStatus {
 	defer l.mu.Unlock()
 	s := l.status
 	s.Inboxes = slices.Clone(s.Inboxes)
-	s.Queues = slices.Concat(s.Queues, l.recent(""))
+	s.Queues = slices.Concat(s.Queues, l.recentEvents(""))
 	return s
 }
 

@@ -34,7 +34,7 @@ func newRawPublisher(t *testing.T, url string) *rawPublisher {
 	return p
 }
 
-// declare declares a durable queue. If args comes from the function dying, messages that are
+// declare declares a durable queue. If args comes from dyingArguments, messages that are
 // published to the queue die immediately.
 func (p *rawPublisher) declare(t *testing.T, queue string, args amqp.Table) {
 	t.Helper()
@@ -43,8 +43,9 @@ func (p *rawPublisher) declare(t *testing.T, queue string, args amqp.Table) {
 	}
 }
 
-// dying returns the arguments of a queue whose messages die immediately and go to another queue.
-func dying(to string) amqp.Table {
+// dyingArguments returns the arguments of a queue whose messages die immediately and go to another
+// queue.
+func dyingArguments(to string) amqp.Table {
 	return amqp.Table{"x-message-ttl": int32(0), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": to}
 }
 

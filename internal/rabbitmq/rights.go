@@ -20,8 +20,9 @@ const (
 	nobody          = "dlo.epoch.nobody." // prefix of a queue name that does not exist; random text follows
 )
 
-// assumed returns the permissions that a link always needs. None of them has been checked yet.
-func (l *Link) assumed() []deadletter.Right {
+// assumedRights returns the permissions that a link always needs. None of them has been checked
+// yet.
+func (l *Link) assumedRights() []deadletter.Right {
 	list := []deadletter.Right{
 		{Operation: "write", Resource: defaultExchange, For: "sending retries and requeues", Severity: deadletter.SeverityPage},
 		{Operation: "configure", Resource: epochQueues, For: "noticing a restart of the broker, and keeping a second dlo out of the same inbox", Severity: deadletter.SeverityNotify},
@@ -63,21 +64,21 @@ func (l *Link) noteRight(operation, resource string, err error) (refused bool) {
 	return refused
 }
 
-// needs adds a permission that only some configurations need.
-func (l *Link) needs(r deadletter.Right) {
+// addRight adds a permission that only some configurations need.
+func (l *Link) addRight(r deadletter.Right) {
 	l.update(func(s *deadletter.BrokerStatus) {
 		if slices.ContainsFunc(s.Rights, func(o deadletter.Right) bool { return o.Operation == r.Operation && o.Resource == r.Resource }) {
 			return
 		}
 		r.State, r.Since = deadletter.RightAssumed, time.Now()
 		s.Rights = append(slices.Clone(s.Rights), r)
-		s.Grant = l.grant(s.Rights)
+		s.Grant = l.grantCommand(s.Rights)
 	})
 }
 
-// grant returns the command that gives dlo's user all permissions that dlo can use. The command
-// replaces the three expressions that the user now has in the vhost.
-func (l *Link) grant(rights []deadletter.Right) string {
+// grantCommand returns the command that gives dlo's user all permissions that dlo can use. The
+// command replaces the three expressions that the user now has in the vhost.
+func (l *Link) grantCommand(rights []deadletter.Right) string {
 	names := map[string][]string{"write": {`amq\.default`}}
 	add := func(operation, name string) {
 		if !deadletter.OwnQueue(name) && name != defaultExchange {
@@ -137,7 +138,7 @@ func (l *Link) mayRead(conn *amqp.Connection, queue string) error {
 		err = nil
 	}
 	if l.noteRight("read", queue, err) {
-		return refuse(deadletter.ErrUnavailable, "user %s may not read %s (%s). Grant it: %s", deadletter.Visible(l.user), deadletter.Visible(queue), reason(err), l.Status().Grant)
+		return newRefusal(deadletter.ErrUnavailable, "user %s may not read %s (%s). Grant it: %s", deadletter.Visible(l.user), deadletter.Visible(queue), reason(err), l.Status().Grant)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func rightsProblem(link *rabbitmq.Link) *deadletter.Problem {
 	return nil
 }
 
-func soon(t *testing.T, what string, done func() bool) {
+func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -48,7 +48,7 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	user, address := node.User(t, vhost, "")
 	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
 	link := running(t, rabbitmq.Broker{URL: address, Inboxes: []string{"dlo.letters"}, InFlight: 8, ConfirmTimeout: 10 * time.Second})
-	soon(t, "the right is refused", func() bool { return rightsProblem(link) != nil })
+	eventually(t, "the right is refused", func() bool { return rightsProblem(link) != nil })
 	p := rightsProblem(link)
 	if p.Severity != deadletter.SeverityPage || !strings.Contains(p.Title, user) || p.Text != "It may not write amq.default, which it needs for sending retries and requeues. It continues automatically once it may." {
 		t.Errorf("%+v", p)
@@ -74,7 +74,7 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
-	soon(t, "the right is taken away", func() bool { // 4.0.5 applies the change only to new channels
+	eventually(t, "the right is taken away", func() bool { // 4.0.5 applies the change only to new channels
 		got := link.Publish(t.Context(), one)[0]
 		if got.Kind != deadletter.OutcomeConfirmed && got.Kind != deadletter.OutcomeUnsent {
 			t.Errorf("%+v", got)
@@ -101,7 +101,7 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	publishLetters(t, ch, "team.dlq", "letter")
 	user, address := node.User(t, vhost, "management")
 	node.Grant(t, vhost, user, `^dlo\.epoch\.`, `^amq\.default$`, `^dlo\.epoch\.`)
-	b := managed(node, address)
+	b := brokerAt(node, address)
 	b.Management, b.Exchange, b.Inboxes = node.ManagementURLOf(user+":secret"), "", []string{"team.dlq"}
 	link := running(t, b)
 	if err := link.Ready(t.Context()); err != nil {
@@ -117,7 +117,7 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 		_, err := inbox.Open(t.Context(), "", 0)
 		opened <- err
 	}()
-	soon(t, "the right is refused", func() bool { status := link.Status(); return status.Inboxes[0].Reason != "not connected yet" })
+	eventually(t, "the right is refused", func() bool { status := link.Status(); return status.Inboxes[0].Reason != "not connected yet" })
 	status := link.Status()
 	if i := status.Inboxes[0]; i.Draining || !strings.Contains(i.Reason, "user "+user+" may not read team.dlq") {
 		t.Errorf("%+v", i)
@@ -172,7 +172,7 @@ func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 		user, address := node.User(t, vhost, "")
 		node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
 		link := marked(t, address)
-		soon(t, "the right is missed", func() bool {
+		eventually(t, "the right is missed", func() bool {
 			p := rightsProblem(link)
 			return p != nil && strings.Contains(p.Text, "write amq.default")
 		})
@@ -198,16 +198,16 @@ func TestAManagementAPIThatRefusesTheUserIsAProblem(t *testing.T) {
 	vhost, _ := node.VHost(t)
 	user, address := node.User(t, vhost, "")
 	for _, password := range []string{"wrong", "secret"} {
-		b := managed(node, address)
+		b := brokerAt(node, address)
 		b.Management = node.ManagementURLOf(user + ":" + password)
-		problems := seen(t, b, func(list []deadletter.Problem) bool { return len(list) > 0 })
+		problems := awaitProblems(t, b, func(list []deadletter.Problem) bool { return len(list) > 0 })
 		if len(problems) != 1 || problems[0].Kind != deadletter.ProblemManagement || !strings.Contains(problems[0].Text, "401") || !strings.Contains(problems[0].Cure, "set_user_tags '"+user+"' management") {
 			t.Errorf("password %s: %+v", password, problems)
 		}
 	}
-	b := managed(node, address)
+	b := brokerAt(node, address)
 	b.Management = "http://127.0.0.1:1"
-	if problems := seen(t, b, func(list []deadletter.Problem) bool { return len(list) > 0 }); len(problems) != 1 || problems[0].Kind != deadletter.ProblemManagement || !strings.Contains(problems[0].Text, "refused") {
+	if problems := awaitProblems(t, b, func(list []deadletter.Problem) bool { return len(list) > 0 }); len(problems) != 1 || problems[0].Kind != deadletter.ProblemManagement || !strings.Contains(problems[0].Text, "refused") {
 		t.Errorf("an API that is not there: %+v", problems)
 	}
 }

@@ -12,10 +12,11 @@ const (
 	scarceFailures = 3         // number of sessions in a row that settle no window before dlo waits for scarceWait
 )
 
-// spend checks how many deliveries the letters of a window have left, if the broker deletes letters
-// after a delivery limit. It reports when half of the deliveries are used up, and again whenever
-// more are used up. On 4.3, a letter keeps the delivery count of the queue in which it died.
-func (i *Inbox) spend(w []deadletter.Arrival) {
+// checkDeliveriesLeft checks how many deliveries the letters of a window have left, if the broker
+// deletes letters after a delivery limit. It reports when half of the deliveries are used up, and
+// again whenever more are used up. On 4.3, a letter keeps the delivery count of the queue in which
+// it died.
+func (i *Inbox) checkDeliveriesLeft(w []deadletter.Arrival) {
 	limit, most := int64(i.facts.limit), int64(0)
 	if limit == 0 {
 		return
@@ -29,7 +30,7 @@ func (i *Inbox) spend(w []deadletter.Arrival) {
 		return
 	}
 	i.spent = most
-	i.link.happened(deadletter.Problem{
+	i.link.recordEvent(deadletter.Problem{
 		Kind: deadletter.ProblemNearLimit, Severity: deadletter.SeverityPage, Inbox: i.queue, Queue: i.queue,
 		Title: "Letters of inbox " + deadletter.Visible(i.queue) + " have few deliveries left.",
 		Text:  fmt.Sprintf("A letter came with x-delivery-count %d, and the broker deletes it after %d: each lost connection counts.", most, limit),
@@ -37,10 +38,10 @@ func (i *Inbox) spend(w []deadletter.Arrival) {
 	})
 }
 
-// rest returns how long to wait before the next session. A session uses up one delivery of each
+// restTime returns how long to wait before the next session. A session uses up one delivery of each
 // letter that it receives. If letters have only one delivery left, the wait is long, so that
 // retries of dlo do not use it up.
-func (i *Inbox) rest() time.Duration {
+func (i *Inbox) restTime() time.Duration {
 	wait := i.fruitless.next()
 	if !i.scarce || i.fruitless.failures <= scarceFailures {
 		return wait
@@ -52,7 +53,7 @@ func (i *Inbox) rest() time.Duration {
 // Missing reports that the broker deleted letters because their deliveries were used up before dlo
 // stored them.
 func (i *Inbox) Missing(letters int) {
-	i.link.happened(deadletter.Problem{
+	i.link.recordEvent(deadletter.Problem{
 		Kind: deadletter.ProblemMissing, Severity: deadletter.SeverityPage, Inbox: i.queue, Queue: i.queue,
 		Title: "Letters of inbox " + deadletter.Visible(i.queue) + " are missing.",
 		Text:  fmt.Sprintf("The last delivery of at least %d letters was lost before they were stored, so the broker has deleted them. The setting accept_limited accepts the delivery limit of this inbox.", letters),

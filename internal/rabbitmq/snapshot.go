@@ -227,7 +227,7 @@ func (l *Link) Ahead(ctx context.Context) (time.Duration, error) {
 	sent := time.Now()
 	answer, err := l.looks.client.Do(r)
 	if err != nil {
-		return 0, scrub(err)
+		return 0, withoutURL(err)
 	}
 	answer.Body.Close()
 	there, err := http.ParseTime(answer.Header.Get("Date"))

@@ -33,7 +33,7 @@ func TestAnInboxOverTLS(t *testing.T) {
 	vhost, plain := node.VHost(t)
 	p := newRawPublisher(t, plain)
 	p.declare(t, "inbox", amqp.Table{"x-queue-type": "classic"})
-	p.declare(t, "work", dying("inbox"))
+	p.declare(t, "work", dyingArguments("inbox"))
 	p.publish(t, "work", headers("x", "S"+longString(strings.Repeat("e", 130_900))), "last")
 
 	cert, certFile, keyFile := certificateOf(t, "broker.test")

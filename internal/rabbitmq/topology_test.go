@@ -77,7 +77,7 @@ var faults = map[string]fault{
 	"no binding for a key, set": {
 		policy: toDLO("dead-letter-exchange", "dlx", "dead-letter-routing-key", "dead"), binds: [][3]string{{"dlx", "dlo.letters", "other"}}, want: "no_binding", says: "set a dead-letter routing key that is bound",
 		cure: func(t *testing.T, b *faulty) {
-			b.lead(t, "dead-letter-exchange", "dlx", "dead-letter-routing-key", "other")
+			b.setPolicy(t, "dead-letter-exchange", "dlx", "dead-letter-routing-key", "other")
 		},
 	},
 	"missing queue, declared": {
@@ -98,28 +98,28 @@ var faults = map[string]fault{
 	},
 	"operator, who removes the limit": {
 		policy: toDLO("max-length", 1000), limits: map[string]any{"max-length": 10}, want: "operator_caps", says: "Ask the operators of the broker",
-		cure: func(t *testing.T, b *faulty) { b.without(t, "operator-policies", "caps") },
+		cure: func(t *testing.T, b *faulty) { b.deletePolicy(t, "operator-policies", "caps") },
 	},
 	"cycle, broken": {
 		policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "wait", "message-ttl", 5000), queues: map[string]amqp.Table{"wait": {"x-message-ttl": int32(5000), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders"}}, want: "cycle", says: "Let the expired messages of one of these queues go to a queue outside the circle",
-		cure: func(t *testing.T, b *faulty) { b.lead(t, "message-ttl", 5000) },
+		cure: func(t *testing.T, b *faulty) { b.setPolicy(t, "message-ttl", 5000) },
 	},
 	"time-to-live of letters": {
-		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"message-ttl": 60000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: unlimited,
+		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"message-ttl": 60000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: deleteLimits,
 	},
 	"length of letters": {
-		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"max-length": 1000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: unlimited,
+		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"max-length": 1000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: deleteLimits,
 	},
 	"bytes of letters": {
-		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"max-length-bytes": 100000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: unlimited,
+		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"max-length-bytes": 100000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: deleteLimits,
 	},
 	"expiry of letters": {
-		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"expires": 3600000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: unlimited,
+		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"expires": 3600000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: deleteLimits,
 	},
 	"letters refused": {
 		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": nil},
 		more: map[string]policyOf{"limits": {"^parked$", 9, map[string]any{"max-length": 1000, "overflow": "reject-publish"}}},
-		want: "letters_deleted parked", says: "Remove the limit", cure: unlimited, arrives: "parked",
+		want: "letters_deleted parked", says: "Remove the limit", cure: deleteLimits, arrives: "parked",
 	},
 	"argument of letters": {
 		policy: toDLO(), letters: amqp.Table{"x-message-ttl": int32(60000)}, want: "letters_deleted dlo.letters", says: "replace it by a queue without the argument",
@@ -146,7 +146,7 @@ var faults = map[string]fault{
 		},
 	},
 	"delivery limit of a policy": {
-		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"delivery-limit": 5}}}, want: "delivery_limit dlo.letters", says: "Remove the limit", cure: unlimited,
+		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"delivery-limit": 5}}}, want: "delivery_limit dlo.letters", says: "Remove the limit", cure: deleteLimits,
 	},
 	"default delivery limit": {
 		policy: toDLO(), letters: amqp.Table{"x-delivery-limit": nil}, want: "delivery_limit dlo.letters", from: "4.0", says: "Set a policy with delivery-limit -1 for the queue",
@@ -182,7 +182,7 @@ var faults = map[string]fault{
 			if _, err := b.ch.QueuePurge("parked", false); err != nil {
 				t.Fatal(err)
 			}
-			unlimited(t, b)
+			deleteLimits(t, b)
 		},
 	},
 	"second death": {
@@ -225,14 +225,14 @@ var faults = map[string]fault{
 			}
 		},
 		want: "stuck orders", says: "its queue accepts messages. The broker then tries again within three minutes", arrives: "parked",
-		cure: unlimited,
+		cure: deleteLimits,
 	},
 	"wait queue of dlo": {
 		policy: toDLO(), fanouts: map[string]string{"dlo.wait.5000": "dlo.wait.5000"},
 		queues: map[string]amqp.Table{"dlo.wait.5000": {"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-overflow": "reject-publish", "x-message-ttl": int32(5000)}},
 	},
 	"no consumers": {
-		policy: toDLO(), idle: true, want: "no_consumers orders", says: "Start a consumer", cure: consumed,
+		policy: toDLO(), idle: true, want: "no_consumers orders", says: "Start a consumer", cure: startRejecting,
 		use: func(t *testing.T, ch *amqp.Channel) {
 			go func() {
 				for every := time.NewTicker(50 * time.Millisecond); t.Context().Err() == nil; <-every.C {
@@ -242,7 +242,7 @@ var faults = map[string]fault{
 		},
 	},
 	"left behind": {
-		policy: toDLO(), idle: true, want: "left_behind orders", says: "Start a consumer", cure: consumed,
+		policy: toDLO(), idle: true, want: "left_behind orders", says: "Start a consumer", cure: startRejecting,
 		use: func(t *testing.T, ch *amqp.Channel) { publishTo(t, ch, "orders") },
 	},
 	// The broker reports which policy applies to a queue. A pattern that dlo cannot evaluate therefore
@@ -252,7 +252,7 @@ var faults = map[string]fault{
 		policy: toDLO(),
 		use: func(t *testing.T, ch *amqp.Channel) {
 			publishTo(t, ch, "orders")
-			mended.Store(false)
+			rejectMessages.Store(false)
 			deliveries, err := ch.Consume("orders", "", false, false, false, false, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -260,17 +260,17 @@ var faults = map[string]fault{
 			go func() {
 				for d := range deliveries {
 					time.Sleep(20 * time.Millisecond)
-					_ = d.Nack(false, !mended.Load())
+					_ = d.Nack(false, !rejectMessages.Load())
 				}
 			}()
 		},
 		want: "redelivery_storm", says: "Have consumers reject failed messages without requeue",
-		cure: func(*testing.T, *faulty) { mended.Store(true) },
+		cure: func(*testing.T, *faulty) { rejectMessages.Store(true) },
 	},
 }
 
-// mended makes the consumer of the case "storm" reject messages without requeue.
-var mended atomic.Bool
+// rejectMessages makes the consumer of the case "storm" reject messages without requeue.
+var rejectMessages atomic.Bool
 
 // TestEachFaultOnABroker gives a vhost one fault at a time. It checks that dlo finds this fault and
 // nothing else. If a policy cures the fault, the test sets the policies of the plan. If people have

@@ -36,25 +36,26 @@ func (l *Link) TryNow(ctx context.Context) {
 	}
 }
 
-// asked returns a channel that is closed when somebody requests an immediate attempt. Callers must
-// call it before an attempt, so that they miss no request between the attempt and the wait after
-// it.
-func (l *Link) asked() <-chan struct{} {
+// tryRequests returns a channel that is closed when somebody requests an immediate attempt. Callers
+// must call it before an attempt, so that they miss no request between the attempt and the wait
+// after it.
+func (l *Link) tryRequests() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tries.now
 }
 
-// tried records that an attempt of the publishing connection has ended. The caller must hold mu.
-func (l *Link) tried() {
+// recordTry records that an attempt of the publishing connection has ended. The caller must hold
+// mu.
+func (l *Link) recordTry() {
 	close(l.tries.ended)
 	l.tries.ended = make(chan struct{})
 }
 
-// until waits for the time d before the next attempt, or until somebody requests an attempt. After
-// a request, it still waits for up to tryAgain. A request also resets the back-off, because the
-// person who asks has fixed something, or is about to.
-func (b *backoff) until(ctx context.Context, d time.Duration, asked <-chan struct{}) error {
+// waitOrAsked waits for the time d before the next attempt, or until somebody requests an attempt.
+// After a request, it still waits for up to tryAgain. A request also resets the back-off, because
+// the person who asks has fixed something, or is about to.
+func (b *backoff) waitOrAsked(ctx context.Context, d time.Duration, asked <-chan struct{}) error {
 	soonest := time.Now().Add(min(d, tryAgain))
 	waiting, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

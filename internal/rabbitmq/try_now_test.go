@@ -69,21 +69,21 @@ func TestAskingEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, began := backoff{failures: 7}, time.Now()
 		asked := make(chan struct{})
-		if err := b.until(t.Context(), time.Minute, asked); err != nil || time.Since(began) != time.Minute || b.failures != 7 {
+		if err := b.waitOrAsked(t.Context(), time.Minute, asked); err != nil || time.Since(began) != time.Minute || b.failures != 7 {
 			t.Errorf("nobody asked: %v after %s, %d failures", err, time.Since(began), b.failures)
 		}
 		close(asked)
 		began = time.Now()
-		if err := b.until(t.Context(), time.Minute, asked); err != nil || time.Since(began) != tryAgain || b.failures != 0 {
+		if err := b.waitOrAsked(t.Context(), time.Minute, asked); err != nil || time.Since(began) != tryAgain || b.failures != 0 {
 			t.Errorf("asked: %v after %s, %d failures", err, time.Since(began), b.failures)
 		}
 		began = time.Now()
-		if err := b.until(t.Context(), tryAgain/2, asked); err != nil || time.Since(began) != tryAgain/2 {
+		if err := b.waitOrAsked(t.Context(), tryAgain/2, asked); err != nil || time.Since(began) != tryAgain/2 {
 			t.Errorf("asked, and it is soon: %v after %s", err, time.Since(began))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := b.until(ctx, time.Minute, make(chan struct{})); err == nil {
+		if err := b.waitOrAsked(ctx, time.Minute, make(chan struct{})); err == nil {
 			t.Error("it goes on after the end")
 		}
 	})

@@ -54,7 +54,7 @@ func TestATrialGoesThroughItsQueue(t *testing.T) {
 		Arguments map[string]any
 		Durable   bool
 	}
-	soon(t, "the API shows the queue", func() bool { return node.API("GET", "/api/queues/"+vhost+"/dlo.try", nil, &queue) == nil })
+	eventually(t, "the API shows the queue", func() bool { return node.API("GET", "/api/queues/"+vhost+"/dlo.try", nil, &queue) == nil })
 	if queue.Arguments["x-expires"] != 3.6e6 || queue.Arguments["x-dead-letter-exchange"] != "dlo.dlx" || !queue.Durable {
 		t.Errorf("%+v", queue)
 	}
@@ -85,7 +85,7 @@ func TestATrialGoesThroughItsQueue(t *testing.T) {
 func take(t *testing.T, ch *amqp.Channel, queue string) amqp.Delivery {
 	t.Helper()
 	var d amqp.Delivery
-	soon(t, "a message is in "+queue, func() bool {
+	eventually(t, "a message is in "+queue, func() bool {
 		var ok bool
 		var err error
 		if d, ok, err = ch.Get(queue, true); err != nil {

@@ -43,8 +43,8 @@ func (l *Link) Takes(places ...deadletter.Wait) bool {
 	return len(places) > 0
 }
 
-// stands reports whether a wait queue, its exchange and their binding are known to exist.
-func (l *Link) stands(w deadletter.Wait) bool {
+// hasWait reports whether a wait queue, its exchange and their binding are known to exist.
+func (l *Link) hasWait(w deadletter.Wait) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.publish.stands[w]

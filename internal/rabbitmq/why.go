@@ -23,26 +23,27 @@ func closeError(err *amqp.Error) error {
 // client's.
 type ended struct{ err *amqp.Error }
 
-func (e *ended) Error() string { return words(e.err) }
+func (e *ended) Error() string { return reasonText(e.err) }
 func (e *ended) Unwrap() error { return e.err }
 
-// why returns the text of an error. It replaces the part that comes from the client by dlo's own
-// words.
-func why(err error) string {
+// errorText returns the text of an error. It replaces the part that comes from the client by dlo's
+// own words.
+func errorText(err error) string {
 	var e *amqp.Error
 	if !errors.As(err, &e) {
 		return err.Error()
 	}
-	return strings.Replace(err.Error(), e.Error(), words(e), 1)
+	return strings.Replace(err.Error(), e.Error(), reasonText(e), 1)
 }
 
 // unreadable lists the reasons that the client gives for a frame that it cannot read. None has been
 // seen since dlo withholds headers from the client.
 var unreadable = []string{amqp.ErrSyntax.Reason, amqp.ErrFrame.Reason, amqp.ErrFrameTooLarge.Reason}
 
-// words returns the reason why a connection or channel ended, without repetitions. The client nests
-// the text of one error in another, as in "Exception (501) Reason: \"Exception (502) Reason: ...".
-func words(e *amqp.Error) string {
+// reasonText returns the reason why a connection or channel ended, without repetitions. The client
+// nests the text of one error in another, as in "Exception (501) Reason: \"Exception (502) Reason:
+// ...".
+func reasonText(e *amqp.Error) string {
 	text := e.Reason
 	for {
 		_, inner, ok := strings.Cut(text, "Reason: ")

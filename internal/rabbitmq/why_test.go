@@ -29,11 +29,11 @@ func TestTheEndOfASessionIsSaidOnce(t *testing.T) {
 		if err.Error() != c.want || !isCode(err, c.err.Code) {
 			t.Errorf("%s\n got %s\nwant %s", c.err, err, c.want)
 		}
-		if got := why(fmt.Errorf("inbox a: %w", c.err)); got != "inbox a: "+c.want {
+		if got := errorText(fmt.Errorf("inbox a: %w", c.err)); got != "inbox a: "+c.want {
 			t.Errorf("wrapped: %s", got)
 		}
 	}
-	if closeError(nil) != amqp.ErrClosed || why(errors.New("plain")) != "plain" {
+	if closeError(nil) != amqp.ErrClosed || errorText(errors.New("plain")) != "plain" {
 		t.Error("other errors have other words")
 	}
 }

@@ -39,7 +39,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 		if isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive use") {
 			err = fmt.Errorf("another consumer has it for itself (exclusive); stop that one: %w", err)
 		}
-		i.failure = why(err)
+		i.failure = errorText(err)
 		i.away = i.away || isAway(err)
 		return nil, fmt.Errorf("inbox %s: %w", i.queue, err)
 	}
@@ -79,7 +79,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 		select {
 		case d, ok := <-deliveries:
 			if !ok {
-				return fail(i.ended())
+				return fail(i.endReason())
 			}
 			if err := take(&d); err != nil {
 				return fail(err)
@@ -91,7 +91,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 		case <-timer.C:
 			open = false
 		case <-proven:
-			i.reads()
+			i.recordReading()
 		case <-i.canceled:
 			i.away = i.facts.kind != "quorum"
 			return fail(errors.New("the broker cancelled the consumer"))
@@ -117,7 +117,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 			return fail(err)
 		}
 	}
-	i.spend(w)
+	i.checkDeliveriesLeft(w)
 	return w, nil
 }
 
@@ -171,7 +171,7 @@ func (i *Inbox) Fence() error {
 	}
 	i.fruitless.failures, i.scarce, i.away = 0, false, false
 	if i.probation.on {
-		i.reads()
+		i.recordReading()
 	}
 	i.probation.began = time.Time{} // the session has proved itself
 	return nil
@@ -190,7 +190,7 @@ func (i *Inbox) setPrefetch(n int) error {
 	return nil
 }
 
-func (i *Inbox) ended() error {
+func (i *Inbox) endReason() error {
 	select {
 	case err := <-i.closed:
 		return closeError(err)
