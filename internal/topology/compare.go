@@ -24,7 +24,7 @@ func (p *Plan) Differences(now *Plan) []string {
 		old := &p.Policies[i]
 		j := slices.IndexFunc(now.Policies, func(n Planned) bool { return n.Name == old.Name })
 		if j < 0 {
-			list = append(list, fmt.Sprintf("policy %s for %s is not planned any more%s", old.Name, names(old.Queues), now.why(old.Queues)))
+			list = append(list, fmt.Sprintf("policy %s for %s is not planned any more%s", old.Name, names(old.Queues), now.whyRefused(old.Queues)))
 			continue
 		}
 		fresh := &now.Policies[j]
@@ -43,8 +43,8 @@ func (p *Plan) Differences(now *Plan) []string {
 	return list
 }
 
-// why returns the first reason for which the plan refuses one of the given queues.
-func (p *Plan) why(queues []string) string {
+// whyRefused returns the first reason for which the plan refuses one of the given queues.
+func (p *Plan) whyRefused(queues []string) string {
 	for _, r := range p.Refused {
 		if slices.Contains(queues, r.Queue) {
 			return fmt.Sprintf(": queue %s: %s", named(r.Queue), r.Why)

@@ -64,7 +64,7 @@ func (in *inspector) describe() []Described {
 
 // routeOf returns the path of a queue's dead letters.
 func (in *inspector) routeOf(v *view) Route {
-	r := Route{Known: in.s.complete() && !in.unknownTarget(v), Judged: v.lasts(), Set: v.Set, Exchange: v.Exchange.Text, Key: v.Key.Text, Fixed: v.Fixed}
+	r := Route{Known: in.s.complete() && !in.unknownTarget(v), Judged: v.isDurableWork(), Set: v.Set, Exchange: v.Exchange.Text, Key: v.Key.Text, Fixed: v.Fixed}
 	if v.Set {
 		r.From = strings.TrimSpace(v.Exchange.From + " " + v.Exchange.Policy)
 	}
@@ -79,12 +79,12 @@ func (in *inspector) routeOf(v *view) Route {
 			r.Guarantee = "at-least-once"
 		}
 	}
-	r.Lost = in.lost(v)
+	r.Lost = in.whyLost(v)
 	return r
 }
 
-// lost returns why dead letters of a queue are lost, in a few words.
-func (in *inspector) lost(v *view) string {
+// whyLost returns why dead letters of a queue are lost, in a few words.
+func (in *inspector) whyLost(v *view) string {
 	switch {
 	case deadletter.OwnQueue(v.Name) && !in.isInbox(v.Name):
 		return "" // dlo handles the messages in its own queues
@@ -104,7 +104,7 @@ func (in *inspector) lost(v *view) string {
 		return "the exchange routes them to no queue"
 	case len(v.Lost) > 0:
 		return "those with key " + v.Lost[0] + " reach no queue"
-	case v.OnlyName && len(v.drops()) == 0:
+	case v.OnlyName && len(v.droppingLimits()) == 0:
 		return "probably those with other keys than the name of the queue"
 	case v.Again:
 		return "a letter that was requeued is lost when it dies again"

@@ -13,9 +13,9 @@ type Effect struct {
 	operator rule
 }
 
-// effect computes the Effect of a queue.
-func (s *Snapshot) effect(q *Queue) Effect {
-	return Effect{q, ruling(s.Policies, q, q.Policy), ruling(s.Operators, q, nil)}
+// effectOf computes the Effect of a queue.
+func (s *Snapshot) effectOf(q *Queue) Effect {
+	return Effect{q, policyFor(s.Policies, q, q.Policy), policyFor(s.Operators, q, nil)}
 }
 
 // Policy returns the policy that applies, or nil.
@@ -88,22 +88,22 @@ func (e *Effect) numbers(key string) []Setting {
 	return list
 }
 
-// drops returns the limits that make the broker remove messages from a queue automatically. These
-// are the time-to-live and the length limits. Length limits do not count if the full queue refuses
-// new messages.
-func (e *Effect) drops() []Limit {
+// droppingLimits returns the limits that make the broker remove messages from a queue
+// automatically. These are the time-to-live and the length limits. Length limits do not count if
+// the full queue refuses new messages.
+func (e *Effect) droppingLimits() []Limit {
 	var list []Limit
 	if v, ok := e.Least("message-ttl"); ok {
 		list = append(list, Limit{"message-ttl", v})
 	}
-	if e.overflows() {
-		list = append(list, e.lengths()...)
+	if e.dropsOld() {
+		list = append(list, e.lengthLimits()...)
 	}
 	return list
 }
 
-// lengths returns the length limits of a queue.
-func (e *Effect) lengths() []Limit {
+// lengthLimits returns the length limits of a queue.
+func (e *Effect) lengthLimits() []Limit {
 	var list []Limit
 	for _, key := range []string{"max-length", "max-length-bytes"} {
 		if v, ok := e.Least(key); ok {
@@ -119,9 +119,9 @@ type Limit struct {
 	Setting
 }
 
-// overflows reports whether a full queue removes old messages for new ones. If not, it refuses new
+// dropsOld reports whether a full queue removes old messages for new ones. If not, it refuses new
 // messages.
-func (e *Effect) overflows() bool {
+func (e *Effect) dropsOld() bool {
 	how, _ := e.Text("overflow")
 	return how.Text != "reject-publish"
 }
@@ -132,16 +132,16 @@ func (e *Effect) overflows() bool {
 func (e *Effect) atLeastOnce() (asked, works bool) {
 	strategy, _ := e.Text("dead-letter-strategy")
 	asked = e.Queue.Kind() == Quorum && strategy.Text == "at-least-once"
-	return asked, asked && !e.overflows()
+	return asked, asked && !e.dropsOld()
 }
 
 // atLeastOnceKeys are the keys of a policy that make a quorum queue dead-letter at least once.
 var atLeastOnceKeys = Definition{"dead-letter-strategy": "at-least-once", "overflow": "reject-publish"}
 
-// hinders returns a setting of a queue that no policy can override and that prevents dead-lettering
-// at least once. It is an argument or an operator policy that gives one of the atLeastOnceKeys
-// another value.
-func (e *Effect) hinders() (key string, s Setting, found bool) {
+// atLeastOnceHindrance returns a setting of a queue that no policy can override and that prevents
+// dead-lettering at least once. It is an argument or an operator policy that gives one of the
+// atLeastOnceKeys another value.
+func (e *Effect) atLeastOnceHindrance() (key string, s Setting, found bool) {
 	for _, key := range slices.Sorted(maps.Keys(atLeastOnceKeys)) {
 		if s, ok := e.Text(key); ok && s.From != FromPolicy && s.Text != atLeastOnceKeys[key] {
 			return key, s, true

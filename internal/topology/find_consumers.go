@@ -40,7 +40,7 @@ func (in *inspector) idle(v *view) {
 		f.Loses = "nothing yet: messages pile up"
 		f.Why = fmt.Sprintf("%d messages wait, and %.3g a second arrive.", v.Ready.N, v.Rates.Publish.PerSecond)
 		f.Cure = "Start a consumer."
-		if limit, ok := v.Least("max-length"); ok && v.overflows() {
+		if limit, ok := v.Least("max-length"); ok && v.dropsOld() {
 			f.Loses = fmt.Sprintf("the oldest message for each new one, from %d messages on", limit.N)
 			if v.Set {
 				f.Loses += "; they become dead letters"

@@ -16,7 +16,7 @@ func (in *inspector) cycles() {
 	done := map[string]bool{}
 	for i := range in.s.Queues {
 		v := in.views[in.s.Queues[i].Name]
-		round := in.roundTrip(v, (*view).automatic, (*view).certainQueues)
+		round := in.roundTrip(v, (*view).dropsAutomatically, (*view).certainQueues)
 		if round == nil || done[v.Name] || in.retries(round) {
 			continue
 		}
@@ -46,14 +46,15 @@ func (in *inspector) retries(round []string) bool {
 	return stay == 1 && len(round) > 2
 }
 
-// automatic reports whether a queue dead-letters messages without a consumer, because they expire
-// or because there are too many of them. It returns false for dlo's own queues. Letters that wait
-// there have the name of their origin queue as routing key, and the queue does not show this name.
-func (v *view) automatic() bool {
+// dropsAutomatically reports whether a queue dead-letters messages without a consumer, because they
+// expire or because there are too many of them. It returns false for dlo's own queues. Letters that
+// wait there have the name of their origin queue as routing key, and the queue does not show this
+// name.
+func (v *view) dropsAutomatically() bool {
 	if deadletter.OwnQueue(v.Name) || v.federation() {
 		return false
 	}
-	return len(v.drops()) > 0
+	return len(v.droppingLimits()) > 0
 }
 
 // certainQueues returns the queues that dead letters certainly reach. Queues that only messages
@@ -65,15 +66,15 @@ func (v *view) certainQueues() []string {
 // roundTrip returns the shortest path on which dead letters of a queue come back to that queue. The
 // path is a list of queue names, and its first and last name are the name of that queue. The result
 // is nil if there is no such path. The path contains only queues for which the parameter step
-// returns true. The parameter leads returns the queues that come after a queue.
-func (in *inspector) roundTrip(from *view, step func(*view) bool, leads func(*view) []string) []string {
+// returns true. The parameter successors returns the queues that come after a queue.
+func (in *inspector) roundTrip(from *view, step func(*view) bool, successors func(*view) []string) []string {
 	if !step(from) {
 		return nil
 	}
 	before := map[string]string{}
 	for next := []*view{from}; len(next) > 0; next = next[1:] {
 		v := next[0]
-		for _, name := range leads(v) {
+		for _, name := range successors(v) {
 			if name == from.Name {
 				round := []string{name}
 				for at := v.Name; at != from.Name; at = before[at] {
@@ -115,7 +116,7 @@ func (in *inspector) recipe(v *view) {
 		wait += time.Duration(ttl.N) * time.Millisecond
 	}
 	why := fmt.Sprintf("A rejected message returns after %s: %s. The delay is the same each time, and nothing ends the retries but the consumer.", wait, chain(round))
-	if v.automatic() {
+	if v.dropsAutomatically() {
 		why += " A message that the length limit of the queue pushes out goes the same way once, and is dropped the second time."
 	}
 	in.add(Finding{

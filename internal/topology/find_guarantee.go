@@ -15,7 +15,7 @@ func (in *inspector) guarantee(v *view) {
 		return
 	}
 	asked, works := v.atLeastOnce()
-	_, _, hindered := v.hinders()
+	_, _, hindered := v.atLeastOnceHindrance()
 	switch {
 	case !asked:
 		in.add(Finding{
@@ -36,7 +36,7 @@ func (in *inspector) guarantee(v *view) {
 	}
 	if v.Stuck.N > 0 {
 		why := "The target is missing, full or not available, or the letters are only on their way."
-		full := slices.DeleteFunc(slices.Clone(v.Queues), func(name string) bool { _, _, full := in.views[name].full(); return !full || name == v.Name })
+		full := slices.DeleteFunc(slices.Clone(v.Queues), func(name string) bool { _, _, full := in.views[name].reachedLimit(); return !full || name == v.Name })
 		if len(full) > 0 {
 			why = fmt.Sprintf("Queue %s is full, and refuses letters.", names(full))
 		}

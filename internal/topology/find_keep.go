@@ -26,7 +26,7 @@ func (in *inspector) keepsLetters(v *view, inbox bool) {
 // want the limits.
 func (in *inspector) lettersDeleted(v *view, inbox bool) {
 	var ways []string
-	for _, d := range v.drops() {
+	for _, d := range v.droppingLimits() {
 		ways = append(ways, fmt.Sprintf("%s %d", d.Key, d.N))
 	}
 	if d, ok := v.Least("expires"); ok {
@@ -58,7 +58,7 @@ func (in *inspector) lettersDeleted(v *view, inbox bool) {
 // lettersRefused reports a dead-letter queue that refuses new letters while it is full. The broker
 // drops these letters, unless they come from a queue that dead-letters at least once.
 func (in *inspector) lettersRefused(v *view) {
-	limits := v.lengths()
+	limits := v.lengthLimits()
 	var losing []string
 	for _, from := range in.sources[v.Name] {
 		if _, waits := from.atLeastOnce(); !waits {

@@ -22,9 +22,10 @@ type Shovel struct {
 // federated lists the keys of a policy that link a queue or an exchange with other brokers.
 var federated = []string{"federation-upstream", "federation-upstream-set"}
 
-// moved reports shovels and federation links that move messages of a queue without its consumers.
-// It does not say whether messages are lost, because the snapshot does not show where they go.
-func (in *inspector) moved(v *view) {
+// checkMoved reports shovels and federation links that move messages of a queue without its
+// consumers. It does not say whether messages are lost, because the snapshot does not show where
+// they go.
+func (in *inspector) checkMoved(v *view) {
 	for _, s := range in.s.Shovels {
 		if s.From != v.Name && s.To != v.Name {
 			continue

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// leads checks that the dead letters of a queue reach another queue.
-func (in *inspector) leads(v *view) {
+// checkPath checks that the dead letters of a queue reach another queue.
+func (in *inspector) checkPath(v *view) {
 	if !v.Set {
 		in.noExchange(v)
 		return
@@ -54,7 +54,7 @@ func (in *inspector) leads(v *view) {
 		in.keysLost(v)
 	case v.Again:
 		in.lostAgain(v)
-	case v.OnlyName && len(v.drops()) == 0: // messages that only wait in this queue may have the names of queues as routing keys
+	case v.OnlyName && len(v.droppingLimits()) == 0: // messages that only wait in this queue may have the names of queues as routing keys
 		in.add(Finding{
 			Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v), Sure: Likely, Severity: severities[NoExchange],
 			Title: fmt.Sprintf("%s dead-letters to exchange %s, which probably routes only requeued letters", named(v.Name), exchange),
@@ -122,7 +122,7 @@ func (in *inspector) noExchange(v *view) {
 		return // the finding PolicyTied reports this
 	}
 	loses := "every message that a consumer rejects"
-	if drops := v.drops(); len(drops) > 0 {
+	if drops := v.droppingLimits(); len(drops) > 0 {
 		keys := make([]string, len(drops))
 		for i, d := range drops {
 			keys[i] = d.Key
@@ -155,15 +155,15 @@ func (in *inspector) targetsFull(v *view) {
 	_, waits := v.atLeastOnce()
 	for _, name := range v.Queues {
 		target := in.views[name]
-		if name == v.Name || waits && !target.overflows() {
+		if name == v.Name || waits && !target.dropsOld() {
 			continue
 		}
-		limit, holds, full := target.full()
+		limit, holds, full := target.reachedLimit()
 		if !full {
 			continue
 		}
 		loses, what := "one dead letter for each new one", "Each new dead letter pushes out the oldest one."
-		if !target.overflows() {
+		if !target.dropsOld() {
 			loses, what = "each new dead letter", "It refuses new dead letters, and the broker drops them."
 		}
 		in.add(Finding{
@@ -175,10 +175,10 @@ func (in *inspector) targetsFull(v *view) {
 	}
 }
 
-// full returns the length limit that a queue has reached, and how much the queue holds. The result
-// full is false if the queue has reached no limit.
-func (v *view) full() (limit Limit, holds string, full bool) {
-	for _, limit := range v.lengths() {
+// reachedLimit returns the length limit that a queue has reached, and how much the queue holds. The
+// result reached is false if the queue has reached no limit.
+func (v *view) reachedLimit() (limit Limit, holds string, reached bool) {
+	for _, limit := range v.lengthLimits() {
 		has, unit := v.Ready, "messages"
 		if limit.Key == "max-length-bytes" {
 			has, unit = v.Bytes, "bytes"
@@ -198,8 +198,8 @@ func (s Setting) source() string {
 	return fmt.Sprintf("The %s %s", s.From, named(s.Policy))
 }
 
-// sets says what sets a setting, in words that come before its value in a sentence.
-func (s Setting) sets(key string) string {
+// setBy says what sets a setting, in words that come before its value in a sentence.
+func (s Setting) setBy(key string) string {
 	if s.Policy == "" {
 		return "it was declared with the argument x-" + key
 	}

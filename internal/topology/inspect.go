@@ -68,10 +68,10 @@ func inspect(s *Snapshot, o Options) *inspector {
 func (in *inspector) look() {
 	for i := range in.s.Queues {
 		q := &in.s.Queues[i]
-		e := in.s.effect(q)
+		e := in.s.effectOf(q)
 		in.views[q.Name] = &view{Queue: q, Effect: e, Path: in.net.path(&e, nil)}
 	}
-	in.carry()
+	in.followSecondDeaths()
 	for i := range in.s.Queues {
 		v := in.views[in.s.Queues[i].Name]
 		for _, target := range v.Queues {
@@ -87,9 +87,9 @@ func (in *inspector) look() {
 // share one queue in which their dead letters wait.
 const maxCarried = 100
 
-// carry follows dead letters that die a second time, in the queue that they have reached. They keep
-// their routing key there, unless a queue on the path sets another one.
-func (in *inspector) carry() {
+// followSecondDeaths follows dead letters that die a second time, in the queue that they have
+// reached. They keep their routing key there, unless a queue on the path sets another one.
+func (in *inspector) followSecondDeaths() {
 	carried := map[string][]publishedKey{}
 	var next []*view
 	for i := range in.s.Queues {
@@ -123,10 +123,10 @@ func (in *inspector) queue(v *view) {
 	if v.federation() {
 		return
 	}
-	in.moved(v)
+	in.checkMoved(v)
 	switch {
 	case !in.s.complete(): // the role of a queue is unknown unless all parts were read
-		if v.lasts() {
+		if v.isDurableWork() {
 			in.storm(v)
 		}
 		if in.s.Passive && !deadletter.OwnQueue(v.Name) { // letters died in this queue, so consumers should read it
@@ -135,13 +135,13 @@ func (in *inspector) queue(v *view) {
 	case inbox || in.isDeadLetterQueue(v):
 		in.keepsLetters(v, inbox)
 		if v.Set && !inbox {
-			in.leads(v)
+			in.checkPath(v)
 		}
-	case deadletter.OwnQueue(v.Name) || !v.lasts():
+	case deadletter.OwnQueue(v.Name) || !v.isDurableWork():
 	case intentFor(in.o.Intents, v.Name) == IntentNever:
 		in.consumers(v)
 	default:
-		in.leads(v)
+		in.checkPath(v)
 		in.policies(v)
 		in.guarantee(v)
 		in.consumers(v)
@@ -172,16 +172,16 @@ func (in *inspector) isDeadLetterQueue(v *view) bool {
 		if slices.Contains(v.Queues, from.Name) {
 			return false
 		}
-		ends = ends || !in.delays(from, v)
+		ends = ends || !in.onlyDelays(from, v)
 	}
 	return ends
 }
 
-// delays reports whether the queue v only holds messages for a time and then passes them on to the
-// queue next. Such a queue has a time-to-live and no consumer. A definitions file does not show
-// consumers. For a file, delays returns true if v has a time-to-live and next has a dead-letter
+// onlyDelays reports whether the queue v only holds messages for a time and then passes them on to
+// the queue next. Such a queue has a time-to-live and no consumer. A definitions file does not show
+// consumers. For a file, onlyDelays returns true if v has a time-to-live and next has a dead-letter
 // exchange, because next is then a work queue.
-func (in *inspector) delays(v, next *view) bool {
+func (in *inspector) onlyDelays(v, next *view) bool {
 	if _, ok := v.Least("message-ttl"); !ok {
 		return false
 	}
@@ -191,9 +191,9 @@ func (in *inspector) delays(v, next *view) bool {
 	return v.Consumers.N == 0
 }
 
-// lasts reports whether a queue outlives its connection, is classic or quorum, and does not belong
-// to a federation link. Streams do not dead-letter.
-func (q *Queue) lasts() bool {
+// isDurableWork reports whether a queue outlives its connection, is classic or quorum, and does not
+// belong to a federation link. Streams do not dead-letter.
+func (q *Queue) isDurableWork() bool {
 	return !q.Exclusive && !q.AutoDelete && !q.federation() && (q.Kind() == Classic || q.Kind() == Quorum)
 }
 

@@ -51,7 +51,7 @@ type Drop struct {
 // there are none.
 func dropOf(v *view) (d Drop, ok bool) {
 	var limits []string
-	for _, limit := range v.drops() {
+	for _, limit := range v.droppingLimits() {
 		if limit.Key == "message-ttl" || v.reaches(&limit) {
 			limits = append(limits, fmt.Sprintf("%s %d", limit.Key, limit.N))
 		}

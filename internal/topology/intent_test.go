@@ -65,7 +65,7 @@ func TestAQueueOfWhichNothingIsKept(t *testing.T) {
 	r := topology.ReportOn(dropping(), o)
 	for _, f := range r.Findings {
 		if f.Queue == "metrics.cpu" {
-			t.Errorf("%s", said(f))
+			t.Errorf("%s", findingText(f))
 		}
 	}
 	for _, d := range r.All {

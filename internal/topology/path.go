@@ -68,7 +68,7 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 			p.Dangles = true
 			continue
 		}
-		p.Lost = append(p.Lost, k.said())
+		p.Lost = append(p.Lost, k.asBound())
 		p.Again = p.Again || k.from == nil && !p.Fixed
 	}
 	for _, k := range carried {

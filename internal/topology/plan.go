@@ -118,7 +118,7 @@ func Choose(s *Snapshot, found []Finding, globs []string, atLeastOnce bool) []st
 		exact := slices.ContainsFunc(s.Queues, func(q Queue) bool { return q.Name == g })
 		for i := range s.Queues {
 			q := &s.Queues[i]
-			if !exact && deadletter.Glob(g, q.Name, false) && q.lasts() && !deadletter.OwnQueue(q.Name) {
+			if !exact && deadletter.Glob(g, q.Name, false) && q.isDurableWork() && !deadletter.OwnQueue(q.Name) {
 				list = append(list, q.Name)
 			}
 		}
@@ -172,33 +172,33 @@ func (p *planner) accept(name string) (*view, string) {
 		return nil, "another queue has the same name with a line feed at the end, and the pattern would match that queue too"
 	case intentFor(p.w.Intents, name) == IntentNever:
 		return nil, "the setting intents in the configuration says that none of its messages are kept"
-	case !q.lasts():
+	case !q.isDurableWork():
 		return nil, fmt.Sprintf("its type is %s, and it does not dead-letter or is deleted with its connection", q.Kind())
 	}
-	e := p.s.effect(q)
+	e := p.s.effectOf(q)
 	v := &view{Queue: q, Effect: e, Path: p.net.path(&e, nil)}
-	key, hinders, hindered := v.hinders()
+	key, hinders, hindered := v.atLeastOnceHindrance()
 	others := slices.DeleteFunc(slices.Clone(v.Queues), func(to string) bool { return slices.Contains(reached, to) })
 	switch {
 	case v.Exchange.From == FromArgument && v.Set:
 		return nil, fmt.Sprintf("it was declared with the argument x-dead-letter-exchange %s, which overrides every policy", named(v.Exchange.Text))
 	case v.Exchange.From == FromOperator && v.Set:
 		return nil, fmt.Sprintf("operator policy %s sets its dead-letter exchange, which overrides every policy", named(v.Exchange.Policy))
-	case v.Set && v.Exchange.Text == p.w.Exchange && len(v.policy.tied) == 0 && !p.strengthens(v):
+	case v.Set && v.Exchange.Text == p.w.Exchange && len(v.policy.tied) == 0 && !p.makesAtLeastOnce(v):
 		return nil, "its dead letters already go to " + named(p.w.Exchange)
 	case len(others) > 0:
 		return nil, fmt.Sprintf("its dead letters already go to %s. To take them over, let dlo drain that queue", names(others))
 	case p.w.AtLeastOnce && v.Kind() == Quorum && hindered:
-		return nil, fmt.Sprintf("it cannot dead-letter at least once: %s %s, which overrides every policy. Plan it without at-least-once", hinders.sets(key), named(hinders.Text))
+		return nil, fmt.Sprintf("it cannot dead-letter at least once: %s %s, which overrides every policy. Plan it without at-least-once", hinders.setBy(key), named(hinders.Text))
 	case v.priority() > maxPriority:
 		return nil, fmt.Sprintf("a matching policy has the priority %d, and a policy cannot have a higher one", v.priority()-1)
 	}
 	return v, ""
 }
 
-// strengthens reports whether the plan makes a queue dead-letter at least once that does not do so
-// now.
-func (p *planner) strengthens(v *view) bool {
+// makesAtLeastOnce reports whether the plan makes a queue dead-letter at least once that does not
+// do so now.
+func (p *planner) makesAtLeastOnce(v *view) bool {
 	_, works := v.atLeastOnce()
 	return p.w.AtLeastOnce && v.Kind() == Quorum && !works
 }
@@ -253,7 +253,7 @@ func (p *planner) add(queues []*view) {
 	}
 	hash := hashOf(planned.Queues)
 	planned.Name, planned.Pattern = policyPrefix+hash, patternOf(planned.Queues, hash)
-	planned.Priority = planned.above(p.s)
+	planned.Priority = planned.priorityWithProbe(p.s)
 	if why := p.conflict(&planned.Policy, planned.Queues); why != "" {
 		for _, name := range planned.Queues {
 			p.refuse(name, why)
@@ -268,12 +268,12 @@ func (p *planner) add(queues []*view) {
 	}
 }
 
-// above returns the priority that makes a policy apply to its probe queue as well. The probe queue
-// is one of dlo's own queues, and a policy for them may match it.
-func (p *Planned) above(s *Snapshot) int {
+// priorityWithProbe returns the priority that makes a policy apply to its probe queue as well. The
+// probe queue is one of dlo's own queues, and a policy for them may match it.
+func (p *Planned) priorityWithProbe(s *Snapshot) int {
 	probe, n := Queue{Name: p.ProbeQueue(), Type: p.Type}, p.Priority
 	for i := range s.Policies {
-		if takes, known := s.Policies[i].takes(&probe); takes || !known {
+		if takes, known := s.Policies[i].matchesQueue(&probe); takes || !known {
 			n = max(n, s.Policies[i].Priority+1)
 		}
 	}
@@ -322,7 +322,7 @@ func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 		if q == nil {
 			continue
 		}
-		v := view{Queue: q, Effect: s.effect(q)}
+		v := view{Queue: q, Effect: s.effectOf(q)}
 		others := slices.Concat([]*Policy{v.policy.winner}, v.policy.tied)
 		for _, other := range others {
 			if other != nil && other.Name != old {
@@ -331,7 +331,7 @@ func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 		}
 		p.Priority = max(p.Priority, v.priority())
 	}
-	if p.Priority = p.above(s); p.Priority > maxPriority {
+	if p.Priority = p.priorityWithProbe(s); p.Priority > maxPriority {
 		return p, "the policy of the remaining queues needs a priority that is too high"
 	}
 	return p, ""
@@ -350,7 +350,7 @@ func (p *planner) conflict(policy *Policy, chosen []string) string {
 	}
 	for i := range p.s.Queues {
 		q := &p.s.Queues[i]
-		if takes, _ := policy.takes(q); takes && !slices.Contains(chosen, q.Name) && !deadletter.IsProbe(q.Name) {
+		if takes, _ := policy.matchesQueue(q); takes && !slices.Contains(chosen, q.Name) && !deadletter.IsProbe(q.Name) {
 			return fmt.Sprintf("its policy would also apply to queue %s", named(q.Name))
 		}
 	}
@@ -396,7 +396,7 @@ func (p *Plan) Verify(s *Snapshot) []string {
 				wrong = append(wrong, fmt.Sprintf("queue %s is gone", named(name)))
 				continue
 			}
-			e := s.effect(q)
+			e := s.effectOf(q)
 			path := net.path(&e, nil)
 			_, works := e.atLeastOnce()
 			winner := ""

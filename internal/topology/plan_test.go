@@ -63,7 +63,7 @@ func TestAPlanCures(t *testing.T) {
 				for _, left := range topology.Inspect(after, c.options) {
 					known := func(b topology.Finding) bool { return b.Kind == left.Kind && b.Queue == left.Queue }
 					if known(f) || !slices.ContainsFunc(before, known) {
-						t.Errorf("%s: with the plan there is %s", f.Kind, said(left))
+						t.Errorf("%s: with the plan there is %s", f.Kind, findingText(left))
 					}
 				}
 			}

@@ -21,9 +21,9 @@ var applyTo = map[string][]string{
 	Stream:  {"", "all", "queues", "streams"},
 }
 
-// takes reports whether a policy matches a queue. The policy then applies unless another one has a
-// higher priority. The result known is false if dlo cannot evaluate the pattern.
-func (p *Policy) takes(q *Queue) (takes, known bool) {
+// matchesQueue reports whether a policy matches a queue. The policy then applies unless another one
+// has a higher priority. The result known is false if dlo cannot evaluate the pattern.
+func (p *Policy) matchesQueue(q *Queue) (matches, known bool) {
 	if !slices.Contains(applyTo[q.Kind()], p.ApplyTo) {
 		return false, true
 	}
@@ -73,14 +73,14 @@ type rule struct {
 	unsure []*Policy // policies whose pattern cannot be evaluated
 }
 
-// ruling finds the policy that applies to a queue, which is the matching policy with the highest
+// policyFor finds the policy that applies to a queue, which is the matching policy with the highest
 // priority (measured on 3.10.8, 4.0.5, 4.3.6). The parameter applied is the policy that the broker
 // itself names, or nil if that is unknown. It decides between policies of the same priority.
-func ruling(policies []Policy, q *Queue, applied *string) rule {
+func policyFor(policies []Policy, q *Queue, applied *string) rule {
 	var r rule
 	var takers []*Policy
 	for i := range policies {
-		switch takes, known := policies[i].takes(q); {
+		switch takes, known := policies[i].matchesQueue(q); {
 		case !known:
 			r.unsure = append(r.unsure, &policies[i])
 		case takes:

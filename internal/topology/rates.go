@@ -78,17 +78,17 @@ func (s *Snapshot) AverageRates(earlier *Snapshot) {
 		if then == nil {
 			continue
 		}
-		now.Publish.since(then.Publish, between)
-		now.Ack.since(then.Ack, between)
-		now.Redeliver.since(then.Redeliver, between)
-		now.DeliverNoAck.since(then.DeliverNoAck, between)
-		now.GetNoAck.since(then.GetNoAck, between)
+		now.Publish.averageSince(then.Publish, between)
+		now.Ack.averageSince(then.Ack, between)
+		now.Redeliver.averageSince(then.Redeliver, between)
+		now.DeliverNoAck.averageSince(then.DeliverNoAck, between)
+		now.GetNoAck.averageSince(then.GetNoAck, between)
 	}
 }
 
-// since replaces a rate by the average since an earlier look. If that look was too recent for an
-// average, it takes over the earlier rate instead.
-func (r *Rate) since(earlier Rate, between time.Duration) {
+// averageSince replaces a rate by the average since an earlier look. If that look was too recent
+// for an average, it takes over the earlier rate instead.
+func (r *Rate) averageSince(earlier Rate, between time.Duration) {
 	switch {
 	case !r.Total.Known || !earlier.Total.Known || r.Total.N < earlier.Total.N:
 	case between < shortestAverage:

@@ -49,7 +49,7 @@ func TestARecordedSite(t *testing.T) {
 			o.Inboxes = []string{"dlo.letters", "letters.limited", "letters.default"}
 			var got []string
 			for _, f := range topology.Inspect(&s, o) {
-				got = append(got, said(f))
+				got = append(got, findingText(f))
 			}
 			want := append(slices.Clone(want), more...)
 			slices.Sort(got)

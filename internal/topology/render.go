@@ -34,15 +34,15 @@ func Render(plans []Plan, f Form) string {
 	case FormDefinitions:
 		return definitionsOf(plans)
 	case FormTerraform:
-		return each(plans, terraform)
+		return eachPolicy(plans, terraform)
 	case FormOperator:
-		return each(plans, operator)
+		return eachPolicy(plans, operator)
 	default:
-		return each(plans, command)
+		return eachPolicy(plans, command)
 	}
 }
 
-func each(plans []Plan, write func(at *Plan, p *Planned) string) string {
+func eachPolicy(plans []Plan, write func(at *Plan, p *Planned) string) string {
 	var parts []string
 	for i := range plans {
 		for j := range plans[i].Policies {

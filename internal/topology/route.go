@@ -77,7 +77,7 @@ func (n *network) follow(exchange, key string, r *routed, seen map[string]bool) 
 	}
 	found := false
 	for _, b := range n.from[exchange] {
-		switch fits, known := x.fits(b, key); {
+		switch fits, known := x.matchesKey(b, key); {
 		case !known:
 			r.unsure, found = true, true
 			continue
@@ -128,9 +128,9 @@ func (n *network) policyOf(x *Exchange) *Policy {
 	return winner
 }
 
-// fits reports whether a binding matches a routing key. The result known is false if the exchange
-// also looks at something other than the key.
-func (x *Exchange) fits(b *Binding, key string) (fits, known bool) {
+// matchesKey reports whether a binding matches a routing key. The result known is false if the
+// exchange also looks at something other than the key.
+func (x *Exchange) matchesKey(b *Binding, key string) (matches, known bool) {
 	switch x.Type {
 	case "fanout":
 		return true, true
@@ -228,9 +228,9 @@ type publishedKey struct {
 	guessed bool
 }
 
-// said returns the routing key as the binding has it, which may be a pattern. If there is no
+// asBound returns the routing key as the binding has it, which may be a pattern. If there is no
 // binding, it returns the key of the messages.
-func (k publishedKey) said() string {
+func (k publishedKey) asBound() string {
 	if k.from == nil {
 		return k.key
 	}

@@ -50,8 +50,8 @@ func bind(source, destination, key string) topology.Binding {
 	return topology.Binding{Source: source, Destination: destination, To: "queue", Key: key}
 }
 
-// live gives the first queue of a snapshot figures such as a running broker reports.
-func live(s *topology.Snapshot, ready, consumers int64, rates topology.Rates) {
+// setFigures gives the first queue of a snapshot figures such as a running broker reports.
+func setFigures(s *topology.Snapshot, ready, consumers int64, rates topology.Rates) {
 	s.ReadAt = now
 	q := &s.Queues[0]
 	q.Ready, q.Consumers, q.Rates = topology.Figure{N: ready, Known: true}, topology.Figure{N: consumers, Known: true}, rates
@@ -61,8 +61,9 @@ func idle(queue string, minutes int) topology.Options {
 	return topology.Options{Idle: map[string]time.Time{queue: now.Add(-time.Duration(minutes) * time.Minute)}}
 }
 
-// said returns a finding in the form that the test cases use: kind, queue, severity and sureness.
-func said(f topology.Finding) string {
+// findingText returns a finding in the form that the test cases use: kind, queue, severity and
+// sureness.
+func findingText(f topology.Finding) string {
 	return strings.Join([]string{string(f.Kind), f.Queue, string(f.Severity), string(f.Sure)}, " ")
 }
 
@@ -71,10 +72,10 @@ func withoutManagement(s *topology.Snapshot) {
 	*s = topology.Snapshot{Broker: s.Broker, VHost: s.VHost, Passive: true, Gaps: []topology.Gap{{What: "exchanges, bindings, policies and other queues", Why: "no API"}}, Queues: []topology.Queue{{Name: "orders"}, {Name: "dlo.letters"}}}
 }
 
-// behind returns a function that changes a vhost. After the change, the queue orders is bound to an
-// exchange that does not look at routing keys, and the dead-letter exchange dlx has a binding for
-// one key only.
-func behind(kind, key string) func(s *topology.Snapshot) {
+// bindBehind returns a function that changes a vhost. After the change, the queue orders is bound
+// to an exchange that does not look at routing keys, and the dead-letter exchange dlx has a binding
+// for one key only.
+func bindBehind(kind, key string) func(s *topology.Snapshot) {
 	return func(s *topology.Snapshot) {
 		s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: kind})
 		s.Bindings = append(s.Bindings, bind("events", "orders", ""), bind("dlx", "dlo.letters", key))

@@ -23,11 +23,11 @@ var cases = map[string]struct {
 }{
 	"nothing": {},
 	"without management, all is well": {
-		change:  func(s *topology.Snapshot) { withoutManagement(s); live(s, 5, 1, topology.Rates{}) },
+		change:  func(s *topology.Snapshot) { withoutManagement(s); setFigures(s, 5, 1, topology.Rates{}) },
 		options: idle("orders", 20),
 	},
 	"without management, nobody reads a queue in which letters died": {
-		change:  func(s *topology.Snapshot) { withoutManagement(s); live(s, 5, 0, topology.Rates{}) },
+		change:  func(s *topology.Snapshot) { withoutManagement(s); setFigures(s, 5, 0, topology.Rates{}) },
 		options: idle("orders", 20),
 		want:    []string{"no_consumers orders notify certain"},
 	},
@@ -156,36 +156,36 @@ var cases = map[string]struct {
 		want: []string{"queue_full orders page certain", "letters_deleted parked notify certain"},
 	},
 	"behind a fanout exchange, and only its name is bound": {
-		change: behind("fanout", "orders"),
+		change: bindBehind("fanout", "orders"),
 		want:   []string{"no_binding orders notify likely"},
 	},
 	"behind a headers exchange, and only its name is bound": {
-		change: behind("headers", "orders"),
+		change: bindBehind("headers", "orders"),
 		want:   []string{"no_binding orders notify likely"},
 	},
 	"behind a fanout exchange, and another key is bound as well": {change: func(s *topology.Snapshot) {
-		behind("fanout", "orders")(s)
+		bindBehind("fanout", "orders")(s)
 		s.Bindings = append(s.Bindings, bind("dlx", "dlo.letters", "order.created"))
 	}},
 	"behind a fanout exchange, and its key is fixed": {change: func(s *topology.Snapshot) {
-		behind("fanout", "orders")(s)
+		bindBehind("fanout", "orders")(s)
 		s.Policies[0].Definition["dead-letter-routing-key"] = "orders"
 	}},
 	"behind a fanout exchange, and its exchange has an alternate exchange": {change: func(s *topology.Snapshot) {
-		behind("fanout", "orders")(s)
+		bindBehind("fanout", "orders")(s)
 		s.Exchanges[1].Arguments = definition("alternate-exchange", "dlo.dlx")
 	}},
 	"behind a fanout exchange, and messages only wait there": {change: func(s *topology.Snapshot) {
-		behind("fanout", "orders")(s)
+		bindBehind("fanout", "orders")(s)
 		s.Queues[0].Arguments = definition("x-message-ttl", 1000)
 	}},
 	"behind a fanout exchange, and only another key is bound": {
-		change: behind("fanout", "order.created"),
+		change: bindBehind("fanout", "order.created"),
 		want:   []string{"second_death_lost orders page certain"},
 	},
 	"behind a fanout exchange, and a key of its direct exchange is bound": {
 		change: func(s *topology.Snapshot) {
-			behind("fanout", "orders")(s)
+			bindBehind("fanout", "orders")(s)
 			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "direct", Type: "direct"})
 			s.Bindings = append(s.Bindings, bind("direct", "orders", "orders"))
 		},
@@ -508,45 +508,45 @@ var cases = map[string]struct {
 	},
 	"no consumer for 20 minutes": {
 		change: func(s *topology.Snapshot) {
-			live(s, 5, 0, topology.Rates{Publish: topology.Rate{PerSecond: 2}})
+			setFigures(s, 5, 0, topology.Rates{Publish: topology.Rate{PerSecond: 2}})
 		},
 		options: idle("orders", 20),
 		want:    []string{"no_consumers orders notify certain"},
 	},
 	"no consumer for 14 minutes": {
 		change: func(s *topology.Snapshot) {
-			live(s, 5, 0, topology.Rates{Publish: topology.Rate{PerSecond: 2}})
+			setFigures(s, 5, 0, topology.Rates{Publish: topology.Rate{PerSecond: 2}})
 		},
 		options: idle("orders", 14),
 	},
 	"no consumer, and nothing to read": {
-		change:  func(s *topology.Snapshot) { live(s, 0, 0, topology.Rates{}) },
+		change:  func(s *topology.Snapshot) { setFigures(s, 0, 0, topology.Rates{}) },
 		options: idle("orders", 60),
 	},
 	"left behind": {
-		change:  func(s *topology.Snapshot) { live(s, 5, 0, topology.Rates{}) },
+		change:  func(s *topology.Snapshot) { setFigures(s, 5, 0, topology.Rates{}) },
 		options: idle("orders", 20),
 		want:    []string{"left_behind orders notify certain"},
 	},
 	"no consumer, and the broker reports no rates": {
-		change:  func(s *topology.Snapshot) { live(s, 5, 0, topology.Rates{}); s.NoRates = true },
+		change:  func(s *topology.Snapshot) { setFigures(s, 5, 0, topology.Rates{}); s.NoRates = true },
 		options: idle("orders", 20),
 		want:    []string{"no_consumers orders notify certain"},
 	},
 	"some redeliveries, beside consumers that need not acknowledge": {
 		change: func(s *topology.Snapshot) {
-			live(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 30}, DeliverNoAck: topology.Rate{PerSecond: 300}})
+			setFigures(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 30}, DeliverNoAck: topology.Rate{PerSecond: 300}})
 		},
 	},
 	"a redelivery storm": {
 		change: func(s *topology.Snapshot) {
-			live(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 300}, Ack: topology.Rate{PerSecond: 1}})
+			setFigures(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 300}, Ack: topology.Rate{PerSecond: 1}})
 		},
 		want: []string{"redelivery_storm orders notify likely"},
 	},
 	"some redeliveries": {
 		change: func(s *topology.Snapshot) {
-			live(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 30}, Ack: topology.Rate{PerSecond: 300}})
+			setFigures(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 30}, Ack: topology.Rate{PerSecond: 300}})
 		},
 	},
 	"streams, exclusive and auto-delete queues": {
@@ -580,7 +580,7 @@ var cases = map[string]struct {
 	},
 	"a storm, and nothing else is known": {
 		change: func(s *topology.Snapshot) {
-			live(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 300}})
+			setFigures(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 300}})
 			s.Gaps = []topology.Gap{{What: topology.PartPolicies, Why: "500"}}
 		},
 		want: []string{"redelivery_storm orders notify likely"},
@@ -609,7 +609,7 @@ func TestEachFaultIsFound(t *testing.T) {
 			}
 			var got []string
 			for _, f := range topology.Inspect(s, c.options) {
-				got = append(got, said(f))
+				got = append(got, findingText(f))
 				for _, text := range []string{f.Title, f.Loses, f.Why, f.Cure} {
 					if strings.Contains(text, "secret") || text == "" || strings.Contains(text, "%!") {
 						t.Errorf("a text of %s is wrong: %q", f.Kind, text)
