@@ -35,7 +35,7 @@ func TestWhatAnAlertmanagerGets(t *testing.T) {
 	if err := newTestAlertmanager(t, r).Send(t.Context(), Compose(office, someDelivery(deadletter.NoticeOpened))); err != nil {
 		t.Fatal(err)
 	}
-	q := r.got()[0]
+	q := r.receivedRequests()[0]
 	if q.path != "POST /am/api/v2/alerts" {
 		t.Errorf("got %s", q.path)
 	}
@@ -103,7 +103,7 @@ func TestOpenAlertsAreRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	groups := map[string]bool{}
-	for _, q := range r.got() {
+	for _, q := range r.receivedRequests() {
 		for _, a := range alerts(t, q) {
 			if a.EndsAt.After(alertNow) {
 				groups[a.Labels["group"]] = true

@@ -89,7 +89,7 @@ func (a *Aside) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 // store. While the store cannot record results, Due does not read the store. Otherwise the same
 // deliveries would be sent again and again.
 func (a *Aside) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
-	if list := a.kept(channel, n); len(list) > 0 {
+	if list := a.dueInMemory(channel, n); len(list) > 0 {
 		return list, nil
 	}
 	if err := a.Delivered(ctx, nil); err != nil {
@@ -98,8 +98,8 @@ func (a *Aside) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	return a.Box.Due(ctx, channel, n)
 }
 
-// kept returns up to n due deliveries from memory. For each key, it returns only the first.
-func (a *Aside) kept(channel string, n int) []deadletter.Delivery {
+// dueInMemory returns up to n due deliveries from memory. For each key, it returns only the first.
+func (a *Aside) dueInMemory(channel string, n int) []deadletter.Delivery {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var list []deadletter.Delivery

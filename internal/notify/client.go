@@ -68,7 +68,7 @@ type answer struct {
 func (c *client) postJSON(ctx context.Context, v any) (answer, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		return answer{}, refused("the message cannot be written: %v", err)
+		return answer{}, permanentError("the message cannot be written: %v", err)
 	}
 	return c.post(ctx, nil, body)
 }
@@ -104,7 +104,7 @@ func (a answer) err(permanent ...int) error {
 		text += ": redirects are not followed"
 	}
 	if slices.Contains(permanent, a.status) {
-		return refused("%s", text)
+		return permanentError("%s", text)
 	}
 	if a.later > 0 {
 		return &LaterError{After: a.later, Err: errors.New(text)}

@@ -54,8 +54,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// got returns the requests that were received so far.
-func (r *receiver) got() []received {
+// receivedRequests returns the requests that were received so far.
+func (r *receiver) receivedRequests() []received {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]received(nil), r.requests...)
@@ -157,7 +157,7 @@ func TestStatusesAndWhatTheyMean(t *testing.T) {
 			if len(a.body) > mostAnswer {
 				t.Errorf("%d bytes were read", len(a.body))
 			}
-			if n := len(r.got()); n != 1 {
+			if n := len(r.receivedRequests()); n != 1 {
 				t.Errorf("%d requests", n)
 			}
 			if c.err == "" && err == nil {
@@ -211,7 +211,7 @@ func TestConnectionsThatFailAreExplainedWithoutTheAddress(t *testing.T) {
 				client.http.Timeout = 50 * time.Millisecond
 			}
 			if c.name == "no such host" {
-				staged(client.guard, "", nil)
+				redirectTo(client.guard, "", nil)
 				client.guard.plain = false
 			}
 			_, err = client.post(t.Context(), nil, nil)
@@ -233,11 +233,11 @@ func TestProxiesOfTheEnvironmentAreNotAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	staged(client.guard, strings.TrimPrefix(r.URL, "http://"), map[string][]string{"receiver.example": {"10.0.0.1"}})
+	redirectTo(client.guard, strings.TrimPrefix(r.URL, "http://"), map[string][]string{"receiver.example": {"10.0.0.1"}})
 	if _, err := client.post(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if len(proxy.got()) != 0 || len(r.got()) != 1 {
+	if len(proxy.receivedRequests()) != 0 || len(r.receivedRequests()) != 1 {
 		t.Error("the proxy was asked")
 	}
 }
@@ -250,7 +250,7 @@ func TestPublicReceiversNeedTLSWithAGoodCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	staged(client.guard, s.Listener.Addr().String(), map[string][]string{"example.com": {"8.8.8.8"}})
+	redirectTo(client.guard, s.Listener.Addr().String(), map[string][]string{"example.com": {"8.8.8.8"}})
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	client.http.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: roots}
@@ -258,7 +258,7 @@ func TestPublicReceiversNeedTLSWithAGoodCertificate(t *testing.T) {
 		t.Errorf("got %+v, %v", a, err)
 	}
 	client.url = "https://example.net/hook"
-	staged(client.guard, s.Listener.Addr().String(), map[string][]string{"example.net": {"8.8.8.8"}})
+	redirectTo(client.guard, s.Listener.Addr().String(), map[string][]string{"example.net": {"8.8.8.8"}})
 	if _, err := client.post(context.Background(), nil, nil); err == nil || err.Error() != "the certificate of the receiver is not valid for it" {
 		t.Errorf("got %v", err)
 	}

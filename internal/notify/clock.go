@@ -25,7 +25,7 @@ const week = 8 // number of days that are searched; they include the same weekda
 func (c Clock) Last(now time.Time) (day string, at time.Time) {
 	today := dateOf(now.In(zone(c.Zone))) + 1 // after clocks were set back over midnight, they show the previous day again
 	for d := today; d > today-week-2; d-- {
-		if t := c.on(d); !t.IsZero() && !t.After(now) {
+		if t := c.digestTime(d); !t.IsZero() && !t.After(now) {
 			return d.String(), t
 		}
 	}
@@ -36,7 +36,7 @@ func (c Clock) Last(now time.Time) (day string, at time.Time) {
 func (c Clock) Next(now time.Time) (day string, at time.Time) {
 	today := dateOf(now.In(zone(c.Zone))) - 1 // if a clock change skips a whole day, its moment comes when that day would have ended
 	for d := today; d < today+week+2; d++ {
-		if t := c.on(d); t.After(now) {
+		if t := c.digestTime(d); t.After(now) {
 			return d.String(), t
 		}
 	}
@@ -55,13 +55,13 @@ func (c Clock) Window(now time.Time) (from, to time.Time) {
 	return from.In(zone(c.Zone)), to.In(zone(c.Zone))
 }
 
-// on returns the moment at which the digest of a day is due. If no digest is due on that day, it
-// returns the zero time.
-func (c Clock) on(d date) time.Time {
+// digestTime returns the moment at which the digest of a day is due. If no digest is due on that
+// day, it returns the zero time.
+func (c Clock) digestTime(d date) time.Time {
 	if !slices.Contains(c.Days, d.weekday()) {
 		return time.Time{}
 	}
-	return d.at(c.At, zone(c.Zone))
+	return d.timeOf(c.At, zone(c.Zone))
 }
 
 func zone(z *time.Location) *time.Location {
@@ -83,9 +83,9 @@ func (d date) midnight() time.Time   { return time.Unix(int64(d)*86400, 0).UTC()
 func (d date) weekday() time.Weekday { return d.midnight().Weekday() }
 func (d date) String() string        { return d.midnight().Format(time.DateOnly) }
 
-// at returns the first moment at which clocks in the zone z show a time on this day. If a clock
-// change skips that time, at returns the end of the gap.
-func (d date) at(tod TimeOfDay, z *time.Location) time.Time {
+// timeOf returns the first moment at which clocks in the zone z show a time on this day. If a clock
+// change skips that time, it returns the end of the gap.
+func (d date) timeOf(tod TimeOfDay, z *time.Location) time.Time {
 	wall := d.midnight().Add(time.Duration(tod.Hour)*time.Hour + time.Duration(tod.Minute)*time.Minute)
 	t := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, z)
 	start, end := t.ZoneBounds()

@@ -14,7 +14,7 @@ var (
 	everyday = append([]time.Weekday{time.Saturday, time.Sunday}, workdays...)
 )
 
-func in(t interface{ Fatal(...any) }, name string) *time.Location {
+func location(t interface{ Fatal(...any) }, name string) *time.Location {
 	z, err := time.LoadLocation(name)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestTheNewestDigestThatWasDue(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			clock := Clock{At: c.at, Days: c.days, Zone: in(t, c.zone)}
+			clock := Clock{At: c.at, Days: c.days, Zone: location(t, c.zone)}
 			day, due := clock.Last(utc(t, c.now))
 			if day != c.day || !due.Equal(utc(t, c.due)) {
 				t.Errorf("got %s at %s, want %s at %s", day, due.UTC(), c.day, c.due)
@@ -74,7 +74,7 @@ func TestTheNewestDigestThatWasDue(t *testing.T) {
 
 func TestAWindowReachesBackToTheDigestBefore(t *testing.T) {
 	t.Parallel()
-	clock := Clock{At: TimeOfDay{8, 30}, Days: workdays, Zone: in(t, "Europe/Berlin")}
+	clock := Clock{At: TimeOfDay{8, 30}, Days: workdays, Zone: location(t, "Europe/Berlin")}
 	for _, c := range []struct{ name, now, from, to string }{
 		{"Tuesday", "2026-11-17 08:00", "2026-11-16 07:30", "2026-11-17 07:30"},
 		{"Monday", "2026-11-16 08:00", "2026-11-13 07:30", "2026-11-16 07:30"},
@@ -95,9 +95,9 @@ func TestAWindowReachesBackToTheDigestBefore(t *testing.T) {
 
 var zones = []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "America/St_Johns", "Asia/Kolkata", "Asia/Tehran", "Africa/Casablanca", "Pacific/Apia", "Antarctica/Troll"}
 
-// first checks minute after minute. It returns the first moment at which clocks show the given time
-// on the given day, or a later time.
-func first(d date, tod TimeOfDay, z *time.Location) time.Time {
+// searchTime checks minute after minute. It returns the first moment at which clocks show the given
+// time on the given day, or a later time.
+func searchTime(d date, tod TimeOfDay, z *time.Location) time.Time {
 	wall := d.midnight().Add(time.Duration(tod.Hour)*time.Hour + time.Duration(tod.Minute)*time.Minute)
 	for t := wall.Add(-26 * time.Hour); ; t = t.Add(time.Minute) {
 		if !asUTC(t.In(z)).Before(wall) {
@@ -110,7 +110,7 @@ func drawClock(t *rapid.T) Clock {
 	return Clock{
 		At:   TimeOfDay{rapid.IntRange(0, 23).Draw(t, "hour"), rapid.IntRange(0, 59).Draw(t, "minute")},
 		Days: rapid.SliceOfNDistinct(rapid.SampledFrom(everyday), 1, 7, rapid.ID).Draw(t, "days"),
-		Zone: in(t, rapid.SampledFrom(zones).Draw(t, "zone")),
+		Zone: location(t, rapid.SampledFrom(zones).Draw(t, "zone")),
 	}
 }
 
@@ -139,7 +139,7 @@ func TestEachDayHasOneDigestWhateverTheClocksDo(t *testing.T) {
 				t.Fatalf("%s at %s is no day near", day, at)
 			}
 		}
-		if want := first(d, c.At, c.Zone); !at.Equal(want) {
+		if want := searchTime(d, c.At, c.Zone); !at.Equal(want) {
 			t.Fatalf("%s is due at %s, want %s", day, at, want)
 		}
 		if !slices.Contains(c.Days, d.weekday()) {

@@ -55,7 +55,7 @@ func Compose(o Office, d deadletter.Delivery) Message {
 		}
 		m.Text = lines(text, textBytes)
 	}
-	m.Left = left(&d)
+	m.Left = endedCauses(&d)
 	return m
 }
 
@@ -96,7 +96,7 @@ func kindWords(k deadletter.NoticeKind) string { return cmp.Or(sayings[k], "a no
 // group fills in everything about a group, for a message about that group.
 func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	queue, title := line(g.Queue, factBytes), line(g.Title, titleBytes)
-	where := died(g)
+	where := deathText(g)
 	switch m.Kind {
 	case deadletter.NoticeRegressed:
 		m.Title = "Came back: " + where
@@ -109,7 +109,7 @@ func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	case deadletter.NoticeResolved, deadletter.EventGroupResolved:
 		m.Title = fmt.Sprintf("No longer needs anyone: %s: %s", queue, title)
 	case deadletter.NoticeQuiet, deadletter.EventGroupQuiet:
-		m.Title = fmt.Sprintf("Quiet%s: %s: %s", wait(g.Needs()), queue, title)
+		m.Title = fmt.Sprintf("Quiet%s: %s: %s", waitingSuffix(g.Needs()), queue, title)
 	default:
 		m.Title = where
 	}
@@ -140,8 +140,8 @@ func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	}
 }
 
-// died returns how many letters of a group need people, in which queue they died, and why.
-func died(g *deadletter.GroupRow) string {
+// deathText returns how many letters of a group need people, in which queue they died, and why.
+func deathText(g *deadletter.GroupRow) string {
 	s := needyLetters(g) + " in " + line(g.Queue, factBytes)
 	if title := line(g.Title, titleBytes); title != "" {
 		s += ": " + title
@@ -149,8 +149,9 @@ func died(g *deadletter.GroupRow) string {
 	return s
 }
 
-// wait returns how many letters wait for people, as the end of a title. It returns "" if none does.
-func wait(letters int) string {
+// waitingSuffix returns how many letters wait for people, as the end of a title. It returns "" if
+// none does.
+func waitingSuffix(letters int) string {
 	switch letters {
 	case 0:
 		return ""
@@ -164,11 +165,11 @@ func wait(letters int) string {
 func needyLetters(g *deadletter.GroupRow) string {
 	switch {
 	case g.Count > 0 && g.Overdue > 0:
-		return counted(g.Count, "letter") + " dead and " + number(g.Overdue) + " overdue"
+		return countOf(g.Count, "letter") + " dead and " + number(g.Overdue) + " overdue"
 	case g.Count > 0:
-		return counted(g.Count, "letter") + " dead"
+		return countOf(g.Count, "letter") + " dead"
 	case g.Overdue > 0:
-		return counted(g.Overdue, "letter") + " overdue"
+		return countOf(g.Overdue, "letter") + " overdue"
 	}
 	return "Letters died" // people have dealt with the letters in the meantime
 }
@@ -199,10 +200,10 @@ func number(n int) string {
 	return s
 }
 
-// counted formats a number of things for people, for example "1 letter" or "12,480 letters".
-func counted(n int, of string) string {
+// countOf formats a number of things for people, for example "1 letter" or "12,480 letters".
+func countOf(n int, thing string) string {
 	if n == 1 {
-		return "1 " + of
+		return "1 " + thing
 	}
-	return number(n) + " " + of + "s"
+	return number(n) + " " + thing + "s"
 }

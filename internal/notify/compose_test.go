@@ -123,7 +123,7 @@ func TestIDsAreStableAndTellInstallationsAndNoticesApart(t *testing.T) {
 
 func TestWhatADigestSays(t *testing.T) {
 	t.Parallel()
-	berlin := in(t, "Europe/Berlin")
+	berlin := location(t, "Europe/Berlin")
 	base := deadletter.Digest{From: time.Date(2026, 11, 20, 8, 30, 0, 0, berlin), To: time.Date(2026, 11, 23, 8, 30, 0, 0, berlin)}
 	full := base
 	full.Groups, full.Letters, full.New, full.CameBack, full.Recovered = 7, 214, 2, 1, 31

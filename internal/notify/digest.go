@@ -14,8 +14,8 @@ const digestLines = 40 // maximum number of groups of a digest or incident that 
 func (m *Message) digest(o Office, d *deadletter.Digest) {
 	m.URL = o.link("/triage?tab=digest")
 	m.Title, m.Count = digestTitle(d), new(d.Letters)
-	m.Text = fmt.Sprintf("From %s to %s.\nThe window before: %s, %s; %s.", within(d.From), within(d.To),
-		counted(d.Before.Groups, "group"), counted(d.Before.Letters, "letter"), recovered(d.Before.Recovered))
+	m.Text = fmt.Sprintf("From %s to %s.\nThe window before: %s, %s; %s.", zoneTime(d.From), zoneTime(d.To),
+		countOf(d.Before.Groups, "group"), countOf(d.Before.Letters, "letter"), recoveredText(d.Before.Recovered))
 	more := d.More
 	for i, l := range d.Lines {
 		if i == digestLines {
@@ -25,7 +25,7 @@ func (m *Message) digest(o Office, d *deadletter.Digest) {
 		m.Lines = append(m.Lines, digestLine(o, l))
 	}
 	if more > 0 {
-		m.Lines = append(m.Lines, Line{Title: "and " + counted(more, "more group"), URL: m.URL})
+		m.Lines = append(m.Lines, Line{Title: "and " + countOf(more, "more group"), URL: m.URL})
 	}
 	for _, p := range d.Pauses[:min(len(d.Pauses), digestLines)] {
 		m.Lines = append(m.Lines, Line{Title: line(p.Said(), titleBytes), Text: line(p.Why, factBytes), URL: o.link("/queues")})
@@ -42,14 +42,14 @@ func digestTitle(d *deadletter.Digest) string {
 	if d.Groups == 0 && d.Letters == 0 {
 		s := "Nothing died that needs you."
 		if d.Recovered > 0 {
-			s += fmt.Sprintf(" %s recovered by %s.", counted(d.Recovered, "letter"), selves(d.Recovered))
+			s += fmt.Sprintf(" %s recovered by %s.", countOf(d.Recovered, "letter"), itself(d.Recovered))
 		}
 		if paged != "" {
 			s += " P" + paged[1:] + "."
 		}
 		return s
 	}
-	parts := []string{counted(d.Groups, "group"), counted(d.Letters, "letter")}
+	parts := []string{countOf(d.Groups, "group"), countOf(d.Letters, "letter")}
 	if d.New > 0 {
 		parts = append(parts, number(d.New)+" new")
 	}
@@ -59,17 +59,17 @@ func digestTitle(d *deadletter.Digest) string {
 	if paged == "" {
 		paged = "nothing paged"
 	}
-	return strings.Join(parts, ", ") + "; " + recovered(d.Recovered) + "; " + paged
+	return strings.Join(parts, ", ") + "; " + recoveredText(d.Recovered) + "; " + paged
 }
 
-func recovered(n int) string {
+func recoveredText(n int) string {
 	if n == 0 {
 		return "none recovered by themselves"
 	}
-	return number(n) + " recovered by " + selves(n)
+	return number(n) + " recovered by " + itself(n)
 }
 
-func selves(n int) string {
+func itself(n int) string {
 	if n == 1 {
 		return "itself"
 	}
@@ -87,7 +87,7 @@ func times(n int) string {
 // everything else from which people can judge the group without opening it.
 func digestLine(o Office, l deadletter.DigestLine) Line {
 	g := &l.Group
-	parts := []string{counted(l.Letters, "letter") + " in " + g.Queue}
+	parts := []string{countOf(l.Letters, "letter") + " in " + g.Queue}
 	switch g.Status {
 	case deadletter.GroupNew:
 		parts = append(parts, "new")
@@ -114,5 +114,5 @@ func digestLine(o Office, l deadletter.DigestLine) Line {
 	return Line{Title: line(g.Title, titleBytes), Text: line(strings.Join(parts, ", "), factBytes), URL: o.link("/groups/" + g.ID.String()), Group: g.ID.String(), Count: new(l.Letters), Last: g.LastAt}
 }
 
-// within formats a time in the time zone of the digest.
-func within(t time.Time) string { return t.Format("Mon 2 Jan 15:04 MST") }
+// zoneTime formats a time in the time zone of the digest.
+func zoneTime(t time.Time) string { return t.Format("Mon 2 Jan 15:04 MST") }

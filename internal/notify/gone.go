@@ -9,5 +9,5 @@ func Gone(name string) Channel { return Channel{Sender: gone(name)} }
 type gone string
 
 func (g gone) Send(context.Context, Message) error {
-	return refused("there is no channel %s any more", line(string(g), 100))
+	return permanentError("there is no channel %s any more", line(string(g), 100))
 }

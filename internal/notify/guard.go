@@ -71,8 +71,8 @@ func (g *guard) dial(ctx context.Context, _, address string) (net.Conn, error) {
 // one address, or an error.
 func (g *guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
-		if why := g.refuses(a); why != "" {
-			return nil, refused("the address %s is %s", a, why)
+		if why := g.whyRefused(a); why != "" {
+			return nil, permanentError("the address %s is %s", a, why)
 		}
 		return []netip.Addr{a}, nil
 	}
@@ -84,7 +84,7 @@ func (g *guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) 
 	err = guardError(fmt.Sprintf("the name %s has no address", line(host, 100)))
 	for _, a := range all {
 		a = a.Unmap() // a resolver may return an IPv4 address in its IPv6 form
-		if why := g.refuses(a); why == "" {
+		if why := g.whyRefused(a); why == "" {
 			admitted = append(admitted, a)
 		} else {
 			err = guardError(fmt.Sprintf("the name %s leads to %s, which is %s", line(host, 100), a, why))
@@ -96,9 +96,9 @@ func (g *guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) 
 	return admitted, nil
 }
 
-// refuses returns the reason why no connection to an address is permitted. If a connection is
+// whyRefused returns the reason why no connection to an address is permitted. If a connection is
 // permitted, it returns "".
-func (g *guard) refuses(a netip.Addr) string {
+func (g *guard) whyRefused(a netip.Addr) string {
 	switch k := kindOf(a); {
 	case k == "":
 		if g.plain {

@@ -59,20 +59,20 @@ func TestWhichAddressesAreDialled(t *testing.T) {
 		t.Run(c.address, func(t *testing.T) {
 			t.Parallel()
 			a := netip.MustParseAddr(c.address)
-			strict, lenient := newGuard(false, false).refuses(a), newGuard(true, false).refuses(a)
+			strict, lenient := newGuard(false, false).whyRefused(a), newGuard(true, false).whyRefused(a)
 			if (strict == "") != (c.when == always) || (lenient == "") != (c.when != never) {
 				t.Errorf("want %s, got %q, and with allow_private %q", c.when, strict, lenient)
 			}
-			if plain := newGuard(true, true).refuses(a); (plain == "") != (c.when == private) {
+			if plain := newGuard(true, true).whyRefused(a); (plain == "") != (c.when == private) {
 				t.Errorf("without TLS: %q", plain)
 			}
 		})
 	}
 }
 
-// staged gives a guard fixed names, and leads all its connections to one address. It returns the
-// list of the addresses to which the guard connects.
-func staged(g *guard, to string, names map[string][]string) *[]string {
+// redirectTo gives a guard fixed names, and leads all its connections to one address. It returns
+// the list of the addresses to which the guard connects.
+func redirectTo(g *guard, to string, names map[string][]string) *[]string {
 	var dialled []string
 	g.lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
 		var out []netip.Addr
@@ -122,7 +122,7 @@ func TestANameIsResolvedOnceAndWhatWasJudgedIsDialled(t *testing.T) {
 		t.Run(c.host, func(t *testing.T) {
 			t.Parallel()
 			g := newGuard(c.allowPrivate, false)
-			dialled := staged(g, l.Addr().String(), names)
+			dialled := redirectTo(g, l.Addr().String(), names)
 			conn, err := g.dial(t.Context(), "tcp", net.JoinHostPort(c.host, "443"))
 			if conn != nil {
 				conn.Close()

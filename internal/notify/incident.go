@@ -33,27 +33,27 @@ func (m *Message) incident(o Office, d *deadletter.Delivery) {
 		}
 	}
 	if more := len(groups) - digestLines; more > 0 {
-		m.Lines = append(m.Lines, Line{Title: "and " + counted(more, "more group"), URL: m.URL})
+		m.Lines = append(m.Lines, Line{Title: "and " + countOf(more, "more group"), URL: m.URL})
 	}
 	m.Count = &letters
 	m.facts(map[string]string{factLetters: number(letters), factCauses: number(len(groups)), factSince: moment(m.Since), factLast: moment(m.Last)})
 	where := line(groups[0].Queue, factBytes)
 	if len(queues) > 1 {
-		where = counted(len(queues), "queue")
+		where = countOf(len(queues), "queue")
 	}
-	causes := counted(len(groups), "cause") + " in " + where
+	causes := countOf(len(groups), "cause") + " in " + where
 	if d.After != nil {
 		causes += " after " + line(d.After.Service+" "+d.After.Version, factBytes)
 	}
 	switch m.Kind {
 	case deadletter.NoticeQuiet:
-		m.Title = "Quiet" + wait(letters) + ": " + causes
+		m.Title = "Quiet" + waitingSuffix(letters) + ": " + causes
 	case deadletter.NoticeResolved:
 		m.Title = "No longer needs anyone: " + causes
 	case deadletter.NoticeOpened, deadletter.NoticeRegressed:
-		m.Title = causes + ", " + counted(letters, "letter") + " dead"
+		m.Title = causes + ", " + countOf(letters, "letter") + " dead"
 	default:
-		m.Title = "Now " + causes + ", " + counted(letters, "letter") + " dead"
+		m.Title = "Now " + causes + ", " + countOf(letters, "letter") + " dead"
 	}
 	m.Title = line(m.Title+": "+line(groups[0].Title, titleBytes)+" and "+number(len(groups)-1)+" more", titleBytes)
 }
@@ -82,7 +82,7 @@ func groupLine(o Office, g *deadletter.GroupRow) Line {
 		one.Kind = deadletter.NoticeEscalated
 	}
 	one.group(o, g)
-	return Line{Title: one.Title, Text: brief(&one), URL: one.URL, Group: g.ID.String(), Count: one.Count, Last: g.LastAt}
+	return Line{Title: one.Title, Text: lineText(&one), URL: one.URL, Group: g.ID.String(), Count: one.Count, Last: g.LastAt}
 }
 
 // groups returns the address of a page that shows several groups.
@@ -94,8 +94,8 @@ func (o Office) groups(list []deadletter.GroupRow) string {
 	return o.link("/triage?q=" + url.QueryEscape("group:"+strings.Join(names, ",")))
 }
 
-// left returns the groups that no longer belong to an incident, so that their alerts end.
-func left(d *deadletter.Delivery) []Cause {
+// endedCauses returns the groups that no longer belong to an incident, so that their alerts end.
+func endedCauses(d *deadletter.Delivery) []Cause {
 	list := d.Left
 	if d.Notice.Kind.Closes() && len(d.Incident) > 0 {
 		list = append(list[:len(list):len(list)], d.Incident...)

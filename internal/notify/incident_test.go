@@ -88,7 +88,7 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 		}
 		return n
 	}
-	for _, name := range down {
+	for _, name := range downKinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, slices.Repeat([]func(http.ResponseWriter){answering(map[bool]int{true: 202, false: 200}[name == "pagerduty"], "{}")}, 3)...)
@@ -98,7 +98,7 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := r.got()
+			got := r.receivedRequests()
 			for i, want := range []int{3, 4, 4} {
 				if n := causes(string(got[i].body)); n != want {
 					t.Errorf("message %d names %d causes: %s", i, n, got[i].body)
@@ -154,7 +154,7 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, mails := s.got()
+		_, mails := s.received()
 		for i, raw := range mails {
 			header, text, page := readMail(t, raw)
 			threads[header.Get("References")] = true
@@ -212,7 +212,7 @@ func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := map[string]bool{}
-	for _, q := range r.got() {
+	for _, q := range r.receivedRequests() {
 		some := alerts(t, q)
 		if len(some) > alertsAtOnce {
 			t.Errorf("%d alerts at once", len(some))
@@ -276,7 +276,7 @@ func TestWhatMachinesAreTold(t *testing.T) {
 	b := newBench(clock.now, Quiet{From: TimeOfDay{}, To: TimeOfDay{}, Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}}, map[string]Channel{"c": {Sender: said}})
 	b.box.add("c", deadletter.EventGroupQuiet, deadletter.SeverityNotify, "a")
 	drive(t, b, clock, "c", clock.now().Add(time.Minute))
-	if told, _ := said.heard(); len(told) != 1 {
+	if told, _ := said.sentMessages(); len(told) != 1 {
 		t.Errorf("%d at night", len(told))
 	}
 }

@@ -103,7 +103,7 @@ func (m *Mail) Channel() Channel {
 func (m *Mail) Send(ctx context.Context, msg Message) error {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
-	to := m.missing(msg.ID)
+	to := m.missingReceivers(msg.ID)
 	s, err := m.dial(ctx)
 	if err != nil {
 		return err
@@ -113,12 +113,12 @@ func (m *Mail) Send(ctx context.Context, msg Message) error {
 	if err != nil {
 		return err
 	}
-	waiting, refusals := m.remember(msg.ID, now, never)
+	waiting, refusals := m.recordReceivers(msg.ID, now, never)
 	switch {
 	case waiting > 0:
 		return fmt.Errorf("the mail server does not accept the message for %d of %d receivers for now", waiting, len(m.to))
 	case refusals == len(m.to):
-		return refused("the mail server refuses all receivers")
+		return permanentError("the mail server refuses all receivers")
 	case refusals > 0:
 		return &PartlyError{Text: fmt.Sprintf("the mail server refuses %d of %d receivers", refusals, len(m.to))}
 	}
@@ -132,7 +132,7 @@ func (m *Mail) dial(ctx context.Context) (*smtpSession, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
-	open := m.private(c)
+	open := m.isPrivate(c)
 	bound := newBounded(ctx, c, mailAnswers)
 	if m.o.Port == 465 {
 		t := tls.Client(bound, m.tls)
@@ -145,16 +145,16 @@ func (m *Mail) dial(ctx context.Context) (*smtpSession, error) {
 	return newSMTPSession(bound, bound, m.tls, open)
 }
 
-// private reports whether the mail server has an address that only allow_private permits. Mail may
-// be sent to such a server without TLS.
-func (m *Mail) private(c net.Conn) bool {
+// isPrivate reports whether the mail server has an address that only allow_private permits. Mail
+// may be sent to such a server without TLS.
+func (m *Mail) isPrivate(c net.Conn) bool {
 	a, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	return err == nil && m.o.AllowPrivate && isPrivate(kindOf(a.Addr().Unmap()))
 }
 
-// missing returns the receivers who may still get a message. They do not have it yet, and the
-// server has not rejected them permanently.
-func (m *Mail) missing(id string) []string {
+// missingReceivers returns the receivers who may still get a message. They do not have it yet, and
+// the server has not rejected them permanently.
+func (m *Mail) missingReceivers(id string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []string
@@ -166,11 +166,11 @@ func (m *Mail) missing(id string) []string {
 	return out
 }
 
-// remember records which receivers have a message and which never get it. The record is deleted
-// when this is known for all receivers. The method returns how many receivers still wait and how
-// many were rejected. The record is lost when dlo stops. In that case, some receivers get a message
-// twice, with the same Message-ID.
-func (m *Mail) remember(id string, now, never []string) (waiting, refusals int) {
+// recordReceivers records which receivers have a message and which never get it. The record is
+// deleted when this is known for all receivers. The method returns how many receivers still wait
+// and how many were rejected. The record is lost when dlo stops. In that case, some receivers get a
+// message twice, with the same Message-ID.
+func (m *Mail) recordReceivers(id string, delivered, rejected []string) (waiting, refusals int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.done[id]
@@ -181,10 +181,10 @@ func (m *Mail) remember(id string, now, never []string) (waiting, refusals int) 
 		known = map[string]bool{}
 		m.done[id] = known
 	}
-	for _, t := range now {
+	for _, t := range delivered {
 		known[t] = true
 	}
-	for _, t := range never {
+	for _, t := range rejected {
 		known[t] = false
 	}
 	for _, t := range m.to {

@@ -62,7 +62,7 @@ func TestWhatAMailSays(t *testing.T) {
 	if err := m.Send(t.Context(), msg); err != nil {
 		t.Fatal(err)
 	}
-	lines, mails := s.got()
+	lines, mails := s.received()
 	want := []string{"EHLO example.com", "STARTTLS", "+EHLO example.com", "+AUTH PLAIN " + plainOf("dlo", canary), "+MAIL FROM:<dlo@example.com> BODY=8BITMIME", "+RCPT TO:<team@example.com>", "+RCPT TO:<night@example.com>", "+DATA", "+QUIT"}
 	if d := cmp.Diff(want, lines); d != "" {
 		t.Error(d)
@@ -118,7 +118,7 @@ func TestMailOfOneCauseIsOneThread(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, mails := s.got()
+	_, mails := s.received()
 	var ids, threads []string
 	for _, raw := range mails {
 		h, _, _ := readMail(t, raw)
@@ -158,7 +158,7 @@ func TestWhenMailIsEncrypted(t *testing.T) {
 			if (err == nil) != (c.err == "") || err != nil && (!strings.Contains(err.Error(), c.err) || errors.Is(err, ErrPermanent)) {
 				t.Fatalf("got %v, want %q", err, c.err)
 			}
-			lines, mails := s.got()
+			lines, mails := s.received()
 			for _, l := range lines {
 				if strings.Contains(l, plainOf("dlo", canary)) && !strings.HasPrefix(l, "+") {
 					t.Error("the password went in the clear")
@@ -253,7 +253,7 @@ func TestAReceiverThatIsRefusedDoesNotKeepItFromTheOthers(t *testing.T) {
 	if !errors.As(err, &partly) || err.Error() != "the mail server refuses 1 of 3 receivers" {
 		t.Errorf("got %v", err)
 	}
-	lines, mails := s.got()
+	lines, mails := s.received()
 	if got := strings.Join(lines, " "); strings.Count(got, "RCPT") != 1 || !strings.Contains(got, "slow@") || len(mails) != 2 {
 		t.Errorf("the second time went %s; %d mails", got, len(mails))
 	}

@@ -19,9 +19,9 @@ func newCounter(r prometheus.Registerer) *prometheus.CounterVec {
 	return c
 }
 
-// expect creates the counters of a channel with the value 0. Otherwise the first failure would not
-// be visible as an increase.
-func (n *Notifier) expect(channel string) {
+// createCounters creates the counters of a channel with the value 0. Otherwise the first failure
+// would not be visible as an increase.
+func (n *Notifier) createCounters(channel string) {
 	for _, outcome := range []string{outcomeSent, outcomeRetried, outcomeFailed} {
 		n.sent.WithLabelValues(channel, outcome)
 	}

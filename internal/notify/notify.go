@@ -110,7 +110,7 @@ func New(store Store, o Options) *Notifier {
 func (n *Notifier) Replace(s Settings) {
 	s.Channels = maps.Clone(s.Channels)
 	for name := range s.Channels {
-		n.expect(name)
+		n.createCounters(name)
 	}
 	n.mu.Lock()
 	n.settings = s
@@ -143,7 +143,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for ctx.Err() == nil {
-		for _, w := range n.idle() {
+		for _, w := range n.newWorkers() {
 			running.Go(func() { w.run(ctx) })
 		}
 		select {
@@ -154,8 +154,8 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return nil
 }
 
-// idle creates a worker for each channel that has none. It returns the new workers.
-func (n *Notifier) idle() []*worker {
+// newWorkers creates a worker for each channel that has none. It returns the new workers.
+func (n *Notifier) newWorkers() []*worker {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var made []*worker
@@ -179,9 +179,9 @@ func (n *Notifier) Problems() []Problem {
 	return out
 }
 
-// problem stores the error text of the last attempt of a channel; "" = success. It reports whether
-// this differs from the attempt before.
-func (n *Notifier) problem(channel, text string) bool {
+// setProblem stores the error text of the last attempt of a channel; "" = success. It reports
+// whether this differs from the attempt before.
+func (n *Notifier) setProblem(channel, text string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	was, had := n.problems[channel]

@@ -44,7 +44,7 @@ func TestEachNoticeIsToldOnceAndAKeyInItsOrder(t *testing.T) {
 		stop := b.start(t)
 		time.Sleep(time.Minute)
 		stop()
-		told, _ := pager.heard()
+		told, _ := pager.sentMessages()
 		if d := cmp.Diff([]string{"fires a", "fires a", "fires b", "resolves a"}, keysOf(told)); d != "" {
 			t.Error(d)
 		}
@@ -74,7 +74,7 @@ func TestAFailureIsTriedAgainEverMoreSeldomAndAtLastGivenUp(t *testing.T) {
 		}
 		time.Sleep(4 * 24 * time.Hour)
 		stop()
-		_, at := pager.heard()
+		_, at := pager.sentMessages()
 		for i, want := range []time.Duration{5, 10, 20, 40, 80, 160, 320, 640, 720, 720} {
 			want *= time.Second
 			if gap := at[i+1].Sub(at[i]); gap < want || gap > want*5/4+idle {
@@ -101,7 +101,7 @@ func TestAnOldNoticeGetsItsTriesToo(t *testing.T) {
 		stop := b.start(t)
 		time.Sleep(24 * time.Hour)
 		stop()
-		if told, _ := pager.heard(); len(told) != fewest {
+		if told, _ := pager.sentMessages(); len(told) != fewest {
 			t.Errorf("%d tries", len(told))
 		}
 	})
@@ -112,7 +112,7 @@ func TestARefusalForGoodEndsOneNoticeOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pager := &scribe{answers: func(n int, _ Message) error {
 			if n == 0 {
-				return refused("the receiver answered 400 Bad Request")
+				return permanentError("the receiver answered 400 Bad Request")
 			}
 			return nil
 		}}
@@ -157,7 +157,7 @@ func TestAReceiverThatSaysWhenIsLeftAloneUntilThen(t *testing.T) {
 				b.Wake() // the wait stays the same
 			}
 			stop()
-			_, at := chat.heard()
+			_, at := chat.sentMessages()
 			if len(at) != 3 || at[1].Sub(at[0]) != want {
 				t.Errorf("told at %v, want the second after %s", at, want)
 			}
@@ -222,7 +222,7 @@ func TestSeveralNoticesAreToldTogetherWhereThatIsWanted(t *testing.T) {
 			stop := b.start(t)
 			time.Sleep(time.Minute)
 			stop()
-			told, _ := s.heard()
+			told, _ := s.sentMessages()
 			var got []int
 			for _, m := range told {
 				got = append(got, len(m.Lines))
@@ -248,7 +248,7 @@ func TestADigestIsAMessageOfItsOwn(t *testing.T) {
 		stop := b.start(t)
 		time.Sleep(time.Minute)
 		stop()
-		told, _ := s.heard()
+		told, _ := s.sentMessages()
 		if len(told) != 2 || len(told[0].Lines) != 4 || told[1].Kind != deadletter.NoticeDigest {
 			t.Errorf("told %+v", told)
 		}
@@ -260,7 +260,7 @@ func TestWhatIsRefusedTogetherIsToldApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		chat := &scribe{answers: func(_ int, m Message) error {
 			if len(m.Lines) > 0 || strings.HasSuffix(m.Key, "-c") {
-				return refused("the receiver answered 400 Bad Request")
+				return permanentError("the receiver answered 400 Bad Request")
 			}
 			return nil
 		}}
@@ -271,7 +271,7 @@ func TestWhatIsRefusedTogetherIsToldApart(t *testing.T) {
 		b.box.add("team", opened, soft, "h", "i", "j", "k") // these become one message again
 		time.Sleep(time.Minute)
 		stop()
-		told, _ := chat.heard()
+		told, _ := chat.sentMessages()
 		if len(told) != 1+7+1+4 {
 			t.Errorf("%d messages", len(told))
 		}
@@ -301,7 +301,7 @@ func TestPaceOfAChannel(t *testing.T) {
 			time.Sleep(time.Minute)
 			stop()
 			var got []string
-			_, at := s.heard()
+			_, at := s.sentMessages()
 			for _, a := range at {
 				got = append(got, fmt.Sprint(a.Sub(began).Seconds()))
 			}
@@ -329,17 +329,17 @@ func TestWhatIsSentAndNotRecordedIsRecordedBeforeAnythingElseIsSent(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		s := &scribe{}
 		b := newBench(time.Now, Quiet{}, map[string]Channel{"oncall": {Sender: s}})
-		b.box.breaks(errors.New("the disk is full"))
+		b.box.setBroken(errors.New("the disk is full"))
 		b.box.add("oncall", opened, loud, "a", "b")
 		stop := b.start(t)
 		time.Sleep(time.Hour)
-		if told, _ := s.heard(); len(told) != 1 {
+		if told, _ := s.sentMessages(); len(told) != 1 {
 			t.Errorf("%d messages while nothing can be recorded", len(told))
 		}
-		b.box.breaks(nil)
+		b.box.setBroken(nil)
 		time.Sleep(time.Minute)
 		stop()
-		if told, _ := s.heard(); len(told) != 2 {
+		if told, _ := s.sentMessages(); len(told) != 2 {
 			t.Errorf("%d messages", len(told))
 		}
 	})
@@ -351,19 +351,19 @@ func TestACrashBetweenSendAndRecordSendsTheSameAgain(t *testing.T) {
 		s := &scribe{}
 		channels := map[string]Channel{"oncall": {Sender: s}}
 		b := newBench(time.Now, Quiet{}, channels)
-		b.box.breaks(errors.New("killed"))
+		b.box.setBroken(errors.New("killed"))
 		b.box.add("oncall", opened, loud, "a")
 		stop := b.start(t)
 		time.Sleep(time.Second)
 		stop()
-		b.box.breaks(nil)
+		b.box.setBroken(nil)
 		after := New(b.box, Options{})
 		after.Replace(Settings{Office: office, Channels: channels})
 		b.Notifier = after
 		stop = b.start(t)
 		time.Sleep(time.Minute)
 		stop()
-		told, _ := s.heard()
+		told, _ := s.sentMessages()
 		if len(told) != 2 || told[0].ID != told[1].ID || told[0].Key != told[1].Key {
 			t.Errorf("told %+v", told)
 		}
@@ -414,7 +414,7 @@ func TestChannelsAreReplacedWhileItRuns(t *testing.T) {
 		b.box.add("oncall", opened, loud, "b") // delivery a waits for an hour, because the receiver asked for it
 		b.Wake()
 		time.Sleep(time.Minute)
-		if told, _ := right.heard(); len(told) != 1 {
+		if told, _ := right.sentMessages(); len(told) != 1 {
 			t.Errorf("%d messages by the new settings", len(told))
 		}
 		if _, sent, _ := b.box.count("new"); sent != 1 {
@@ -459,7 +459,7 @@ func TestSentInPartIsSentAndSaid(t *testing.T) {
 		stop := b.start(t)
 		time.Sleep(time.Hour)
 		stop()
-		if told, _ := s.heard(); len(told) != 1 || !b.box.row(1).Sent {
+		if told, _ := s.sentMessages(); len(told) != 1 || !b.box.row(1).Sent {
 			t.Errorf("told %d times, %+v", len(told), b.box.row(1).Delivered)
 		}
 		if p := b.Problems(); len(p) != 1 || p[0].Text != "the mail server refuses 1 of 2 receivers" {
@@ -482,7 +482,7 @@ func TestAnOutboxThatCannotBeReadIsReadLater(t *testing.T) {
 		b.box.mu.Unlock()
 		time.Sleep(time.Minute)
 		stop()
-		if told, _ := s.heard(); len(told) != 1 || !strings.Contains(b.log.String(), "the disk is gone") {
+		if told, _ := s.sentMessages(); len(told) != 1 || !strings.Contains(b.log.String(), "the disk is gone") {
 			t.Errorf("told %d times", len(told))
 		}
 	})

@@ -107,9 +107,9 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// down contains the kinds of channels whose receivers are down for an hour in the test. Mail has
-// its own test.
-var down = []string{"slack", "pagerduty", "alertmanager", "webhook"}
+// downKinds contains the kinds of channels whose receivers are down for an hour in the test. Mail
+// has its own test.
+var downKinds = []string{"slack", "pagerduty", "alertmanager", "webhook"}
 
 // TestEveryChannelMeetsAnOutageAndHostileTexts checks that the test of the outage covers every file
 // with a sender. It also checks that every such file is tested with hostile texts.
@@ -130,21 +130,21 @@ func TestEveryChannelMeetsAnOutageAndHostileTexts(t *testing.T) {
 		}
 		found++
 		name := strings.TrimSuffix(file, ".go")
-		if name != "mail" && !slices.Contains(down, name) {
+		if name != "mail" && !slices.Contains(downKinds, name) {
 			t.Errorf("%s is not in the list down", name)
 		}
 		if tests, _ := os.ReadFile(name + "_test.go"); !strings.Contains(string(tests), "range hostileMessages()") {
 			t.Errorf("no test in %s_test.go sends hostileMessages", name)
 		}
 	}
-	if found != len(down)+1 {
-		t.Errorf("%d channels were found, and down has %v beside mail", found, down)
+	if found != len(downKinds)+1 {
+		t.Errorf("%d channels were found, and down has %v beside mail", found, downKinds)
 	}
 }
 
 func TestAReceiverThatIsDownForAnHourLosesNothing(t *testing.T) {
 	t.Parallel()
-	for _, name := range down {
+	for _, name := range downKinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clock := newWall()

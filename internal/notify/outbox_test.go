@@ -132,7 +132,7 @@ func (o *outbox) row(id int) outboxRow {
 	return *o.rows[id-1]
 }
 
-func (o *outbox) breaks(err error) {
+func (o *outbox) setBroken(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.broken = err
@@ -157,7 +157,7 @@ func (s *scribe) Send(_ context.Context, m Message) error {
 	return s.answers(n, m)
 }
 
-func (s *scribe) heard() ([]Message, []time.Time) {
+func (s *scribe) sentMessages() ([]Message, []time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Message(nil), s.told...), append([]time.Time(nil), s.at...)

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sent records that a message was delivered to all receivers who can get it.
-func (w *worker) sent(p []deadletter.Delivery, err error) {
+// recordSent records that a message was delivered to all receivers who can get it.
+func (w *worker) recordSent(p []deadletter.Delivery, err error) {
 	w.failures, w.rest = 0, time.Time{}
 	detail := ""
 	if err != nil {
@@ -21,19 +21,19 @@ func (w *worker) sent(p []deadletter.Delivery, err error) {
 		w.unrecorded = append(w.unrecorded, deadletter.Delivered{ID: d.ID, Sent: true, With: d.With, Detail: detail})
 		w.n.sent.WithLabelValues(w.name, outcomeSent).Inc()
 	}
-	if news := w.n.problem(w.name, detail); news && err != nil {
+	if news := w.n.setProblem(w.name, detail); news && err != nil {
 		w.n.o.Log.Warn("only some receivers of a channel were notified", "channel", w.name, "err", err)
 	} else if news {
 		w.n.o.Log.Info("notifications get through again", "channel", w.name)
 	}
 }
 
-// failed schedules the next attempt of each delivery, or ends the delivery. It reports whether the
-// failure is permanent.
-func (w *worker) failed(p []deadletter.Delivery, err error) bool {
+// recordFailed schedules the next attempt of each delivery, or ends the delivery. It reports
+// whether the failure is permanent.
+func (w *worker) recordFailed(p []deadletter.Delivery, err error) bool {
 	now, jitter := w.n.o.Now(), w.n.o.Jitter()
 	final := errors.Is(err, ErrPermanent)
-	news := w.n.problem(w.name, err.Error())
+	news := w.n.setProblem(w.name, err.Error())
 	var later *LaterError
 	var after time.Duration
 	if errors.As(err, &later) {

@@ -36,7 +36,7 @@ func TestWhatAPagerGets(t *testing.T) {
 	"payload": {"summary": "312 letters dead in email-queue: template \"welcome_v3\" not found", "source": "email-queue", "severity": "critical", "timestamp": "2026-11-20T14:02:11Z", "component": "email-queue", "group": "main",
 		"class": "rejected", "custom_details": {"group": "G-418", "queue": "email-queue", "broker": "main", "vhost": "/", "reason": "rejected", "type": "acme.notify.v1.EmailRequested", "letters": "312", "waiting": "4",
 		"since": "2026-11-20 13:58 UTC", "last": "2026-11-20 14:02 UTC", "owner": "lena", "text": "TemplateError: template \"welcome_v3\" not found\n  at render"}}}`
-	q := r.got()
+	q := r.receivedRequests()
 	if d := cmp.Diff(decoded(t, wanted), decoded(t, string(q[0].body))); d != "" || q[0].path != "POST /v2/enqueue" {
 		t.Errorf("%s: %s", q[0].path, d)
 	}

@@ -22,11 +22,11 @@ func (q Quiet) Until(now time.Time) time.Time {
 		if !slices.Contains(q.Days, d.weekday()) {
 			continue
 		}
-		begin, last := d.at(q.From, zone(q.Zone)), d
+		begin, last := d.timeOf(q.From, zone(q.Zone)), d
 		if q.To.Hour*60+q.To.Minute <= q.From.Hour*60+q.From.Minute {
 			last++
 		}
-		end := last.at(q.To, zone(q.Zone))
+		end := last.timeOf(q.To, zone(q.Zone))
 		switch {
 		case until.IsZero() && !begin.After(now) && end.After(now),
 			!until.IsZero() && !begin.After(until) && end.After(until):

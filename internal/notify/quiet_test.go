@@ -12,7 +12,7 @@ import (
 
 func TestQuietHoursEnd(t *testing.T) {
 	t.Parallel()
-	berlin := in(t, "Europe/Berlin")
+	berlin := location(t, "Europe/Berlin")
 	night := Quiet{From: TimeOfDay{22, 0}, To: TimeOfDay{7, 0}, Days: everyday, Zone: berlin}
 	for _, c := range []struct {
 		name  string
@@ -81,13 +81,13 @@ func TestQuietHours(t *testing.T) {
 		began := time.Now()
 		stop := b.start(t)
 		time.Sleep(6 * time.Hour)
-		told, _ := s.heard()
+		told, _ := s.sentMessages()
 		if d := cmp.Diff([]string{"fires loud", "told digest", "updates soft"}, keysOf(told)); d != "" {
 			t.Error(d)
 		}
 		time.Sleep(2 * time.Hour)
 		stop()
-		told, at := s.heard()
+		told, at := s.sentMessages()
 		if d := cmp.Diff([]string{"fires soft", "told told", "resolves over"}, keysOf(told[3:])); d != "" {
 			t.Error(d)
 		}

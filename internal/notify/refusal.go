@@ -29,5 +29,5 @@ type refusal string
 func (r refusal) Error() string        { return string(r) }
 func (r refusal) Is(target error) bool { return target == ErrPermanent }
 
-// refused returns an error after which a message is not sent again.
-func refused(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+// permanentError returns an error after which a message is not sent again.
+func permanentError(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }

@@ -46,7 +46,7 @@ func (s *Slack) Send(ctx context.Context, m Message) error {
 	if why := slackWord(a.body); err != nil && why != "" {
 		switch text := fmt.Sprintf("%s (%s)", err, why); {
 		case errors.Is(err, ErrPermanent):
-			return refused("%s", text)
+			return permanentError("%s", text)
 		case a.later > 0:
 			return &LaterError{After: a.later, Err: errors.New(text)}
 		default:
@@ -141,7 +141,7 @@ func slackMessage(m *Message) slackPayload {
 		p.Blocks = append(p.Blocks, slackBlock{Type: "section", Text: slackPlain(deadletter.Cut(text, slackLine))}, slackLink(l.URL))
 	}
 	if len(shown) < len(m.Lines) {
-		p.Blocks = append(p.Blocks, slackBlock{Type: "section", Text: slackPlain("and " + counted(len(m.Lines)-len(shown), "further line"))})
+		p.Blocks = append(p.Blocks, slackBlock{Type: "section", Text: slackPlain("and " + countOf(len(m.Lines)-len(shown), "further line"))})
 	}
 	if m.URL != "" {
 		p.Blocks = append(p.Blocks, slackLink(m.URL))

@@ -29,7 +29,7 @@ func TestWhatSlackGets(t *testing.T) {
 	if err := newTestSlack(t, r).Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	q := r.got()[0]
+	q := r.receivedRequests()[0]
 	if q.path != "POST /services/"+canary || q.header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %s as %s", q.path, q.header.Get("Content-Type"))
 	}
@@ -85,7 +85,7 @@ func TestWhatSlackAnswers(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, c.answers...)
 			err := newTestSlack(t, r).Send(t.Context(), Compose(office, someDelivery(deadletter.NoticeOpened)))
-			if n := len(r.got()); n != c.requests {
+			if n := len(r.receivedRequests()); n != c.requests {
 				t.Errorf("%d requests", n)
 			}
 			if err == nil && c.err == "" {

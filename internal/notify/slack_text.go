@@ -56,7 +56,7 @@ func slackText(m *Message) string {
 	}
 	for i, l := range m.Lines {
 		if i == slackLines {
-			say("and " + counted(len(m.Lines)-i, "further line"))
+			say("and " + countOf(len(m.Lines)-i, "further line"))
 			break
 		}
 		say("- " + line(l.Title, titleBytes))

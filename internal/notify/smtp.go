@@ -36,9 +36,9 @@ func newSMTPSession(c net.Conn, under *bounded, t *tls.Config, open bool) (*smtp
 func (s *smtpSession) close() { s.conn.Close() }
 
 // deliver sends a mail to the receivers whom the server accepts. The function write returns the
-// mail. The result now contains the receivers who have the mail. The result never contains the
-// receivers whom the server rejects permanently. The mail must be sent again to all others.
-func (s *smtpSession) deliver(o MailOptions, from string, to []string, write func() ([]byte, error)) (now, never []string, err error) {
+// mail. The result delivered contains the receivers who have the mail. The result rejected contains
+// the receivers whom the server rejects permanently. The mail must be sent again to all others.
+func (s *smtpSession) deliver(o MailOptions, from string, to []string, write func() ([]byte, error)) (delivered, rejected []string, err error) {
 	if err := s.c.Hello(from[strings.LastIndexByte(from, '@')+1:]); err != nil {
 		return nil, nil, mailError("EHLO", err)
 	}
@@ -54,20 +54,20 @@ func (s *smtpSession) deliver(o MailOptions, from string, to []string, write fun
 	for _, t := range to {
 		switch err := mailError("RCPT", s.c.Rcpt(t)); {
 		case err == nil:
-			now = append(now, t)
+			delivered = append(delivered, t)
 		case errors.Is(err, ErrPermanent):
-			never = append(never, t)
+			rejected = append(rejected, t)
 		case !isReply(err): // the connection was lost
 			return nil, nil, err
 		}
 	}
-	if len(now) == 0 {
+	if len(delivered) == 0 {
 		_ = s.c.Quit()
-		return nil, never, nil
+		return nil, rejected, nil
 	}
 	text, err := write()
 	if err != nil {
-		return nil, nil, refused("the message cannot be written")
+		return nil, nil, permanentError("the message cannot be written")
 	}
 	w, err := s.c.Data()
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *smtpSession) deliver(o MailOptions, from string, to []string, write fun
 		return nil, nil, mailError("DATA", err)
 	}
 	_ = s.c.Quit() // an error is ignored, because the server already has the mail
-	return now, never, nil
+	return delivered, rejected, nil
 }
 
 // encrypt starts TLS. Without TLS, a mail is sent only to a private address, and a password is
@@ -154,7 +154,7 @@ func mailError(step string, err error) error {
 	}
 	text := fmt.Sprintf("the mail server answered %d to %s", answered.Code, step)
 	if answered.Code >= 500 && answered.Code < 600 {
-		return refused("%s", text)
+		return permanentError("%s", text)
 	}
 	return replyError(text)
 }

@@ -199,8 +199,8 @@ func (s *mailServer) note(secure bool, text string) {
 	s.lines = append(s.lines, map[bool]string{true: "+", false: ""}[secure]+text)
 }
 
-// got returns the lines and mails that were received so far.
-func (s *mailServer) got() (lines, mails []string) {
+// received returns the lines and mails that were received so far.
+func (s *mailServer) received() (lines, mails []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.lines...), append([]string(nil), s.mails...)
@@ -219,7 +219,7 @@ func mailTo(t testing.TB, s *mailServer, at string, o MailOptions) *Mail {
 		t.Fatal(err)
 	}
 	m.tls.RootCAs = s.roots
-	staged(m.guard, s.Addr().String(), map[string][]string{"mail.example.com": {at}})
+	redirectTo(m.guard, s.Addr().String(), map[string][]string{"mail.example.com": {at}})
 	return m
 }
 

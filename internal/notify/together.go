@@ -26,16 +26,16 @@ func Together(o Office, ds []deadletter.Delivery) Message {
 		if !one.Since.IsZero() && (m.Since.IsZero() || one.Since.Before(m.Since)) {
 			m.Since = one.Since
 		}
-		m.Lines = append(m.Lines, Line{Title: one.Title, Text: brief(&one), URL: one.URL, Group: one.Fact(factGroup), Count: one.Count, Last: one.Last})
+		m.Lines = append(m.Lines, Line{Title: one.Title, Text: lineText(&one), URL: one.URL, Group: one.Fact(factGroup), Count: one.Count, Last: one.Last})
 	}
 	m.ID = digestOf(ids...)
 	m.Key = "dlo-" + digestOf(o.name())[:8] + "-together-" + m.ID
-	m.Title = line(counted(len(ds), "notice")+": "+tally(kinds), titleBytes)
+	m.Title = line(countOf(len(ds), "notice")+": "+tally(kinds), titleBytes)
 	return m
 }
 
-// brief returns the text of a line beside its title.
-func brief(m *Message) string {
+// lineText returns the text of a line beside its title.
+func lineText(m *Message) string {
 	var parts []string
 	for _, name := range []string{factGroup, factReason, factType, factSince, factOwner} {
 		if v := m.Fact(name); v != "" {
@@ -76,9 +76,9 @@ func tally(kinds map[deadletter.NoticeKind]int) string {
 }
 
 // louder reports whether the severity a is higher than the severity b.
-func louder(a, b deadletter.Severity) bool { return volume(a) > volume(b) }
+func louder(a, b deadletter.Severity) bool { return rank(a) > rank(b) }
 
-func volume(s deadletter.Severity) int {
+func rank(s deadletter.Severity) int {
 	switch s {
 	case deadletter.SeverityPage:
 		return 2

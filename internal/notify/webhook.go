@@ -59,12 +59,12 @@ func (w *Webhook) Channel() Channel { return Channel{Sender: w} }
 func (w *Webhook) Send(ctx context.Context, m Message) error {
 	body, err := json.Marshal(webhookBody(&m))
 	if err != nil {
-		return refused("the message cannot be written: %v", err)
+		return permanentError("the message cannot be written: %v", err)
 	}
 	now := w.now()
 	signature, err := w.signer.Sign(m.ID, now, body)
 	if err != nil {
-		return refused("the message cannot be signed")
+		return permanentError("the message cannot be signed")
 	}
 	header := http.Header{}
 	header.Set(standardwebhooks.HeaderWebhookID, m.ID)

@@ -39,7 +39,7 @@ func TestWhatAWebhookGets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := r.got()
+	q := r.receivedRequests()
 	for _, q := range q {
 		if err := verifier.Verify(q.body, q.header); err != nil {
 			t.Error(err)

@@ -98,7 +98,7 @@ func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration 
 		}
 		return idle
 	}
-	due, postponed := w.awake(s.Quiet, due)
+	due, postponed := w.withoutQuiet(s.Quiet, due)
 	if postponed > 0 && w.record(ctx) != nil {
 		return idle
 	}
@@ -124,22 +124,22 @@ func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration 
 	return 0
 }
 
-// awake leaves out the deliveries that must wait for the end of quiet hours. Pages, digests and
-// machine notices never wait.
-func (w *worker) awake(q Quiet, due []deadletter.Delivery) (now []deadletter.Delivery, postponed int) {
+// withoutQuiet leaves out the deliveries that must wait for the end of quiet hours. Pages, digests
+// and machine notices never wait.
+func (w *worker) withoutQuiet(q Quiet, due []deadletter.Delivery) (sendable []deadletter.Delivery, postponed int) {
 	until := q.Until(w.n.o.Now())
 	if until.IsZero() {
 		return due, 0
 	}
 	for _, d := range due {
 		if k := d.Notice.Kind; d.Notice.Severity == deadletter.SeverityPage || k == deadletter.NoticeDigest || k.ForMachines() {
-			now = append(now, d)
+			sendable = append(sendable, d)
 			continue
 		}
 		w.unrecorded = append(w.unrecorded, deadletter.Delivered{ID: d.ID, RetryAt: until})
 		postponed++
 	}
-	return now, postponed
+	return sendable, postponed
 }
 
 // parcels distributes deliveries over messages, in order. If the parameter together is true and
@@ -172,7 +172,7 @@ func (w *worker) deliver(ctx context.Context, o Office, c Channel, p []deadlette
 	var partly *PartlyError
 	switch {
 	case err == nil || errors.As(err, &partly):
-		w.sent(p, err)
+		w.recordSent(p, err)
 		return true
 	case ctx.Err() != nil && !errors.Is(err, ErrPermanent): // dlo is stopping, so the outcome is unknown; the delivery stays due and is sent again
 		return false
@@ -180,5 +180,5 @@ func (w *worker) deliver(ctx context.Context, o Office, c Channel, p []deadlette
 		w.apart = len(p)
 		return true
 	}
-	return w.failed(p, err)
+	return w.recordFailed(p, err)
 }
