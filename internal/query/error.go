@@ -21,8 +21,8 @@ func mistake(pos int, format string, args ...any) *Error {
 	return &Error{pos, fmt.Sprintf(format, args...)}
 }
 
-// shown returns a part of a query in a form that is safe in an error text.
-func shown(s string) string { return deadletter.Visible(deadletter.Cut(s, 40)) }
+// quotable returns a part of a query in a form that is safe in an error text.
+func quotable(s string) string { return deadletter.Visible(deadletter.Cut(s, 40)) }
 
 // didYouMean returns " (did you mean X?)" for the most similar name. If no name is similar enough,
 // it returns "".

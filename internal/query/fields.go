@@ -96,8 +96,8 @@ func texts[T ~string](names []T) []string {
 	return out
 }
 
-// named returns the field with the given name. Upper and lower case make no difference.
-func named(name string, fields []Field) (Field, bool) {
+// fieldNamed returns the field with the given name. Upper and lower case make no difference.
+func fieldNamed(name string, fields []Field) (Field, bool) {
 	f := Field(strings.ToLower(name))
 	return f, slices.Contains(fields, f)
 }

@@ -72,13 +72,13 @@ type parser struct {
 
 const space = " \t\r\n"
 
-// at reports whether the byte at the current position is one of the given bytes.
-func (p *parser) at(bytes string) bool {
+// nextIs reports whether the byte at the current position is one of the given bytes.
+func (p *parser) nextIs(bytes string) bool {
 	return p.pos < len(p.text) && strings.IndexByte(bytes, p.text[p.pos]) >= 0
 }
 
 func (p *parser) skipSpace() {
-	for p.at(space) {
+	for p.nextIs(space) {
 		p.pos++
 	}
 }
@@ -86,13 +86,13 @@ func (p *parser) skipSpace() {
 // term parses one term: a field with its values, or free text.
 func (p *parser) term() (Term, error) {
 	var t Term
-	if p.at("-") {
+	if p.nextIs("-") {
 		t.Not = true
 		p.pos++
 		switch {
-		case p.pos == len(p.text) || p.at(space):
+		case p.pos == len(p.text) || p.nextIs(space):
 			return Term{}, mistake(p.pos, "a term is missing here: a minus goes right before the term that it negates")
-		case p.at("-"):
+		case p.nextIs("-"):
 			return Term{}, mistake(p.pos, "there are two minus signs here; put text that begins with a minus in quotes")
 		}
 	}
@@ -106,13 +106,13 @@ func (p *parser) term() (Term, error) {
 		return p.values(t, start)
 	}
 	if length > 0 && p.text[start+length] == '"' && strings.HasSuffix(p.text[start:start+length], ".") {
-		if f, _ := named(p.text[start:start+length-1], p.o.Fields); f == Header || f == Body {
+		if f, _ := fieldNamed(p.text[start:start+length-1], p.o.Fields); f == Header || f == Body {
 			p.pos = start + length
 			name, err := p.quoted(":", "after a quoted name comes a colon", false)
 			if err != nil {
 				return Term{}, err
 			}
-			if !p.at(":") {
+			if !p.nextIs(":") {
 				return Term{}, mistake(p.pos, "after a quoted name comes a colon")
 			}
 			p.pos++
@@ -130,7 +130,7 @@ func (p *parser) term() (Term, error) {
 // at the current position.
 func (p *parser) field(t *Term, text string) error {
 	head, name, dotted := strings.Cut(text, ".")
-	f, ok := named(head, p.o.Fields)
+	f, ok := fieldNamed(head, p.o.Fields)
 	switch {
 	case !ok:
 		list := make([]string, len(p.o.Fields))
@@ -139,9 +139,9 @@ func (p *parser) field(t *Term, text string) error {
 		}
 		meant := didYouMean(strings.ToLower(head), list)
 		if meant == "" && p.o.Body != nil && p.o.Body(text) {
-			meant = " (did you mean body." + shown(text) + "?)"
+			meant = " (did you mean body." + quotable(text) + "?)"
 		}
-		return mistake(p.pos, "there is no field %q%s; the fields are %s; put text that contains a colon in quotes", shown(text), meant, strings.Join(list, ", "))
+		return mistake(p.pos, "there is no field %q%s; the fields are %s; put text that contains a colon in quotes", quotable(text), meant, strings.Join(list, ", "))
 	case f != Header && f != Body && dotted:
 		return mistake(p.pos+len(head), "%s has no parts: it is written %s:", f, f)
 	case f == Header && !dotted:
@@ -168,9 +168,9 @@ func (p *parser) values(t Term, start int) (Term, error) {
 	case t.Field == Sort && t.Not:
 		return Term{}, mistake(start, "an order is not negated: sort:oldest and sort:received are opposites")
 	case p.o.Masked != nil && p.o.Masked(path):
-		return Term{}, mistake(start, "%s is masked: letters cannot be found by it", shown(path))
+		return Term{}, mistake(start, "%s is masked: letters cannot be found by it", quotable(path))
 	case t.Field == Body && !p.o.Look && (p.o.Body == nil || !p.o.Body(t.Name)):
-		return Term{}, mistake(start, "%s is not indexed, so only a list looks for it: add %s to search.fields of the configuration, or search for the text", shown(path), shown(t.Name))
+		return Term{}, mistake(start, "%s is not indexed, so only a list looks for it: add %s to search.fields of the configuration, or search for the text", quotable(path), quotable(t.Name))
 	}
 	for read := 0; ; read++ {
 		if read == maxValues {
@@ -189,7 +189,7 @@ func (p *parser) values(t Term, start int) (Term, error) {
 			return Term{}, &Error{text.at, err.Error()}
 		}
 		t.add(v)
-		if !p.at(",") {
+		if !p.nextIs(",") {
 			return t, nil
 		}
 		if t.Field == Age || t.Field == Since || t.Field == Before || t.Field == Until || t.Field == Sort {
@@ -202,7 +202,7 @@ func (p *parser) values(t Term, start int) (Term, error) {
 // words parses a term that is free text.
 func (p *parser) words(t Term) (Term, error) {
 	t.Field = Words
-	if p.at(`"`) {
+	if p.nextIs(`"`) {
 		text, err := p.quoted(space, "after a closing quote comes a space or the end", false)
 		if err != nil {
 			return Term{}, err
@@ -213,21 +213,21 @@ func (p *parser) words(t Term) (Term, error) {
 		t.Values = []Value{literally(text.literal())}
 		return t, nil
 	}
-	text := p.plain(space + `"`)
+	text := p.unquoted(space + `"`)
 	raw := p.text[text.at:p.pos]
 	switch {
-	case p.at(`"`):
+	case p.nextIs(`"`):
 		return Term{}, mistake(p.pos, "quotes go around a whole text")
 	case slices.Contains([]string{"AND", "OR", "NOT"}, raw):
 		return Term{}, mistake(text.at, "a space means AND, a comma means OR (state:dead,held) and a minus means NOT; put the word itself in quotes")
 	case !searchable(strings.Join(text.pieces, "")):
-		return Term{}, mistake(text.at, "there is no word to search for in %q", shown(raw))
+		return Term{}, mistake(text.at, "there is no word to search for in %q", quotable(raw))
 	case len(text.pieces) > 2 || len(text.pieces) == 2 && text.pieces[1] != "":
 		return Term{}, mistake(text.stars[0], `a star goes at the end of a word, for example time*; one that is part of the text is written \*`)
 	}
 	if i := strings.IndexAny(raw, "<>"); i > 0 {
-		if f, _ := named(raw[:i], p.o.Fields); f == Attempts || f == Size || f == Age {
-			return Term{}, mistake(text.at+i, "a colon is missing here, for example %s:%s; put text with a comparison in quotes", f, shown(raw[i:]))
+		if f, _ := fieldNamed(raw[:i], p.o.Fields); f == Attempts || f == Size || f == Age {
+			return Term{}, mistake(text.at+i, "a colon is missing here, for example %s:%s; put text with a comparison in quotes", f, quotable(raw[i:]))
 		}
 	}
 	if len(text.pieces) == 1 {

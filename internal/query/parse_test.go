@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// is returns the values that stand for exactly the given texts.
-func is(texts ...string) []Value {
+// exactValues returns the values that stand for exactly the given texts.
+func exactValues(texts ...string) []Value {
 	var out []Value
 	for _, s := range texts {
 		out = append(out, Value{Raw: pattern([]string{s}), Pattern: []string{s}})
@@ -35,21 +35,21 @@ func TestParse(t *testing.T) {
 		want       []Term
 	}{
 		{"nothing selects everything", "  ", nil},
-		{"a comma is OR, a space is AND", "state:dead,held\tqueue:sms", []Term{{Field: State, Values: is("dead", "held")}, {Field: Queue, Values: is("sms")}}},
-		{"a field twice is two terms", "queue:a queue:b", []Term{{Field: Queue, Values: is("a")}, {Field: Queue, Values: is("b")}}},
-		{"a minus negates the whole term", "-queue:a,b", []Term{{Field: Queue, Not: true, Values: is("a", "b")}}},
-		{"a minus inside of a value is text", "queue:a,-b", []Term{{Field: Queue, Values: is("a", "-b")}}},
-		{"quotes hold spaces, commas, quotes and colons", `queue:"a b","c,d" type:"say \"x:y\" \\"`, []Term{{Field: Queue, Values: is("a b", "c,d")}, {Field: Type, Values: is(`say "x:y" \`)}}},
-		{"a plain value may hold a colon and a backslash", `queue:a:b\c`, []Term{{Field: Queue, Values: is(`a:b\c`)}}},
-		{"field names in any case", "STATE:Dead Header.X-Foo:B", []Term{{Field: State, Values: is("dead")}, {Field: Header, Name: "X-Foo", Values: is("B")}}},
-		{"a value once", "reason:x,x,y", []Term{{Field: Reason, Values: is("x", "y")}}},
-		{"an empty value is quoted", `exchange:""`, []Term{{Field: Exchange, Values: is("")}}},
+		{"a comma is OR, a space is AND", "state:dead,held\tqueue:sms", []Term{{Field: State, Values: exactValues("dead", "held")}, {Field: Queue, Values: exactValues("sms")}}},
+		{"a field twice is two terms", "queue:a queue:b", []Term{{Field: Queue, Values: exactValues("a")}, {Field: Queue, Values: exactValues("b")}}},
+		{"a minus negates the whole term", "-queue:a,b", []Term{{Field: Queue, Not: true, Values: exactValues("a", "b")}}},
+		{"a minus inside of a value is text", "queue:a,-b", []Term{{Field: Queue, Values: exactValues("a", "-b")}}},
+		{"quotes hold spaces, commas, quotes and colons", `queue:"a b","c,d" type:"say \"x:y\" \\"`, []Term{{Field: Queue, Values: exactValues("a b", "c,d")}, {Field: Type, Values: exactValues(`say "x:y" \`)}}},
+		{"a plain value may hold a colon and a backslash", `queue:a:b\c`, []Term{{Field: Queue, Values: exactValues(`a:b\c`)}}},
+		{"field names in any case", "STATE:Dead Header.X-Foo:B", []Term{{Field: State, Values: exactValues("dead")}, {Field: Header, Name: "X-Foo", Values: exactValues("B")}}},
+		{"a value once", "reason:x,x,y", []Term{{Field: Reason, Values: exactValues("x", "y")}}},
+		{"an empty value is quoted", `exchange:""`, []Term{{Field: Exchange, Values: exactValues("")}}},
 
 		{"a glob", "queue:billing.*", []Term{{Field: Queue, Values: []Value{glob("billing.*")}}}},
 		{"a glob with stars everywhere", "error:*no*route*", []Term{{Field: ErrorText, Values: []Value{glob("*no*route*")}}}},
 		{"a glob in quotes", `error:"*unknown field*"`, []Term{{Field: ErrorText, Values: []Value{glob("*unknown field*")}}}},
 		{"stars side by side are one", "queue:a***b", []Term{{Field: Queue, Values: []Value{glob("a*b")}}}},
-		{"a literal star", `queue:a\*b,"c\*d"`, []Term{{Field: Queue, Values: is("a*b", "c*d")}}},
+		{"a literal star", `queue:a\*b,"c\*d"`, []Term{{Field: Queue, Values: exactValues("a*b", "c*d")}}},
 		{"a backslash before a star, in quotes", `queue:"a\\*"`, []Term{{Field: Queue, Values: []Value{glob(`a\*`)}}}},
 		{"globs of all text fields", "vhost:*a broker:*a type:*a owner:*a reason:*a", []Term{
 			{Field: VHost, Values: []Value{glob("*a")}},
@@ -60,21 +60,21 @@ func TestParse(t *testing.T) {
 		}},
 		{"whole values and beginnings of indexed fields", `exchange:acme* key:customer.#,a.* app:x rule:y* message_id:m* correlation_id:c header.x-tenant:48*`, []Term{
 			{Field: Exchange, Values: []Value{glob("acme*")}},
-			{Field: Key, Values: []Value{is("customer.#")[0], glob("a.*")}},
-			{Field: App, Values: is("x")},
+			{Field: Key, Values: []Value{exactValues("customer.#")[0], glob("a.*")}},
+			{Field: App, Values: exactValues("x")},
 			{Field: Rule, Values: []Value{glob("y*")}},
 			{Field: MessageID, Values: []Value{glob("m*")}},
-			{Field: CorrelationID, Values: is("c")},
+			{Field: CorrelationID, Values: exactValues("c")},
 			{Field: Header, Name: "x-tenant", Values: []Value{glob("48*")}},
 		}},
 		{"a star alone: it has the header", "-header.x-error:*", []Term{{Field: Header, Name: "x-error", Not: true, Values: []Value{glob("*")}}}},
-		{"a header whose name has spaces, colons and stars", `header."x \"y\": *":1`, []Term{{Field: Header, Name: `x "y": *`, Values: is("1")}}},
-		{"a path of the body", "body.customer.id:48213", []Term{{Field: Body, Name: "customer.id", Values: is("48213")}}},
-		{"letters without a type", "type:none", []Term{{Field: Type, Values: is(NoType)}}},
+		{"a header whose name has spaces, colons and stars", `header."x \"y\": *":1`, []Term{{Field: Header, Name: `x "y": *`, Values: exactValues("1")}}},
+		{"a path of the body", "body.customer.id:48213", []Term{{Field: Body, Name: "customer.id", Values: exactValues("48213")}}},
+		{"letters without a type", "type:none", []Term{{Field: Type, Values: exactValues(NoType)}}},
 
-		{"enumerations", "severity:page,digest status:new,regressed", []Term{{Field: Severity, Values: is("page", "digest")}, {Field: Status, Values: is("new", "regressed")}}},
-		{"a group by its name, or its number", "group:G-418,7,g-7", []Term{{Field: Group, Values: is("G-418", "G-7")}}},
-		{"a whole id and a short one", "id:0197A3C2-5b1e-7ac0-9d3f-44e2a6b18c20,A6B18C20", []Term{{Field: ID, Values: is("0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20", "a6b18c20")}}},
+		{"enumerations", "severity:page,digest status:new,regressed", []Term{{Field: Severity, Values: exactValues("page", "digest")}, {Field: Status, Values: exactValues("new", "regressed")}}},
+		{"a group by its name, or its number", "group:G-418,7,g-7", []Term{{Field: Group, Values: exactValues("G-418", "G-7")}}},
+		{"a whole id and a short one", "id:0197A3C2-5b1e-7ac0-9d3f-44e2a6b18c20,A6B18C20", []Term{{Field: ID, Values: exactValues("0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20", "a6b18c20")}}},
 		{"an operation and a result of it", "op:o-77,O-78/came-back,O-79/DONE", []Term{{Field: Op, Values: []Value{
 			{Raw: "O-77", Pattern: []string{"O-77"}, Op: 77},
 			{Raw: "O-78/came-back", Pattern: []string{"O-78/came-back"}, Op: 78, Result: deadletter.ResultCameBack},
@@ -114,16 +114,16 @@ func TestParse(t *testing.T) {
 		{"a time in another zone", "before:2026-11-20T15:00:00+01:00", []Term{{Field: Before, Values: []Value{{Raw: "2026-11-20T15:00:00+01:00", Time: afternoon}}}}},
 		{"a part of a millisecond is the next one", "before:2026-11-20T14:00:00.0001Z", []Term{{Field: Before, Values: []Value{{Raw: "2026-11-20T14:00:00.0001Z", Time: afternoon.Add(time.Millisecond)}}}}},
 
-		{"words", "tenant unknown", []Term{{Field: Words, Values: is("tenant")}, {Field: Words, Values: is("unknown")}}},
-		{"free text comes last", "tenant state:dead", []Term{{Field: State, Values: is("dead")}, {Field: Words, Values: is("tenant")}}},
-		{"a word of dots, dashes, slashes and commas", "a/b.c-d_e,f=g", []Term{{Field: Words, Values: is("a/b.c-d_e,f=g")}}},
+		{"words", "tenant unknown", []Term{{Field: Words, Values: exactValues("tenant")}, {Field: Words, Values: exactValues("unknown")}}},
+		{"free text comes last", "tenant state:dead", []Term{{Field: State, Values: exactValues("dead")}, {Field: Words, Values: exactValues("tenant")}}},
+		{"a word of dots, dashes, slashes and commas", "a/b.c-d_e,f=g", []Term{{Field: Words, Values: exactValues("a/b.c-d_e,f=g")}}},
 		{"the beginning of a word", "time*", []Term{{Field: Words, Values: []Value{glob("time*")}}}},
 		{"stars side by side behind a word", `st\*r**`, []Term{{Field: Words, Values: []Value{{Raw: `st\*r*`, Pattern: []string{"st*r", ""}}}}}},
-		{"not a word", "-timeout", []Term{{Field: Words, Not: true, Values: is("timeout")}}},
-		{"quoted text", `-"tenant: \"48213\"" "-x"`, []Term{{Field: Words, Not: true, Values: is(`tenant: "48213"`)}, {Field: Words, Values: is("-x")}}},
+		{"not a word", "-timeout", []Term{{Field: Words, Not: true, Values: exactValues("timeout")}}},
+		{"quoted text", `-"tenant: \"48213\"" "-x"`, []Term{{Field: Words, Not: true, Values: exactValues(`tenant: "48213"`)}, {Field: Words, Values: exactValues("-x")}}},
 		{"a star in quoted text is only a star", `"SELECT *"`, []Term{{Field: Words, Values: []Value{{Raw: "SELECT *", Pattern: []string{"SELECT *"}}}}}},
-		{"the name of a field is a word, too", "state id=5", []Term{{Field: Words, Values: is("state")}, {Field: Words, Values: is("id=5")}}},
-		{"words of any script", "Größe 注文", []Term{{Field: Words, Values: is("Größe")}, {Field: Words, Values: is("注文")}}},
+		{"the name of a field is a word, too", "state id=5", []Term{{Field: Words, Values: exactValues("state")}, {Field: Words, Values: exactValues("id=5")}}},
+		{"words of any script", "Größe 注文", []Term{{Field: Words, Values: exactValues("Größe")}, {Field: Words, Values: exactValues("注文")}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := parse(t, c.text)

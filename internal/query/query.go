@@ -214,12 +214,12 @@ const fixedLayout = "2006-01-02T15:04:05.000Z"
 func (q Query) Fixed() Query {
 	var out Query
 	for _, t := range q.Terms {
-		out.Terms = append(out.Terms, t.fixed())
+		out.Terms = append(out.Terms, t.withFixedTime())
 	}
 	return out
 }
 
-func (t Term) fixed() Term {
+func (t Term) withFixedTime() Term {
 	if t.Field != Age && t.Field != Since && t.Field != Before || len(t.Values) != 1 {
 		return t
 	}

@@ -24,12 +24,12 @@ func (t *text) star(pos int) {
 // value parses one value, with or without quotes. It stops before the comma or space that follows
 // the value.
 func (p *parser) value() (text, error) {
-	if p.at(`"`) {
+	if p.nextIs(`"`) {
 		return p.quoted(","+space, "after a closing quote comes a comma, a space or the end", true)
 	}
-	t := p.plain(`,"` + space)
+	t := p.unquoted(`,"` + space)
 	switch {
-	case p.at(`"`):
+	case p.nextIs(`"`):
 		return text{}, mistake(p.pos, "quotes go around a whole value")
 	case p.pos == t.at:
 		return text{}, mistake(t.at, `a value is missing here; an empty one is written ""`)
@@ -37,16 +37,16 @@ func (p *parser) value() (text, error) {
 	return t, nil
 }
 
-// plain reads text until one of the given bytes. After a backslash, a star is literal. Before any
-// other byte, a backslash is part of the text.
-func (p *parser) plain(end string) text {
+// unquoted reads text until one of the given bytes. After a backslash, a star is literal. Before
+// any other byte, a backslash is part of the text.
+func (p *parser) unquoted(end string) text {
 	t := text{at: p.pos, pieces: []string{""}}
-	for ; p.pos < len(p.text) && !p.at(end); p.pos++ {
+	for ; p.pos < len(p.text) && !p.nextIs(end); p.pos++ {
 		switch {
 		case strings.HasPrefix(p.text[p.pos:], `\*`):
 			p.pos++
 			t.byte('*')
-		case p.at("*"):
+		case p.nextIs("*"):
 			t.star(p.pos)
 		default:
 			t.byte(p.text[p.pos])
@@ -55,21 +55,21 @@ func (p *parser) plain(end string) text {
 	return t
 }
 
-// quoted parses a text in quotes. One of the bytes in the parameter next, or the end of the query,
-// must follow the closing quote. If not, want is the text of the error. If the parameter globs is
-// false, stars are literal.
-func (p *parser) quoted(next, want string, globs bool) (text, error) {
+// quoted parses a text in quotes. One of the bytes in the parameter followers, or the end of the
+// query, must follow the closing quote. If not, want is the text of the error. If the parameter
+// globs is false, stars are literal.
+func (p *parser) quoted(followers, want string, globs bool) (text, error) {
 	t := text{at: p.pos, pieces: []string{""}}
 	for p.pos++; p.pos < len(p.text); p.pos++ {
 		switch {
-		case p.at(`\`) && p.pos+1 < len(p.text):
+		case p.nextIs(`\`) && p.pos+1 < len(p.text):
 			p.pos++
 			t.byte(p.text[p.pos])
-		case p.at("*") && globs:
+		case p.nextIs("*") && globs:
 			t.star(p.pos)
-		case p.at(`"`):
+		case p.nextIs(`"`):
 			p.pos++
-			if p.pos < len(p.text) && !p.at(next) {
+			if p.pos < len(p.text) && !p.nextIs(followers) {
 				return text{}, &Error{p.pos, want}
 			}
 			return t, nil

@@ -90,7 +90,7 @@ func enumerated(f Field, raw string) (Value, error) {
 	e := enumerations[f]
 	value := strings.ToLower(raw)
 	if !slices.Contains(e.values, value) {
-		return Value{}, fmt.Errorf("%s %q%s; there are %s", e.none, shown(raw), didYouMean(value, e.values), strings.Join(e.values, ", "))
+		return Value{}, fmt.Errorf("%s %q%s; there are %s", e.none, quotable(raw), didYouMean(value, e.values), strings.Join(e.values, ", "))
 	}
 	return literally(value), nil
 }
@@ -109,7 +109,7 @@ func operation(raw string) (Value, error) {
 		results := texts(deadletter.Results)
 		i := slices.Index(results, strings.ToLower(result))
 		if i < 0 {
-			return Value{}, fmt.Errorf("an operation has no result %q%s; there are %s", shown(result), didYouMean(strings.ToLower(result), results), strings.Join(results, ", "))
+			return Value{}, fmt.Errorf("an operation has no result %q%s; there are %s", quotable(result), didYouMean(strings.ToLower(result), results), strings.Join(results, ", "))
 		}
 		v = literally(id.String() + "/" + results[i])
 		v.Op, v.Result = id, deadletter.Results[i]
