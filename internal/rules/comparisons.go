@@ -97,9 +97,9 @@ func (c Comparisons) spans() [][2]int64 {
 	return joined
 }
 
-// cover reports whether the comparisons in c are true for every number for which those in other are
-// true.
-func (c Comparisons) cover(other Comparisons) bool {
+// covers reports whether the comparisons in c are true for every number for which those in other
+// are true.
+func (c Comparisons) covers(other Comparisons) bool {
 	mine := c.spans()
 	for _, s := range other.spans() {
 		if !slices.ContainsFunc(mine, func(m [2]int64) bool { return m[0] <= s[0] && s[1] <= m[1] }) {

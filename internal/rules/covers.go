@@ -16,21 +16,21 @@ func (m *Match) Covers(other *Match) bool {
 		{m.Type, other.Type},
 		{m.Error.lower(), other.Error.lower()},
 	} {
-		if !c[0].cover(c[1]) {
+		if !c[0].covers(c[1]) {
 			return false
 		}
 	}
-	if m.NoSchema && !other.NoSchema && !(Patterns{""}).cover(other.Type) { // a letter without a type is a letter that no schema reads
+	if m.NoSchema && !other.NoSchema && !(Patterns{""}).covers(other.Type) { // a letter without a type is a letter that no schema reads
 		return false
 	}
-	return m.Attempts.cover(other.Attempts) && m.Age.cover(other.Age) && coverNamed(m.Header, other.Header) && coverNamed(m.Field, other.Field)
+	return m.Attempts.covers(other.Attempts) && m.Age.covers(other.Age) && coverNamed(m.Header, other.Header) && coverNamed(m.Field, other.Field)
 }
 
 // coverNamed reports whether each condition in the list follows from a condition in other. A letter
 // without the header matches no pattern.
 func coverNamed(list, other []Named) bool {
 	for _, n := range list {
-		if !slices.ContainsFunc(other, func(o Named) bool { return n.Name == o.Name && n.Want.cover(o.Want) }) {
+		if !slices.ContainsFunc(other, func(o Named) bool { return n.Name == o.Name && n.Want.covers(o.Want) }) {
 			return false
 		}
 	}

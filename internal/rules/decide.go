@@ -10,7 +10,7 @@ import (
 // Decide returns the decision of the first rule that matches a letter. A letter that expired, or
 // that was pushed out of a full queue, was not rejected by a worker. Such a letter waits for a
 // person, unless the rule has its own retry.
-func (s *Set) Decide(f Facts) Decision { return s.decide(s.first(f), f) }
+func (s *Set) Decide(f Facts) Decision { return s.decide(s.firstMatch(f), f) }
 
 func (s *Set) decide(rule *Rule, f Facts) Decision {
 	d := Decision{Rule: rule.Name, Outcome: deadletter.RuleDead, Severity: cmp.Or(rule.Severity, s.Default.Severity), Group: rule.Group}
@@ -24,11 +24,11 @@ func (s *Set) decide(rule *Rule, f Facts) Decision {
 	return d
 }
 
-// first returns the first rule that matches a letter. If no rule matches, it returns the default
-// rule.
-func (s *Set) first(f Facts) *Rule {
+// firstMatch returns the first rule that matches a letter. If no rule matches, it returns the
+// default rule.
+func (s *Set) firstMatch(f Facts) *Rule {
 	for i := range s.Rules {
-		if s.Rules[i].Match.fits(&f, s.Was[f.Broker]) {
+		if s.Rules[i].Match.matches(&f, s.Was[f.Broker]) {
 			return &s.Rules[i]
 		}
 	}
@@ -38,13 +38,13 @@ func (s *Set) first(f Facts) *Rule {
 // fillOutcome adds the outcome for a letter and the reason to a decision.
 func (s *Set) fillOutcome(rule *Rule, f Facts, d *Decision) {
 	retry := s.Retries(rule, f.Reason)
-	retries, used := retry.Count(), f.used()
+	retries, used := retry.Count(), f.usedAttempts()
 	switch {
 	case rule.Discard:
 		d.Outcome, d.Why = deadletter.RuleDiscard, "discarded as known noise"
-	case !s.own(rule) && diedUnrejected(f.Reason) && rule != &s.Default:
+	case !s.hasOwnRetry(rule) && diedUnrejected(f.Reason) && rule != &s.Default:
 		d.Why = fmt.Sprintf("reason %s: no retry, because the rule has none of its own", f.Reason)
-	case !s.own(rule) && diedUnrejected(f.Reason):
+	case !s.hasOwnRetry(rule) && diedUnrejected(f.Reason):
 		d.Why = fmt.Sprintf("reason %s: no retry unless a rule says so", f.Reason)
 	case used < retries:
 		d.Outcome, d.Delay, d.Waiter = deadletter.RuleRetry, retry.Draw(used, s.Seed, f.Serial), cmp.Or(retry.Waiter, WaiterStore)
@@ -63,14 +63,14 @@ func (s *Set) fillOutcome(rule *Rule, f Facts, d *Decision) {
 // Retries returns the back-off of a rule for letters that died for the given reason. It never
 // returns nil.
 func (s *Set) Retries(rule *Rule, reason string) *Retry {
-	if rule.Discard || !s.own(rule) && diedUnrejected(reason) {
+	if rule.Discard || !s.hasOwnRetry(rule) && diedUnrejected(reason) {
 		return &Retry{}
 	}
 	return cmp.Or(rule.Retry, s.Default.Retry, &Retry{})
 }
 
-// own reports whether a rule has its own back-off. Such a back-off applies to every reason.
-func (s *Set) own(rule *Rule) bool { return rule.Retry != nil && rule != &s.Default }
+// hasOwnRetry reports whether a rule has its own back-off. Such a back-off applies to every reason.
+func (s *Set) hasOwnRetry(rule *Rule) bool { return rule.Retry != nil && rule != &s.Default }
 
 // diedUnrejected reports whether a letter died although no worker rejected it. Such a letter waited
 // too long, or its queue was full.

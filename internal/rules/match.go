@@ -27,11 +27,11 @@ type Named struct {
 	Want Patterns
 }
 
-// fits reports whether a letter matches all clauses. The parameter was contains the earlier names
-// of the letter's broker.
-func (m *Match) fits(f *Facts, was []string) bool {
+// matches reports whether a letter matches all clauses. The parameter formerNames contains the
+// earlier names of the letter's broker.
+func (m *Match) matches(f *Facts, formerNames []string) bool {
 	all := true
-	m.visit(f, was, func(_, _ string, _ fmt.Stringer, fits bool) bool {
+	m.visit(f, formerNames, func(_, _ string, _ fmt.Stringer, fits bool) bool {
 		all = fits
 		return fits
 	})
@@ -39,10 +39,10 @@ func (m *Match) fits(f *Facts, was []string) bool {
 }
 
 // Clauses returns the result of each clause for a letter, in the order of docs/rules.md. The
-// parameter was contains the earlier names of the letter's broker.
-func (m *Match) Clauses(f Facts, was []string) []Clause {
+// parameter formerNames contains the earlier names of the letter's broker.
+func (m *Match) Clauses(f Facts, formerNames []string) []Clause {
 	var list []Clause
-	m.visit(&f, was, func(field, name string, want fmt.Stringer, fits bool) bool {
+	m.visit(&f, formerNames, func(field, name string, want fmt.Stringer, fits bool) bool {
 		list = append(list, Clause{Field: strings.TrimSpace(field + " " + name), Want: want.String(), Fits: fits})
 		return true
 	})
@@ -50,7 +50,7 @@ func (m *Match) Clauses(f Facts, was []string) []Clause {
 }
 
 // visit calls the function see with the result of each clause. It stops when see returns false.
-func (m *Match) visit(f *Facts, was []string, see func(field, name string, want fmt.Stringer, fits bool) bool) {
+func (m *Match) visit(f *Facts, formerNames []string, see func(field, name string, want fmt.Stringer, fits bool) bool) {
 	for _, c := range []struct {
 		field string
 		want  *Patterns
@@ -59,23 +59,23 @@ func (m *Match) visit(f *Facts, was []string, see func(field, name string, want 
 	}{
 		{"queue", &m.Queue, f.Queue, nil},
 		{"vhost", &m.VHost, f.VHost, nil},
-		{"broker", &m.Broker, f.Broker, was},
+		{"broker", &m.Broker, f.Broker, formerNames},
 		{"exchange", &m.Exchange, f.Exchange, nil},
 		{"key", &m.Key, f.Key, nil},
 		{"reason", &m.Reason, f.Reason, nil},
 		{"type", &m.Type, f.Type, nil},
 	} {
-		if len(*c.want) > 0 && !see(c.field, "", c.want, f.fits(*c.want, c.is) || slices.ContainsFunc(c.or, func(is string) bool { return f.fits(*c.want, is) })) {
+		if len(*c.want) > 0 && !see(c.field, "", c.want, f.matchesAny(*c.want, c.is) || slices.ContainsFunc(c.or, func(is string) bool { return f.matchesAny(*c.want, is) })) {
 			return
 		}
 	}
 	if m.NoSchema && !see("schema", "", noSchema{}, f.Unread || f.Type == "") {
 		return
 	}
-	if len(m.Error) > 0 && !see("error", "", &m.Error, f.fits(m.Error.lower(), strings.ToLower(f.Error))) {
+	if len(m.Error) > 0 && !see("error", "", &m.Error, f.matchesAny(m.Error.lower(), strings.ToLower(f.Error))) {
 		return
 	}
-	if len(m.Attempts) > 0 && !see("attempts", "", &m.Attempts, m.Attempts.Hold(int64(f.used()))) {
+	if len(m.Attempts) > 0 && !see("attempts", "", &m.Attempts, m.Attempts.Hold(int64(f.usedAttempts()))) {
 		return
 	}
 	if len(m.Age) > 0 && !see("age", "", &m.Age, m.Age.Hold(int64(max(0, f.Age)))) {
@@ -97,13 +97,13 @@ type noSchema struct{}
 
 func (noSchema) String() string { return "none" }
 
-// used returns the number of attempts that count as retries. These are the attempts since the
-// letter's retries were last restarted.
-func (f *Facts) used() int { return max(0, f.Attempts-f.Reset) }
+// usedAttempts returns the number of attempts that count as retries. These are the attempts since
+// the letter's retries were last restarted.
+func (f *Facts) usedAttempts() int { return max(0, f.Attempts-f.Reset) }
 
-// fits reports whether one of the patterns matches a text. When Stop returns true, it stops and
-// returns false.
-func (f *Facts) fits(p Patterns, text string) bool {
+// matchesAny reports whether one of the patterns matches a text. When Stop returns true, it stops
+// and returns false.
+func (f *Facts) matchesAny(p Patterns, text string) bool {
 	if f.Stop == nil || len(p) == 0 {
 		return p.Fit(text)
 	}
@@ -115,7 +115,7 @@ func (f *Facts) header(h *Named) bool {
 		return false
 	}
 	value, ok := f.Header(h.Name)
-	return ok && f.fits(h.Want, value)
+	return ok && f.matchesAny(h.Want, value)
 }
 
 func (f *Facts) field(p *Named) bool {
@@ -123,5 +123,5 @@ func (f *Facts) field(p *Named) bool {
 		return false
 	}
 	values, ok := f.Field(p.Name)
-	return ok && slices.ContainsFunc(values, func(value string) bool { return f.fits(p.Want, value) })
+	return ok && slices.ContainsFunc(values, func(value string) bool { return f.matchesAny(p.Want, value) })
 }

@@ -89,16 +89,16 @@ func TestMatch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := c.match.holds(letter()); got != c.want {
+			if got := c.match.isTrueOf(letter()); got != c.want {
 				t.Errorf("%v", got)
 			}
 		})
 	}
 	m := Match{Header: []Named{{"x", Patterns{"*"}}}, Field: []Named{{"y", Patterns{"*"}}}}
-	if m.holds(Facts{}) {
+	if m.isTrueOf(Facts{}) {
 		t.Error("a letter without headers and fields fits")
 	}
-	if m := (Match{NoSchema: true, Type: Patterns{"*"}, Attempts: attempts("=0"), Age: age(">=0s")}); !m.holds(Facts{Age: -time.Hour, Attempts: 1, Reset: 2}) {
+	if m := (Match{NoSchema: true, Type: Patterns{"*"}, Attempts: attempts("=0"), Age: age(">=0s")}); !m.isTrueOf(Facts{Age: -time.Hour, Attempts: 1, Reset: 2}) {
 		t.Error("a letter from a clock that ran ahead, without a type")
 	}
 }
@@ -220,16 +220,16 @@ func TestCoversAndNeverAreNotClaimedWrongly(t *testing.T) {
 		one, other, f := anyMatch(t, "one"), anyMatch(t, "other"), anyFacts(t)
 		never, _ := one.Never()
 		switch {
-		case never != "" && one.holds(f):
+		case never != "" && one.isTrueOf(f):
 			t.Fatalf("%+v never matches, and fits %+v", one, f)
-		case never == "" && one.Covers(&other) && other.holds(f) && !one.holds(f):
+		case never == "" && one.Covers(&other) && other.isTrueOf(f) && !one.isTrueOf(f):
 			t.Fatalf("%+v covers %+v, and does not fit %+v", one, other, f)
 		}
 		fits := true
 		for _, c := range one.Clauses(f, nil) {
 			fits = fits && c.Fits
 		}
-		if fits != one.holds(f) {
+		if fits != one.isTrueOf(f) {
 			t.Fatal("the clauses say otherwise")
 		}
 	})
@@ -299,7 +299,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-func (m *Match) holds(f Facts) bool { return m.fits(&f, nil) }
+func (m *Match) isTrueOf(f Facts) bool { return m.matches(&f, nil) }
 
 // TestStopEndsAComparison checks that nothing matches after Stop has returned true. No further
 // pattern may be checked.

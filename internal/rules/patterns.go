@@ -20,9 +20,9 @@ func (p Patterns) Fit(text string) bool {
 // String returns the patterns separated by commas.
 func (p Patterns) String() string { return strings.Join(p, ", ") }
 
-// cover reports whether every text that matches the patterns in other also matches the patterns in
+// covers reports whether every text that matches the patterns in other also matches the patterns in
 // p.
-func (p Patterns) cover(other Patterns) bool {
+func (p Patterns) covers(other Patterns) bool {
 	if len(other) == 0 {
 		other = Patterns{"*"}
 	}

@@ -72,13 +72,13 @@ func (r *Retry) longestDelay() time.Duration {
 func (r *Retry) Delay(n int) time.Duration {
 	n = max(0, min(n, r.Count()-1))
 	if len(r.Delays) > 0 {
-		return within(r.Delays[n], r.longestDelay())
+		return atMost(r.Delays[n], r.longestDelay())
 	}
 	most := r.longestDelay()
 	if r.Max > 0 {
 		most = min(r.Max, most)
 	}
-	first := within(r.First, most)
+	first := atMost(r.First, most)
 	if first == 0 {
 		return 0 // the factor makes no difference
 	}
@@ -89,13 +89,13 @@ func (r *Retry) Delay(n int) time.Duration {
 	return max(first, time.Duration(d))
 }
 
-func within(d, most time.Duration) time.Duration { return max(0, min(d, most)) }
+func atMost(d, most time.Duration) time.Duration { return max(0, min(d, most)) }
 
 // Band returns the shortest and the longest delay before retry n, counted from 0, including jitter.
 // Both are between 0 and the longest delay that the waiter allows.
 func (r *Retry) Band(n int) (low, high time.Duration) {
 	d := r.Delay(n)
-	by := within(time.Duration(float64(d)*max(0, min(r.Jitter, 1))), d)
+	by := atMost(time.Duration(float64(d)*max(0, min(r.Jitter, 1))), d)
 	return d - by, min(d+by, r.longestDelay())
 }
 

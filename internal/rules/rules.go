@@ -56,22 +56,22 @@ type Settings struct {
 // Of returns the settings of the named rule. If the rule no longer exists, it returns the default
 // settings.
 func (s *Set) Of(name string) Settings {
-	r := s.named(name)
+	r := s.ruleNamed(name)
 	return Settings{r.InDoubt, r.Watch, r.Rate, r.MirrorXDeath}
 }
 
 // Named returns the named rule and reports whether the rule exists.
 func (s *Set) Named(name string) (*Rule, bool) {
-	r := s.named(name)
+	r := s.ruleNamed(name)
 	return r, r.Name == name && name != ""
 }
 
 // Group returns the name of the group into which the named rule puts letters. If the rule has no
 // group or no longer exists, it returns "".
-func (s *Set) Group(name string) string { return s.named(name).Group }
+func (s *Set) Group(name string) string { return s.ruleNamed(name).Group }
 
-// named returns the named rule. If the rule no longer exists, it returns an empty rule.
-func (s *Set) named(name string) *Rule {
+// ruleNamed returns the named rule. If the rule no longer exists, it returns an empty rule.
+func (s *Set) ruleNamed(name string) *Rule {
 	switch name {
 	case s.Default.Name:
 		return &s.Default
@@ -91,7 +91,7 @@ func (s *Set) named(name string) *Rule {
 // Told returns the channels on which people are notified about letters of the named rule. If the
 // rule names no channels or no longer exists, Told returns the channels of the default rule.
 func (s *Set) Told(name string) []string {
-	if r := s.named(name); r.Notify != nil {
+	if r := s.ruleNamed(name); r.Notify != nil {
 		return r.Notify
 	}
 	return s.Default.Notify
