@@ -78,14 +78,14 @@ func (e TooManyTriesError) Error() string {
 }
 
 // SignIn starts a session if the password is right, and returns the secret of the session's cookie.
-// If name and password do not match, the error wraps deadletter.ErrSignIn, and the result left is
-// the number of attempts that are left. After too many failed attempts, the error is a
+// If name and password do not match, the error wraps deadletter.ErrSignIn, and the result triesLeft
+// is the number of attempts that are left. After too many failed attempts, the error is a
 // TooManyTriesError.
-func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser) (secret string, left int, err error) {
+func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser) (secret string, triesLeft int, err error) {
 	u, err := a.verify(ctx, name, password, b)
 	if err != nil {
-		left, _ = a.tries.left(name, b.Address, a.now())
-		return "", left, err
+		triesLeft, _ = a.tries.attemptsLeft(name, b.Address, a.now())
+		return "", triesLeft, err
 	}
 	secret, err = a.start(ctx, u.Name, b)
 	return secret, 0, err
@@ -93,13 +93,13 @@ func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser)
 
 // verify checks the password of a user. It takes the same time whether or not the user exists.
 func (a *Accounts) verify(ctx context.Context, name, password string, b Browser) (deadletter.User, error) {
-	again, ok := a.tries.take(name, b.Address, a.now())
+	again, ok := a.tries.takeAttempt(name, b.Address, a.now())
 	if !ok {
 		return deadletter.User{}, TooManyTriesError{again}
 	}
 	u, same, err := a.compare(ctx, name, password)
 	if err != nil || same {
-		a.tries.give(name, b.Address, same)
+		a.tries.removeAttempt(name, b.Address, same)
 		return u, err
 	}
 	// The act is also recorded for an unknown name, so that both cases take the same time. It does not
@@ -337,6 +337,6 @@ func (a *Accounts) FirstRun(ctx context.Context) (code string, err error) {
 
 // Left returns how many attempts are left to sign in with a name from an address.
 func (a *Accounts) Left(name, address string) int {
-	n, _ := a.tries.left(name, address, a.now())
+	n, _ := a.tries.attemptsLeft(name, address, a.now())
 	return n
 }

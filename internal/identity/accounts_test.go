@@ -99,40 +99,40 @@ func TestTries(t *testing.T) {
 	var tries throttle
 	now := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 	for i := range triesOfName {
-		if n, _ := tries.left("lena", "192.0.2.1", now); n != triesOfName-i {
+		if n, _ := tries.attemptsLeft("lena", "192.0.2.1", now); n != triesOfName-i {
 			t.Fatalf("%d left after %d", n, i)
 		}
-		tries.take([]string{"lena", "LENA"}[i%2], "192.0.2.1", now)
+		tries.takeAttempt([]string{"lena", "LENA"}[i%2], "192.0.2.1", now)
 	}
-	if again, ok := tries.take("Lena", "192.0.2.1", now.Add(time.Minute)); ok || !again.Equal(now.Add(triesWithin)) {
+	if again, ok := tries.takeAttempt("Lena", "192.0.2.1", now.Add(time.Minute)); ok || !again.Equal(now.Add(triesWithin)) {
 		t.Errorf("%t, again at %s", ok, again)
 	}
-	if n, _ := tries.left("lena", "192.0.2.2", now); n != triesOfName {
+	if n, _ := tries.attemptsLeft("lena", "192.0.2.2", now); n != triesOfName {
 		t.Errorf("another address is locked out: %d", n)
 	}
-	if n, _ := tries.left("bob", "192.0.2.1", now); n != triesOfName {
+	if n, _ := tries.attemptsLeft("bob", "192.0.2.1", now); n != triesOfName {
 		t.Errorf("another user is locked out: %d", n)
 	}
-	if n, _ := tries.left("lena", "192.0.2.1", now.Add(triesWithin)); n != triesOfName {
+	if n, _ := tries.attemptsLeft("lena", "192.0.2.1", now.Add(triesWithin)); n != triesOfName {
 		t.Errorf("%d left after the time", n)
 	}
 	for i := range triesOfAddress {
-		tries.take(fmt.Sprint("user", i), "192.0.2.9", now)
+		tries.takeAttempt(fmt.Sprint("user", i), "192.0.2.9", now)
 	}
-	if n, _ := tries.left("eve", "192.0.2.9", now); n != 0 {
+	if n, _ := tries.attemptsLeft("eve", "192.0.2.9", now); n != 0 {
 		t.Errorf("an address that tries many names has %d left", n)
 	}
-	tries.give("user1", "192.0.2.9", true)
-	if n, _ := tries.left("eve", "192.0.2.9", now); n != 1 {
+	tries.removeAttempt("user1", "192.0.2.9", true)
+	if n, _ := tries.attemptsLeft("eve", "192.0.2.9", now); n != 1 {
 		t.Errorf("after a successful one, the address has %d left", n)
 	}
 	for i := range triesOfName {
-		tries.take("lena", fmt.Sprintf("2001:db8:0:7::%d", i), now)
+		tries.takeAttempt("lena", fmt.Sprintf("2001:db8:0:7::%d", i), now)
 	}
-	if n, _ := tries.left("lena", "2001:db8:0:7:ffff::1", now); n != 0 {
+	if n, _ := tries.attemptsLeft("lena", "2001:db8:0:7:ffff::1", now); n != 0 {
 		t.Errorf("another address of the same /64 has %d left", n)
 	}
-	if n, _ := tries.left("lena", "2001:db8:0:8::1", now); n != triesOfName {
+	if n, _ := tries.attemptsLeft("lena", "2001:db8:0:8::1", now); n != triesOfName {
 		t.Errorf("another /64 has %d left", n)
 	}
 }
@@ -143,29 +143,29 @@ func TestTriesAreForgotten(t *testing.T) {
 	t.Parallel()
 	var tries throttle
 	now := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
-	tries.take(strings.Repeat("n", 1<<20), "192.0.2.1", now)
+	tries.takeAttempt(strings.Repeat("n", 1<<20), "192.0.2.1", now)
 	for key := range tries.tried {
 		if len(key) > 200 {
 			t.Errorf("a key has %d bytes", len(key))
 		}
 	}
 	for i := range 2 * maxTries {
-		tries.take(fmt.Sprint("user", i), fmt.Sprint(i), now)
+		tries.takeAttempt(fmt.Sprint("user", i), fmt.Sprint(i), now)
 	}
 	if len(tries.tried) > maxTries {
 		t.Errorf("%d are remembered", len(tries.tried))
 	}
 	for range triesOfName { // attempts count although no more keys can be remembered
-		tries.take("lena", "203.0.113.7", now)
+		tries.takeAttempt("lena", "203.0.113.7", now)
 	}
-	if _, ok := tries.take("lena", "203.0.113.7", now); ok {
+	if _, ok := tries.takeAttempt("lena", "203.0.113.7", now); ok {
 		t.Error("a new address can try without limit")
 	}
-	tries.take("lena", "192.0.2.1", now.Add(triesWithin))
+	tries.takeAttempt("lena", "192.0.2.1", now.Add(triesWithin))
 	if len(tries.tried) != 2 {
 		t.Errorf("%d are remembered after %s", len(tries.tried), triesWithin)
 	}
-	tries.give("lena", "192.0.2.1", false)
+	tries.removeAttempt("lena", "192.0.2.1", false)
 	if len(tries.tried) != 0 {
 		t.Errorf("%v is remembered of an attempt that was not checked", tries.tried)
 	}

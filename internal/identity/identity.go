@@ -109,7 +109,7 @@ func (i *Identity) Replace(grants []Grant) { i.grants.Store(&grants) }
 // can be determined, the error wraps deadletter.ErrSignIn. If the principal has no grant, the error
 // wraps deadletter.ErrForbidden.
 func (i *Identity) Of(r *http.Request) (deadletter.Principal, error) {
-	p, groups, err := i.who(r)
+	p, groups, err := i.principalOf(r)
 	if err != nil {
 		return deadletter.Principal{}, err
 	}
@@ -180,9 +180,9 @@ func ofGroups(groups []string) string {
 	}
 }
 
-// who returns the principal of a request and the principal's groups. It does not add the grants of
-// the configuration.
-func (i *Identity) who(r *http.Request) (known, []string, error) {
+// principalOf returns the principal of a request and the principal's groups. It does not add the
+// grants of the configuration.
+func (i *Identity) principalOf(r *http.Request) (known, []string, error) {
 	if secret, ok := bearer(r); ok {
 		return i.token(r.Context(), secret)
 	}
@@ -340,14 +340,14 @@ func single(h http.Header, name string) (string, error) {
 		return "", duplicateHeaderError(name, len(values))
 	}
 	value := strings.TrimSpace(values[0])
-	if len(value) > maxName || !clean(value) {
+	if len(value) > maxName || !isVisible(value) {
 		return "", fmt.Errorf("the header %s has to be at most %d bytes of visible UTF-8", name, maxName)
 	}
 	return value, nil
 }
 
-// clean reports whether a text is valid UTF-8 without hidden characters.
-func clean(s string) bool { return utf8.ValidString(s) && deadletter.Visible(s) == s }
+// isVisible reports whether a text is valid UTF-8 without hidden characters.
+func isVisible(s string) bool { return utf8.ValidString(s) && deadletter.Visible(s) == s }
 
 // groups returns a person's groups from the headers, sorted and without duplicates.
 func (p Proxy) groups(h http.Header) ([]string, error) {
@@ -362,7 +362,7 @@ func (p Proxy) groups(h http.Header) ([]string, error) {
 	for group := range strings.SplitSeq(strings.Join(values, ""), ",") {
 		switch group = strings.TrimSpace(group); {
 		case group == "":
-		case len(group) > maxName || !clean(group):
+		case len(group) > maxName || !isVisible(group):
 			return nil, fmt.Errorf("a group in the header %s has to be at most %d bytes of visible UTF-8", p.Groups, maxName)
 		default:
 			list = append(list, group)

@@ -26,7 +26,7 @@ func (k kept) TokenBy(_ context.Context, hash [32]byte) (deadletter.APIToken, er
 
 const good = "dlo_0123456789"
 
-func house() *Identity {
+func newIdentity() *Identity {
 	return New(Options{
 		Proxy:  Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}, User: "X-Forwarded-User", Email: "X-Forwarded-Email", Groups: "X-Forwarded-Groups"},
 		Tokens: kept{deadletter.SecretHash(good): {Name: "ci", Grant: deadletter.Grant{Role: deadletter.RoleOperator}}},
@@ -105,7 +105,7 @@ func TestWho(t *testing.T) {
 			for i := 0; i < len(c.headers); i += 2 {
 				r.Header.Add(c.headers[i], c.headers[i+1])
 			}
-			p, err := house().Of(r)
+			p, err := newIdentity().Of(r)
 			if !errors.Is(err, c.err) || c.err != nil && !strings.Contains(fmt.Sprint(err), c.says) {
 				t.Fatalf("%v, want %v: %s", err, c.err, c.says)
 			}
@@ -125,7 +125,7 @@ func TestWho(t *testing.T) {
 // a token, or to a person without permissions.
 func TestGrantsFromRabbitMQ(t *testing.T) {
 	t.Parallel()
-	o := house().Options
+	o := newIdentity().Options
 	o.Grants = []Grant{{To: []string{Everyone}, Grant: deadletter.Grant{Role: deadletter.RoleOperator, Places: deadletter.Places{FromRabbitMQ: true}}}}
 	var asked []string
 	o.Permissions = func(_ context.Context, name string) []deadletter.Written {
@@ -169,7 +169,7 @@ func TestGrantsFromRabbitMQ(t *testing.T) {
 // TestTheSecretOfTheProxy checks that headers are trusted only if the secret of the proxy is right.
 func TestTheSecretOfTheProxy(t *testing.T) {
 	t.Parallel()
-	i := house()
+	i := newIdentity()
 	i.Proxy.Secret = "open sesame"
 	for name, c := range map[string]struct {
 		secrets []string
@@ -192,7 +192,7 @@ func TestTheSecretOfTheProxy(t *testing.T) {
 // grant to everyone adds nothing to the grant of a token, and that the grants can be replaced.
 func TestNoProxy(t *testing.T) {
 	t.Parallel()
-	i := New(Options{Tokens: house().Tokens, Grants: []Grant{{To: []string{Everyone}, Grant: deadletter.Grant{Role: deadletter.RoleReader}}}})
+	i := New(Options{Tokens: newIdentity().Tokens, Grants: []Grant{{To: []string{Everyone}, Grant: deadletter.Grant{Role: deadletter.RoleReader}}}})
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = "127.0.0.1:1"
 	r.Header.Set("X-Forwarded-User", "ana@example.com")
@@ -217,7 +217,7 @@ func TestNoProxy(t *testing.T) {
 // address that it reports, but no name in its headers.
 func TestAProxyThatNamesNobody(t *testing.T) {
 	t.Parallel()
-	i := New(Options{Proxy: Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, Users: NewAccounts(nil, nil), Grants: house().Grants})
+	i := New(Options{Proxy: Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, Users: NewAccounts(nil, nil), Grants: newIdentity().Grants})
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = "10.0.0.1:9"
 	r.Header.Set("X-Forwarded-For", "198.51.100.7")
@@ -250,7 +250,7 @@ func TestAddress(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr, r.Header["X-Forwarded-For"] = c.from, c.hops
-		if got := house().Address(r); got != c.want {
+		if got := newIdentity().Address(r); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -50,14 +50,14 @@ func checkPassword(password, name string) error {
 		return fmt.Errorf("%w: a password has %d to %d characters, and this one has %d", deadletter.ErrInvalid, minPassword, maxPassword, n)
 	case strings.Contains(strings.ToLower(password), strings.ToLower(name)) && utf8.RuneCountInString(name) > 3:
 		return fmt.Errorf("%w: the password contains the name", deadletter.ErrInvalid)
-	case zxcvbn.PasswordStrength(begin(password, maxScored), []string{name, "dlo", "deadletter", "rabbitmq"}).Score < minScore:
+	case zxcvbn.PasswordStrength(firstChars(password, maxScored), []string{name, "dlo", "deadletter", "rabbitmq"}).Score < minScore:
 		return fmt.Errorf("%w: the password is easy to guess: it is made of leaked passwords, common words, names, dates or repetitions; choose four unrelated words", deadletter.ErrInvalid)
 	}
 	return nil
 }
 
-// begin returns the first n characters of s.
-func begin(s string, n int) string {
+// firstChars returns the first n characters of s.
+func firstChars(s string, n int) string {
 	for i := range s {
 		if n--; n < 0 {
 			return s[:i]

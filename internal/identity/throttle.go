@@ -39,42 +39,42 @@ func keysOf(name, address string) [2]string {
 	return [2]string{address, strings.ToLower(name) + "\x00" + address}
 }
 
-// left returns how many attempts are left. The result again is the time at which the next attempt
-// is possible if none is left.
-func (t *throttle) left(name, address string, now time.Time) (n int, again time.Time) {
+// attemptsLeft returns how many attempts are left. If none is left, the result nextTry is the time
+// at which the next attempt is possible.
+func (t *throttle) attemptsLeft(name, address string, now time.Time) (n int, nextTry time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.leftOf(keysOf(name, address), now)
+	return t.triesLeftOf(keysOf(name, address), now)
 }
 
-func (t *throttle) leftOf(keys [2]string, now time.Time) (n int, again time.Time) {
+func (t *throttle) triesLeftOf(keys [2]string, now time.Time) (n int, nextTry time.Time) {
 	n = triesOfName
 	for i, key := range keys {
 		f := t.tried[key]
-		if f.n == 0 || f.old(now) {
+		if f.n == 0 || f.isOld(now) {
 			continue
 		}
 		if left := [2]int{triesOfAddress, triesOfName}[i] - f.n; left < n {
 			n = max(left, 0)
 		}
-		if until := f.since.Add(triesWithin); until.After(again) {
-			again = until
+		if until := f.since.Add(triesWithin); until.After(nextTry) {
+			nextTry = until
 		}
 	}
-	return n, again
+	return n, nextTry
 }
 
-func (f attempts) old(now time.Time) bool { return now.Sub(f.since).Abs() >= triesWithin }
+func (f attempts) isOld(now time.Time) bool { return now.Sub(f.since).Abs() >= triesWithin }
 
-// take counts an attempt before its password is checked, so that simultaneous attempts cannot
-// exceed the limits. If there were too many attempts, take returns false and the time at which the
-// next attempt is possible.
-func (t *throttle) take(name, address string, now time.Time) (again time.Time, ok bool) {
+// takeAttempt counts an attempt before its password is checked, so that simultaneous attempts
+// cannot exceed the limits. If there were too many attempts, it returns false and the time at which
+// the next attempt is possible.
+func (t *throttle) takeAttempt(name, address string, now time.Time) (nextTry time.Time, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	keys := keysOf(name, address)
-	if n, again := t.leftOf(keys, now); n == 0 {
-		return again, false
+	if n, nextTry := t.triesLeftOf(keys, now); n == 0 {
+		return nextTry, false
 	}
 	if t.tried == nil {
 		t.tried = map[string]attempts{}
@@ -85,7 +85,7 @@ func (t *throttle) take(name, address string, now time.Time) (again time.Time, o
 		if !known && len(t.tried) >= maxTries {
 			t.forgetOne()
 		}
-		if f.n == 0 || f.old(now) {
+		if f.n == 0 || f.isOld(now) {
 			f = attempts{since: now}
 		}
 		f.n++
@@ -101,7 +101,7 @@ func (t *throttle) sweep(now time.Time) {
 	}
 	t.swept = now
 	for key, f := range t.tried {
-		if f.old(now) {
+		if f.isOld(now) {
 			delete(t.tried, key)
 		}
 	}
@@ -123,9 +123,9 @@ func (t *throttle) forgetOne() {
 	delete(t.tried, least)
 }
 
-// give removes an attempt that was successful, or whose password could not be checked. After a
-// successful attempt, it also removes the earlier attempts of the name from this address.
-func (t *throttle) give(name, address string, successful bool) {
+// removeAttempt removes an attempt that was successful, or whose password could not be checked.
+// After a successful attempt, it also removes the earlier attempts of the name from this address.
+func (t *throttle) removeAttempt(name, address string, successful bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, key := range keysOf(name, address) {
