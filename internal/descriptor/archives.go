@@ -48,9 +48,9 @@ func openZip(b []byte) (fs.FS, error) {
 	return z, nil
 }
 
-// gunzipped unpacks gzip data, which buf writes into *.binpb.gz. It returns other data unchanged.
+// gunzip unpacks gzip data, which buf writes into *.binpb.gz. It returns other data unchanged.
 // It measures the unpacked size before it keeps anything.
-func gunzipped(b []byte) ([]byte, error) {
+func gunzip(b []byte) ([]byte, error) {
 	if !bytes.HasPrefix(b, GzipMagic) {
 		return b, nil
 	}

@@ -74,9 +74,9 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 		}
 		r.mu.RUnlock()
 	}
-	next, was := s.types.all(), map[protoreflect.FullName]protoreflect.Descriptor{}
+	next, was := s.types.allTypes(), map[protoreflect.FullName]protoreflect.Descriptor{}
 	if old != nil {
-		was = old.types.all()
+		was = old.types.allTypes()
 	}
 	d := &differ{left: maxCompared}
 	for _, typ := range slices.Sorted(maps.Keys(next)) {
@@ -103,12 +103,12 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 			c.Removed = append(c.Removed, string(typ))
 		}
 	}
-	c.affect(next)
+	c.setAffected(next)
 	return c
 }
 
-// affect sets Affected. The parameter next contains all types as they are after the change.
-func (c *Change) affect(next map[protoreflect.FullName]protoreflect.Descriptor) {
+// setAffected sets Affected. The parameter next contains all types as they are after the change.
+func (c *Change) setAffected(next map[protoreflect.FullName]protoreflect.Descriptor) {
 	users := map[protoreflect.FullName][]protoreflect.FullName{}
 	for typ, d := range next {
 		md, ok := d.(protoreflect.MessageDescriptor)
@@ -148,8 +148,8 @@ func (c *Change) affect(next map[protoreflect.FullName]protoreflect.Descriptor) 
 	}
 }
 
-// all returns all messages and enums, except those of google.protobuf and map entries.
-func (t *Resolver) all() map[protoreflect.FullName]protoreflect.Descriptor {
+// allTypes returns all messages and enums, except those of google.protobuf and map entries.
+func (t *Resolver) allTypes() map[protoreflect.FullName]protoreflect.Descriptor {
 	list := make(map[protoreflect.FullName]protoreflect.Descriptor)
 	enums := func(es protoreflect.EnumDescriptors) {
 		for i := range es.Len() {

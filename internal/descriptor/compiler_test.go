@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// slow returns a file of 1 MB that takes the compiler minutes. The time for options grows with the
-// square of their number.
-func slow() *compilation {
+// slowSource returns a file of 1 MB that takes the compiler minutes. The time for options grows
+// with the square of their number.
+func slowSource() *compilation {
 	options := strings.TrimSuffix(strings.Repeat("deprecated=true,", 60_000), ",")
 	return &compilation{Files: []string{"m.proto"}, Text: map[string][]byte{"m.proto": []byte(`syntax = "proto2"; message M { optional string a = 1 [` + options + `]; }`)}}
 }
 
 func TestACompilerThatTakesTooLongIsEnded(t *testing.T) {
 	t.Parallel()
-	if out, err := slow().runProcess(t.Context(), 1); !errors.Is(err, ErrSchemaTooLarge) || !strings.Contains(err.Error(), "more than 1 s to compile; upload a descriptor set") {
+	if out, err := slowSource().runProcess(t.Context(), 1); !errors.Is(err, ErrSchemaTooLarge) || !strings.Contains(err.Error(), "more than 1 s to compile; upload a descriptor set") {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -27,7 +27,7 @@ func TestACompilerEndsWithWhoAsked(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if out, err := slow().runProcess(ctx, 1000); !errors.Is(err, context.DeadlineExceeded) {
+	if out, err := slowSource().runProcess(ctx, 1000); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -38,7 +38,7 @@ func TestACompilerEndsWithWhoAsked(t *testing.T) {
 // of the directory must be read.
 func TestADirectoryWithASlowFileHoldsTheOthers(t *testing.T) {
 	t.Parallel()
-	found, errs := ReadDir(t.Context(), fstest.MapFS{"m.proto": {Data: slow().Text["m.proto"]}, "orders.binpb": {Data: descriptorSet(t, true)}})
+	found, errs := ReadDir(t.Context(), fstest.MapFS{"m.proto": {Data: slowSource().Text["m.proto"]}, "orders.binpb": {Data: descriptorSet(t, true)}})
 	if len(errs) != 1 || !errors.Is(errs[0], ErrSchemaTooLarge) {
 		t.Errorf("%v", errs)
 	}

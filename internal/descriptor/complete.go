@@ -30,8 +30,8 @@ func Complete(set []byte) ([]byte, error) {
 		c.messages(scope, f.MessageType)
 		for _, s := range f.Service {
 			for _, m := range s.Method {
-				c.name(scope, m.InputType)
-				c.name(scope, m.OutputType)
+				c.completeName(scope, m.InputType)
+				c.completeName(scope, m.OutputType)
 			}
 		}
 	}
@@ -75,16 +75,16 @@ func (c *completion) messages(scope string, list []*descriptorpb.DescriptorProto
 
 func (c *completion) fields(scope string, list []*descriptorpb.FieldDescriptorProto) {
 	for _, f := range list {
-		c.name(scope, f.TypeName)
-		c.name(scope, f.Extendee)
+		c.completeName(scope, f.TypeName)
+		c.completeName(scope, f.Extendee)
 	}
 }
 
 const maxScope = 100 // maximum number of parts of a scope; names in deeper scopes stay as they are
 
-// name completes the name of a type that is used in the given scope, and imports the file of that
-// type.
-func (c *completion) name(scope string, name *string) {
+// completeName completes the name of a type that is used in the given scope, and imports the file
+// of that type.
+func (c *completion) completeName(scope string, name *string) {
 	if name == nil || *name == "" {
 		return
 	}

@@ -25,9 +25,9 @@ func (r *Registry) Conflicts() map[string][]string {
 	}
 	known = map[string][]string{}
 	for i := range names {
-		types := newest[i].types.all()
+		types := newest[i].types.allTypes()
 		for j := range i {
-			if differs(types, newest[j]) {
+			if definesDifferently(types, newest[j]) {
 				known[names[i]], known[names[j]] = append(known[names[i]], names[j]), append(known[names[j]], names[i])
 			}
 		}
@@ -43,8 +43,9 @@ func (r *Registry) Conflicts() map[string][]string {
 	return known
 }
 
-// differs reports whether the schema in the parameter other defines one of the types differently.
-func differs(types map[protoreflect.FullName]protoreflect.Descriptor, other *Schema) bool {
+// definesDifferently reports whether the schema in the parameter other defines one of the types
+// differently.
+func definesDifferently(types map[protoreflect.FullName]protoreflect.Descriptor, other *Schema) bool {
 	d := &differ{} // one difference is enough
 	for name, is := range types {
 		was, err := other.types.Files.FindDescriptorByName(name)

@@ -96,7 +96,7 @@ func (l *reader) read(ctx context.Context, fsys fs.FS, prefix string, zips bool)
 		case setFile:
 			b, err := readRegular(fsys, name, maxSetBytes)
 			if err == nil {
-				b, err = gunzipped(b)
+				b, err = gunzip(b)
 			}
 			var s *Schema
 			if err == nil {

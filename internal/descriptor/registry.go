@@ -154,7 +154,7 @@ func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) {
 
 // add does the same as Add. The caller must hold the lock.
 func (r *Registry) add(v *version) {
-	r.changed()
+	r.dropComputed()
 	name := v.about.Name
 	versions := r.sets[name]
 	for i, old := range versions {
@@ -166,14 +166,14 @@ func (r *Registry) add(v *version) {
 	}
 	if r.sets[name] = append(versions, v); len(r.sets[name]) > MaxVersions {
 		r.sets[name] = slices.Clone(r.sets[name][1:])
-		r.define()
+		r.registerAll()
 		return
 	}
-	r.names(v)
+	r.registerNames(v)
 }
 
-// changed drops everything that was computed from the sets. The caller must hold the lock.
-func (r *Registry) changed() {
+// dropComputed drops everything that was computed from the sets. The caller must hold the lock.
+func (r *Registry) dropComputed() {
 	clear(r.made)
 	r.conflicts = nil
 	r.changes++
@@ -190,8 +190,8 @@ func (r *Registry) Changes() int64 {
 	return r.changes
 }
 
-// names registers the types of a version for look-ups.
-func (r *Registry) names(v *version) {
+// registerNames registers the types of a version for look-ups.
+func (r *Registry) registerNames(v *version) {
 	v.types.RangeMessages(func(md protoreflect.MessageDescriptor) {
 		name := md.FullName()
 		r.full[name] = append(r.full[name], &Type{Desc: md, Types: v.types, Set: v.about.Name + " " + v.hash[:8]})
@@ -205,13 +205,13 @@ func (r *Registry) names(v *version) {
 	})
 }
 
-// define registers the types of all versions again.
-func (r *Registry) define() {
+// registerAll registers the types of all versions again.
+func (r *Registry) registerAll() {
 	clear(r.full)
 	clear(r.short)
 	for _, versions := range r.sets {
 		for _, v := range versions {
-			r.names(v)
+			r.registerNames(v)
 		}
 	}
 }
@@ -224,8 +224,8 @@ func (r *Registry) Remove(name string) bool {
 		return false
 	}
 	delete(r.sets, name)
-	r.changed()
-	r.define()
+	r.dropComputed()
+	r.registerAll()
 	return true
 }
 
@@ -240,7 +240,7 @@ func (r *Registry) With(name string, s *Schema) *Registry {
 		}
 		r.mu.RUnlock()
 	}
-	trial.define()
+	trial.registerAll()
 	trial.Add(deadletter.SchemaVersion{Name: name}, s)
 	return trial
 }
@@ -289,7 +289,7 @@ func (r *Registry) Lookup(name string) (defs []*Type, ambiguous []string) {
 				return nil, ambiguous
 			}
 		}
-		defs = r.ordered(r.full[full])
+		defs = r.inOrder(r.full[full])
 	}
 	if len(defs) == 0 && IsGoogle(full) {
 		if md := WellKnown().Message(full); md != nil {
@@ -302,9 +302,9 @@ func (r *Registry) Lookup(name string) (defs []*Type, ambiguous []string) {
 	return defs, nil
 }
 
-// ordered returns a copy of the definitions, in the order that Lookup documents. The caller must
+// inOrder returns a copy of the definitions, in the order that Lookup documents. The caller must
 // hold the lock.
-func (r *Registry) ordered(defs []*Type) []*Type {
+func (r *Registry) inOrder(defs []*Type) []*Type {
 	type place struct {
 		set string
 		age int // 0 = the newest version

@@ -26,7 +26,7 @@ func ReadSet(fileDescriptorSet []byte) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.packed, err = packed(fileDescriptorSet); err != nil {
+	if s.packed, err = compress(fileDescriptorSet); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -47,10 +47,10 @@ func (s *Schema) Files() int { return s.files }
 
 // Content returns the set as a serialised FileDescriptorSet. If the schema was read from .proto
 // files, this is the compiled set, with comments.
-func (s *Schema) Content() ([]byte, error) { return unpacked(s.packed) }
+func (s *Schema) Content() ([]byte, error) { return decompress(s.packed) }
 
-// packed compresses a set. Descriptors shrink to a fifth or less, and are rarely needed.
-func packed(b []byte) ([]byte, error) {
+// compress compresses a set. Descriptors shrink to a fifth or less, and are rarely needed.
+func compress(b []byte) ([]byte, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func packed(b []byte) ([]byte, error) {
 	return w.EncodeAll(b, nil), nil
 }
 
-func unpacked(b []byte) ([]byte, error) {
+func decompress(b []byte) ([]byte, error) {
 	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxSetBytes))
 	if err != nil {
 		return nil, err

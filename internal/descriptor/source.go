@@ -103,7 +103,7 @@ func (r *Registry) definitions(defs []*Type) (list []Definition, shown *Schema) 
 
 // print returns a type of the schema in .proto syntax.
 func (s *Schema) print(md protoreflect.MessageDescriptor) (text string, err error) {
-	if n := elements(md); n > maxPrintedFields {
+	if n := countElements(md); n > maxPrintedFields {
 		return "", fmt.Errorf("%w to be shown: %s fields and values", ErrSchemaTooLarge, deadletter.Count(n))
 	}
 	content, err := s.Content()
@@ -132,14 +132,14 @@ func (s *Schema) print(md protoreflect.MessageDescriptor) (text string, err erro
 	return p.PrintProtoToString(m)
 }
 
-// elements counts the parts of a message that print writes.
-func elements(md protoreflect.MessageDescriptor) int {
+// countElements counts the parts of a message that print writes.
+func countElements(md protoreflect.MessageDescriptor) int {
 	n := md.Fields().Len() + md.Extensions().Len()
 	for i := range md.Enums().Len() {
 		n += md.Enums().Get(i).Values().Len()
 	}
 	for i := range md.Messages().Len() {
-		n += 1 + elements(md.Messages().Get(i))
+		n += 1 + countElements(md.Messages().Get(i))
 	}
 	return n
 }

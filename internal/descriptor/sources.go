@@ -256,7 +256,7 @@ func (s *sources) trees() []sourceTree {
 			continue
 		}
 		best, found := ".", -1
-		for _, dir := range above(n) {
+		for _, dir := range parentDirs(n) {
 			have := 0
 			for _, i := range s.imports[n] {
 				if _, ok := s.text[path.Join(dir, i)]; ok && !isWellKnownFile(i) {
@@ -274,7 +274,7 @@ func (s *sources) trees() []sourceTree {
 		root, ok := roots[n]
 		if !ok {
 			root = "."
-			for _, dir := range above(n) {
+			for _, dir := range parentDirs(n) {
 				if isRoot[dir] {
 					root = dir
 				}
@@ -298,8 +298,8 @@ func (s *sources) importsOwn(name string) bool {
 	return slices.ContainsFunc(s.imports[name], func(i string) bool { return !isWellKnownFile(i) })
 }
 
-// above returns the directories above a file, the outermost first.
-func above(name string) []string {
+// parentDirs returns the directories above a file, the outermost first.
+func parentDirs(name string) []string {
 	list := []string{"."}
 	for i, c := range name {
 		if c == '/' {
@@ -337,7 +337,7 @@ func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) 
 				bad = append(bad, err)
 			}
 		}
-		bad = append(bad, s.followers(t, files, failed)...) // these errors come after the errors that caused them, whatever the order of the files and of the parallel parser is
+		bad = append(bad, s.failedImporters(t, files, failed)...) // these errors come after the errors that caused them, whatever the order of the files and of the parallel parser is
 		left := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return failed[f] != nil })
 		if len(left) == len(files) || round == 100 { // the error is in a file that was not requested
 			for _, err := range failed {
@@ -350,9 +350,9 @@ func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) 
 	return nil, bad
 }
 
-// followers finds the files that import a failed file, directly or indirectly. It adds them to the
-// map failed, and returns their errors.
-func (s *sources) followers(t sourceTree, files []string, failed map[string]error) (bad []error) {
+// failedImporters finds the files that import a failed file, directly or indirectly. It adds them
+// to the map failed, and returns their errors.
+func (s *sources) failedImporters(t sourceTree, files []string, failed map[string]error) (bad []error) {
 	for again := true; again; {
 		again = false
 		for _, f := range files {

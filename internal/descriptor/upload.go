@@ -22,7 +22,7 @@ func ReadUpload(ctx context.Context, fileName string, b []byte) (*Schema, error)
 	fileName = fileName[strings.LastIndexAny(fileName, `/\`)+1:] // the path may be one of any operating system
 	if bytes.HasPrefix(b, GzipMagic) {
 		var err error
-		if b, err = gunzipped(b); err != nil {
+		if b, err = gunzip(b); err != nil {
 			return nil, err
 		}
 		fileName = strings.TrimSuffix(fileName, ".gz")

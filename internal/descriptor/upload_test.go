@@ -18,9 +18,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// image turns a set into an image as `buf build -o image.binpb` writes it. Each file has buf's
+// bufImage turns a set into an image as `buf build -o image.binpb` writes it. Each file has buf's
 // extension with its own module (8042: {1: is_import, 3: {1: {1: remote}}}).
-func image(t testing.TB, set []byte, commit string) []byte {
+func bufImage(t testing.TB, set []byte, commit string) []byte {
 	t.Helper()
 	var out []byte
 	for b := set; len(b) > 0; {
@@ -52,8 +52,8 @@ func TestReadUpload(t *testing.T) {
 	}{
 		{"a descriptor set", "set.binpb", set, acme},
 		{"a descriptor set without a name", "", set, acme},
-		{"an image of buf", "image.binpb", image(t, set, "one"), acme},
-		{"an image of buf in gzip", "image.binpb.gz", payloadtest.Gzipped(t, image(t, set, "two")), acme},
+		{"an image of buf", "image.binpb", bufImage(t, set, "one"), acme},
+		{"an image of buf in gzip", "image.binpb.gz", payloadtest.Gzipped(t, bufImage(t, set, "two")), acme},
 		{"a .proto file", `C:\protos\m.proto`, proto, "p.M"},
 		{"a .proto file without a name", "", proto, "p.M"},
 		{"a zip file", "x.zip", payloadtest.Zipped(t, map[string][]byte{"dir/m.proto": proto, "dir/n.proto": []byte(`syntax = "proto3"; import "dir/m.proto"; message X { p.M m = 1; }`), "README.md": {1}}), "X p.M"},
@@ -171,7 +171,7 @@ func TestADirectoryWithABombHoldsTheOthers(t *testing.T) {
 	payloadtest.Unraced(t)
 	dir := t.TempDir()
 	for name, content := range map[string][]byte{
-		"good.proto": []byte(`syntax = "proto3"; message Good {}`), "bomb.zip": payloadtest.Zipped(t, map[string][]byte{"a.binpb": make([]byte, 70<<20)}), "image.binpb.gz": payloadtest.Gzipped(t, image(t, descriptorSet(t, true), "x")),
+		"good.proto": []byte(`syntax = "proto3"; message Good {}`), "bomb.zip": payloadtest.Zipped(t, map[string][]byte{"a.binpb": make([]byte, 70<<20)}), "image.binpb.gz": payloadtest.Gzipped(t, bufImage(t, descriptorSet(t, true), "x")),
 	} {
 		if err := os.WriteFile(dir+"/"+name, content, 0o600); err != nil {
 			t.Fatal(err)
