@@ -15,8 +15,8 @@ func death(queue string) deadletter.Table {
 	return deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": time.Unix(1763625600, 0).UTC()}
 }
 
-// with returns an entry of x-death in which one value is replaced.
-func with(key string, value any) deadletter.Table {
+// withValue returns an entry of x-death in which one value is replaced.
+func withValue(key string, value any) deadletter.Table {
 	d := death("q")
 	d[key] = value
 	return d
@@ -49,38 +49,38 @@ func TestHostileDeaths(t *testing.T) {
 		{"a table instead of an array", deadletter.Table{"x-death": death("q")}, nil, deadletter.Origin{}},
 		{"arrays in the array", deadletter.Table{"x-death": []any{[]any{death("q")}}}, nil, deadletter.Origin{}},
 		{"rubbish before a death", deadletter.Table{"x-death": []any{nil, "x", int64(1), deadletter.Table{}, death("q")}}, []deadletter.Death{plain}, origin},
-		{"no queue", deadletter.Table{"x-death": []any{with("queue", nil)}}, nil, deadletter.Origin{}},
-		{"an empty queue", deadletter.Table{"x-death": []any{with("queue", "")}}, nil, deadletter.Origin{}},
-		{"a queue of bytes", deadletter.Table{"x-death": []any{with("queue", []byte("q"))}}, nil, deadletter.Origin{}},
+		{"no queue", deadletter.Table{"x-death": []any{withValue("queue", nil)}}, nil, deadletter.Origin{}},
+		{"an empty queue", deadletter.Table{"x-death": []any{withValue("queue", "")}}, nil, deadletter.Origin{}},
+		{"a queue of bytes", deadletter.Table{"x-death": []any{withValue("queue", []byte("q"))}}, nil, deadletter.Origin{}},
 		{"only a queue", deadletter.Table{"x-death": []any{deadletter.Table{"queue": "q"}}}, []deadletter.Death{{Queue: "q"}}, deadletter.Origin{Queue: "q"}},
-		{"a count of text", deadletter.Table{"x-death": []any{with("count", "x")}}, changed(func(d *deadletter.Death) { d.Count = 0 }), origin},
-		{"a count of int32", deadletter.Table{"x-death": []any{with("count", int32(9))}}, changed(func(d *deadletter.Death) { d.Count = 0 }), origin},
-		{"a count of -1", deadletter.Table{"x-death": []any{with("count", int64(-1))}}, changed(func(d *deadletter.Death) { d.Count = -1 }), origin},
-		{"a count of 2^63-1", deadletter.Table{"x-death": []any{with("count", int64(math.MaxInt64))}}, changed(func(d *deadletter.Death) { d.Count = math.MaxInt64 }), origin},
-		{"an exchange of int", deadletter.Table{"x-death": []any{with("exchange", int64(1))}}, changed(func(d *deadletter.Death) { d.Exchange = "" }), deadletter.Origin{Queue: "q", RoutingKey: "k"}},
-		{"a reason of nil", deadletter.Table{"x-death": []any{with("reason", nil)}}, changed(func(d *deadletter.Death) { d.Reason = "" }), origin},
-		{"an unknown reason", deadletter.Table{"x-death": []any{with("reason", "eaten")}}, changed(func(d *deadletter.Death) { d.Reason = "eaten" }), origin},
-		{"a time of text", deadletter.Table{"x-death": []any{with("time", "yesterday")}}, changed(func(d *deadletter.Death) { d.FirstAt = time.Time{} }), origin},
+		{"a count of text", deadletter.Table{"x-death": []any{withValue("count", "x")}}, changed(func(d *deadletter.Death) { d.Count = 0 }), origin},
+		{"a count of int32", deadletter.Table{"x-death": []any{withValue("count", int32(9))}}, changed(func(d *deadletter.Death) { d.Count = 0 }), origin},
+		{"a count of -1", deadletter.Table{"x-death": []any{withValue("count", int64(-1))}}, changed(func(d *deadletter.Death) { d.Count = -1 }), origin},
+		{"a count of 2^63-1", deadletter.Table{"x-death": []any{withValue("count", int64(math.MaxInt64))}}, changed(func(d *deadletter.Death) { d.Count = math.MaxInt64 }), origin},
+		{"an exchange of int", deadletter.Table{"x-death": []any{withValue("exchange", int64(1))}}, changed(func(d *deadletter.Death) { d.Exchange = "" }), deadletter.Origin{Queue: "q", RoutingKey: "k"}},
+		{"a reason of nil", deadletter.Table{"x-death": []any{withValue("reason", nil)}}, changed(func(d *deadletter.Death) { d.Reason = "" }), origin},
+		{"an unknown reason", deadletter.Table{"x-death": []any{withValue("reason", "eaten")}}, changed(func(d *deadletter.Death) { d.Reason = "eaten" }), origin},
+		{"a time of text", deadletter.Table{"x-death": []any{withValue("time", "yesterday")}}, changed(func(d *deadletter.Death) { d.FirstAt = time.Time{} }), origin},
 		{
 			"the year 5138",
-			deadletter.Table{"x-death": []any{with("time", time.Unix(100_000_000_000, 0).UTC())}},
+			deadletter.Table{"x-death": []any{withValue("time", time.Unix(100_000_000_000, 0).UTC())}},
 			changed(func(d *deadletter.Death) { d.FirstAt = time.Date(5138, 11, 16, 9, 46, 40, 0, time.UTC) }), origin,
 		},
-		{"keys of text", deadletter.Table{"x-death": []any{with("routing-keys", "k")}}, changed(func(d *deadletter.Death) { d.RoutingKeys = nil }), deadletter.Origin{Queue: "q", Exchange: "events"}},
-		{"keys of any type", deadletter.Table{"x-death": []any{with("routing-keys", []any{nil, int64(1), "k", []any{"l"}})}}, []deadletter.Death{plain}, origin},
+		{"keys of text", deadletter.Table{"x-death": []any{withValue("routing-keys", "k")}}, changed(func(d *deadletter.Death) { d.RoutingKeys = nil }), deadletter.Origin{Queue: "q", Exchange: "events"}},
+		{"keys of any type", deadletter.Table{"x-death": []any{withValue("routing-keys", []any{nil, int64(1), "k", []any{"l"}})}}, []deadletter.Death{plain}, origin},
 		{
 			"a queue name with NUL, RTL and invalid UTF-8 stays as it is",
-			deadletter.Table{"x-death": []any{with("queue", "a\x00\u202eb\xff")}},
+			deadletter.Table{"x-death": []any{withValue("queue", "a\x00\u202eb\xff")}},
 			changed(func(d *deadletter.Death) { d.Queue = "a\x00\u202eb\xff" }),
 			deadletter.Origin{Queue: "a\x00\u202eb\xff", Exchange: "events", RoutingKey: "k"},
 		},
 		{
 			"names of 255 bytes",
-			deadletter.Table{"x-death": []any{with("queue", names)}},
+			deadletter.Table{"x-death": []any{withValue("queue", names)}},
 			changed(func(d *deadletter.Death) { d.Queue = names }),
 			deadletter.Origin{Queue: names, Exchange: "events", RoutingKey: "k"},
 		},
-		{"ours only", deadletter.Table{"x-death": []any{with("queue", "dlo.wait.1")}}, changed(func(d *deadletter.Death) { d.Queue = "dlo.wait.1" }), deadletter.Origin{}},
+		{"ours only", deadletter.Table{"x-death": []any{withValue("queue", "dlo.wait.1")}}, changed(func(d *deadletter.Death) { d.Queue = "dlo.wait.1" }), deadletter.Origin{}},
 		{
 			"x-last-death-queue where x-death says nothing",
 			deadletter.Table{"x-death": "x", "x-last-death-queue": "q", "x-last-death-exchange": "events"},
@@ -148,7 +148,7 @@ func FuzzReadDeaths(f *testing.F) {
 			add(f, d.Properties.Headers)
 		}
 	}
-	for _, v := range []any{"q", int64(1), nil, []any{}, []any{"q"}, death("q"), []any{with("count", "x")}, []any{with("queue", []any{"q"})}, []any{with("routing-keys", everyType())}, []any{everyType()}} {
+	for _, v := range []any{"q", int64(1), nil, []any{}, []any{"q"}, death("q"), []any{withValue("count", "x")}, []any{withValue("queue", []any{"q"})}, []any{withValue("routing-keys", everyType())}, []any{everyType()}} {
 		add(f, deadletter.Table{"x-death": v})
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func print(t interface{ Fatal(args ...any) }, a deadletter.Arrival) deadletter.Fingerprint {
+func fingerprintOf(t interface{ Fatal(args ...any) }, a deadletter.Arrival) deadletter.Fingerprint {
 	f, err := a.Print()
 	if err != nil {
 		t.Fatal(err)
@@ -51,14 +51,14 @@ func TestFingerprintsTellDeliveriesApart(t *testing.T) {
 	} {
 		a, b := base(), base()
 		c.change(&b)
-		if same := print(t, a) == print(t, b); same != c.same {
+		if same := fingerprintOf(t, a) == fingerprintOf(t, b); same != c.same {
 			t.Errorf("%s: equal fingerprints: %v", c.name, same)
 		}
 	}
 	empty, none := base(), base()
 	empty.Body, none.Body = []byte{}, nil
 	empty.Properties.Headers, none.Properties.Headers = deadletter.Table{"x-delivery-count": int64(3)}, nil
-	if print(t, empty) != print(t, none) {
+	if fingerprintOf(t, empty) != fingerprintOf(t, none) {
 		t.Error("a delivery count is all there was in the headers, and it counts")
 	}
 }
@@ -86,7 +86,7 @@ func TestFingerprintsAreEqualForEqualDeliveries(t *testing.T) {
 		}
 		b.Properties.Headers = headers
 		b.Redelivered, b.Tag = true, 9
-		if got := print(t, a) == print(t, b); got != want {
+		if got := fingerprintOf(t, a) == fingerprintOf(t, b); got != want {
 			t.Fatalf("equal fingerprints: %v, equal deliveries: %v", got, want)
 		}
 	})

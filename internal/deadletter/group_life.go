@@ -66,7 +66,7 @@ func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice
 	}
 	kind := NoticeOpened
 	switch {
-	case g.Status == GroupResolved && !slices.ContainsFunc(deaths, g.regressing):
+	case g.Status == GroupResolved && !slices.ContainsFunc(deaths, g.regresses):
 		return nil
 	case g.Status == GroupResolved:
 		g.Status, kind = GroupRegressed, NoticeRegressed
@@ -89,7 +89,7 @@ func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice
 		return nil
 	}
 	g.Channels = union(g.Channels, channels)
-	return g.tell(kind, now)
+	return g.noticeNow(kind, now)
 }
 
 // Chose records the severity that a person chose for a group. It returns a notice for the people
@@ -103,7 +103,7 @@ func (g *GroupLife) Chose(s Severity, now time.Time) *Notice {
 	if g.ToldAs = s; !louder {
 		return nil
 	}
-	return g.tell(NoticeUpdated, now)
+	return g.noticeNow(NoticeUpdated, now)
 }
 
 // union returns the elements of a list, followed by those elements of more that are not in the
@@ -118,18 +118,18 @@ func union(list, more []string) []string {
 	return out
 }
 
-// regressing reports whether a letter died after the group was resolved. If the versions of both
+// regresses reports whether a letter died after the group was resolved. If the versions of both
 // consumers are numeric, such as 2026.11.20-2, it compares the versions. Other versions have no
 // order, so that it compares the time of the resolution with the time of death. The time of receipt
 // does not count, because a letter that died earlier may be received later.
-func (g *GroupLife) regressing(d GroupDeath) bool {
+func (g *GroupLife) regresses(d GroupDeath) bool {
 	if numbered(d.Version) && numbered(g.Resolved.Version) {
 		return CompareVersions(d.Version, g.Resolved.Version) >= 0
 	}
 	return d.At.After(g.Resolved.At)
 }
 
-func (g *GroupLife) tell(kind NoticeKind, now time.Time) *Notice {
+func (g *GroupLife) noticeNow(kind NoticeKind, now time.Time) *Notice {
 	g.Told, g.ToldAt, g.ToldAs, g.Heard = max(g.Deaths, 1), now, g.Severity, true
 	return g.notice(kind)
 }
@@ -163,7 +163,7 @@ func (g *GroupLife) Escalate(now time.Time) *Notice {
 	if g.Told == 0 {
 		return nil
 	}
-	return g.tell(NoticeEscalated, now)
+	return g.noticeNow(NoticeEscalated, now)
 }
 
 // Wake ends a snooze. After that, people are notified of further deaths again.

@@ -192,9 +192,9 @@ func (l *Letter) Withhold() {
 
 // Place returns the place to which the letter belongs. This is the queue in which it died. If that
 // queue is unknown, it is the inbox from which the letter was drained.
-func (l *Letter) Place() Origin { return belongs(l.Origin, l.Inbox) }
+func (l *Letter) Place() Origin { return placeOf(l.Origin, l.Inbox) }
 
-func belongs(o Origin, inbox string) Origin {
+func placeOf(o Origin, inbox string) Origin {
 	if o.Queue == "" {
 		return Origin{Broker: o.Broker, VHost: o.VHost, Queue: inbox}
 	}

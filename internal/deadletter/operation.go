@@ -67,7 +67,7 @@ type OperationQueue struct {
 
 // Place returns the place to which the letters belong, as Letter.Place does.
 func (q OperationQueue) Place() Origin {
-	return belongs(Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue}, q.Inbox)
+	return placeOf(Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue}, q.Inbox)
 }
 
 // OperationState is the state of an operation.
@@ -196,4 +196,4 @@ type Share struct {
 
 // Place returns the place to which the letters belong. This is the queue in which they died. If
 // that queue is unknown, it is the inbox from which they were drained.
-func (s *Share) Place() Origin { return belongs(s.Origin, s.Inbox) }
+func (s *Share) Place() Origin { return placeOf(s.Origin, s.Inbox) }

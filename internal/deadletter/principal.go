@@ -47,8 +47,8 @@ func (p Places) everywhere() bool {
 	return !p.FromRabbitMQ && !slices.ContainsFunc([][]string{p.Queues, p.VHosts, p.Brokers}, func(globs []string) bool { return len(globs) > 0 && !slices.Contains(globs, "*") })
 }
 
-// words describes the places, such as "queues a.* b.*". It returns "" for everywhere.
-func (p Places) words() string {
+// description describes the places, such as "queues a.* b.*". It returns "" for everywhere.
+func (p Places) description() string {
 	var parts []string
 	for _, of := range []struct {
 		name  string
@@ -100,18 +100,18 @@ func (g Grant) Words() string {
 	if g.Purge {
 		text += ", purge"
 	}
-	if where := g.Places.words(); where != "" {
+	if where := g.Places.description(); where != "" {
 		text += ", " + where
 	}
 	return text
 }
 
-// everything is a grant that permits every action.
-var everything = Grant{Role: RoleAdmin, Reveal: true, Purge: true}
+// fullGrant is a grant that permits every action.
+var fullGrant = Grant{Role: RoleAdmin, Reveal: true, Purge: true}
 
 // Local is the principal for requests through a loopback address without sign-in. This is everybody
 // who has a shell on the machine.
-var Local = Principal{Name: "local", Grants: []Grant{everything}}
+var Local = Principal{Name: "local", Grants: []Grant{fullGrant}}
 
 // Service is dlo itself, for example its scheduler and its classifier. Its actions are not checked,
 // because nobody has requested them.
@@ -130,7 +130,7 @@ func (p Principal) MayEverywhere(v Verb) bool {
 
 // changes reports whether an action is possible for the principal if the grants permit it. It
 // returns false if the action changes something and the configuration makes dlo read-only.
-func (p Principal) changes(v Verb) bool { return !p.Fixed || slices.Contains(looking, v) }
+func (p Principal) changes(v Verb) bool { return !p.Fixed || slices.Contains(readVerbs, v) }
 
 // MayToAll reports whether the principal may perform an action on everything at every broker, so
 // that single objects need no check. It returns false for a person who must first enter the
@@ -179,7 +179,7 @@ func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
 	if !p.changes(v) {
 		return fmt.Errorf("%w: nobody may %s, because read_only is set", ErrDenied, verbs[v].words)
 	}
-	if o.Broker != "" && slices.Contains(p.Frozen, o.Broker) && !slices.Contains(looking, v) {
+	if o.Broker != "" && slices.Contains(p.Frozen, o.Broker) && !slices.Contains(readVerbs, v) {
 		return fmt.Errorf("%w: nobody may %s at broker %s, because read_only is set for it", ErrDenied, verbs[v].words, Visible(o.Broker))
 	}
 	again := ""
@@ -195,20 +195,20 @@ func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
 	if again != "" {
 		return fmt.Errorf("%w: to %s, %s", ErrAgain, verbs[v].words, again)
 	}
-	return denied(p, v, o)
+	return deniedError(p, v, o)
 }
 
-// looking contains the verbs of actions that change nothing.
-var looking = []Verb{VerbView, VerbRead, VerbReveal}
+// readVerbs contains the verbs of actions that change nothing.
+var readVerbs = []Verb{VerbView, VerbRead, VerbReveal}
 
 // ErrAgain is an ErrForbidden. It means that the field Again of a grant contains a reason.
 var ErrAgain = fmt.Errorf("%w", ErrForbidden)
 
 // Denied returns the error for a principal that may not perform an action anywhere. The error wraps
 // ErrDenied.
-func Denied(p Principal, v Verb) error { return denied(p, v, Origin{}) }
+func Denied(p Principal, v Verb) error { return deniedError(p, v, Origin{}) }
 
-func denied(p Principal, v Verb, o Origin) error {
+func deniedError(p Principal, v Verb, o Origin) error {
 	where := ""
 	if o.Queue != "" && !p.Sees().Includes(o) { // the person may know the name of the queue only from letters of other people
 		where = " there"
@@ -217,11 +217,11 @@ func denied(p Principal, v Verb, o Origin) error {
 	} else if o.Broker != "" {
 		where = " at broker " + Visible(o.Broker)
 	}
-	return fmt.Errorf("%w: %s may not %s%s; %s", ErrDenied, Visible(p.Name), verbs[v].words, where, needed(v))
+	return fmt.Errorf("%w: %s may not %s%s; %s", ErrDenied, Visible(p.Name), verbs[v].words, where, rightFor(v))
 }
 
-// needed describes the right that an action needs, for a person who does not have it.
-func needed(v Verb) string {
+// rightFor describes the right that an action needs, for a person who does not have it.
+func rightFor(v Verb) string {
 	switch v {
 	case VerbReveal, VerbPurge:
 		return fmt.Sprintf("that needs a grant with %s: true", v)

@@ -65,7 +65,7 @@ func (p *Problem) Key() string {
 func (s *BrokerStatus) Problems() []Problem {
 	var list []Problem
 	if !s.Connected {
-		return []Problem{s.away()}
+		return []Problem{s.awayProblem()}
 	}
 	add := func(kind ProblemKind, severity Severity, inbox, title, text string) {
 		list = append(list, Problem{Kind: kind, Severity: severity, Title: title, Text: text, Broker: s.Name, VHost: s.VHost, Inbox: inbox})
@@ -80,16 +80,16 @@ func (s *BrokerStatus) Problems() []Problem {
 		add(ProblemWaiter, SeverityNotify, "", "Broker "+s.Name+" does not provide what the rules need.", s.Note)
 	}
 	for _, i := range s.Inboxes {
-		if !i.Draining && i.Reason != "" && !s.refused(i.Queue) {
+		if !i.Draining && i.Reason != "" && !s.isRefused(i.Queue) {
 			add(ProblemInboxNotRead, SeverityPage, i.Queue, "Inbox "+i.Queue+" is not read.", "Its letters wait in the queue: "+i.Reason)
 		}
 	}
 	return append(list, s.Queues...)
 }
 
-// away returns the problem that dlo is not connected to a broker. If dlo was never connected to it,
-// nothing at the broker keeps the messages that die there.
-func (s *BrokerStatus) away() Problem {
+// awayProblem returns the problem that dlo is not connected to a broker. If dlo was never connected
+// to it, nothing at the broker keeps the messages that die there.
+func (s *BrokerStatus) awayProblem() Problem {
 	p := Problem{
 		Kind: ProblemBrokerAway, Severity: SeverityPage, Broker: s.Name, VHost: s.VHost, Since: s.Since,
 		Title: "Broker " + s.Name + " is not connected.", Text: "The letters stored here are complete; new dead letters wait in the broker. " + s.Reason,

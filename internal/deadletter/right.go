@@ -53,8 +53,8 @@ func (s *BrokerStatus) rightsProblem() *Problem {
 	return &p
 }
 
-// refused reports whether the broker has refused to let dlo read a queue.
-func (s *BrokerStatus) refused(queue string) bool {
+// isRefused reports whether the broker has refused to let dlo read a queue.
+func (s *BrokerStatus) isRefused(queue string) bool {
 	for _, r := range s.Rights {
 		if r.State == RightRefused && r.Operation == "read" && r.Resource == queue {
 			return true

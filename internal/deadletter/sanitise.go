@@ -93,7 +93,7 @@ func BrokerOwned(key string) bool {
 // Publishable returns nil if the properties can be published. They must include dlo's own headers.
 // Otherwise the error says why the broker would close the channel or the connection.
 func Publishable(p Properties) error {
-	if err := plain(p.Headers, 0); err != nil {
+	if err := checkEncodable(p.Headers, 0); err != nil {
 		return err
 	}
 	return p.Fits(MaxProperties)
@@ -127,8 +127,8 @@ func (p Properties) largest() (name string, size int) {
 // (amqp091-go v1.16.0: 32). A consumer that receives deeper nesting loses its connection (502).
 const maxPublishNesting = 32
 
-// plain returns nil if a header value can be published. Otherwise the error says why not.
-func plain(v any, depth int) error {
+// checkEncodable returns nil if a header value can be published. Otherwise the error says why not.
+func checkEncodable(v any, depth int) error {
 	if depth > maxPublishNesting {
 		return fmt.Errorf("nested deeper than %d, which other clients cannot read: remove it", maxPublishNesting)
 	}
@@ -137,13 +137,13 @@ func plain(v any, depth int) error {
 		return fmt.Errorf("it could not be read (%s), so it cannot be sent as it was: remove it", v.Why)
 	case Table:
 		for k, e := range v {
-			if err := plain(e, depth+1); err != nil {
+			if err := checkEncodable(e, depth+1); err != nil {
 				return fmt.Errorf("header %q: %w", Visible(k), err)
 			}
 		}
 	case []any:
 		for _, e := range v {
-			if err := plain(e, depth+1); err != nil {
+			if err := checkEncodable(e, depth+1); err != nil {
 				return err
 			}
 		}

@@ -143,7 +143,7 @@ func TestPublishable(t *testing.T) {
 		{"one within another that could not be read", deadletter.Properties{Headers: deadletter.Table{"a": []any{deadletter.Unread{}}}}, `header "a": it could not be read`},
 		{"32 tables in one another", deadletter.Properties{Headers: nestedTables(32)}, ""},
 		{"33 tables in one another", deadletter.Properties{Headers: nestedTables(33)}, "nested deeper than 32"},
-		{"every other type", deadletter.Properties{Headers: without(everyType(), "nan")}, ""},
+		{"every other type", deadletter.Properties{Headers: withoutKey(everyType(), "nan")}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -155,7 +155,7 @@ func TestPublishable(t *testing.T) {
 	}
 }
 
-func without(t deadletter.Table, key string) deadletter.Table {
+func withoutKey(t deadletter.Table, key string) deadletter.Table {
 	delete(t, key)
 	return t
 }

@@ -124,9 +124,9 @@ const (
 	VerbCancel  Verb = "cancel" // cancel, pause or resume an operation, or change its rate
 )
 
-// acts maps each verb that acts on letters to its past participle and its triggers. A release has
-// one trigger for each kind of held letter.
-var acts = map[Verb]struct {
+// verbActs maps each verb that acts on letters to its past participle and its triggers. A release
+// has one trigger for each kind of held letter.
+var verbActs = map[Verb]struct {
 	past     string
 	triggers []Trigger
 }{
@@ -146,7 +146,7 @@ var acts = map[Verb]struct {
 var Actions = []Verb{VerbRequeue, VerbEdit, VerbRetryNow, VerbReschedule, VerbDiscard, VerbRestore, VerbHold, VerbRelease, VerbPurge}
 
 // Past returns the past participle of a verb that acts on letters, such as "requeued".
-func (v Verb) Past() string { return acts[v].past }
+func (v Verb) Past() string { return verbActs[v].past }
 
 // ParseVerb parses a verb that acts on letters.
 func ParseVerb(s string) (Verb, error) {
@@ -162,7 +162,7 @@ func ParseVerb(s string) (Verb, error) {
 
 // May reports whether the action is possible for a letter in the state s.
 func (v Verb) May(s State) bool {
-	for _, t := range acts[v].triggers {
+	for _, t := range verbActs[v].triggers {
 		if _, ok := s.On(t); ok {
 			return true
 		}
@@ -176,7 +176,7 @@ func (v Verb) May(s State) bool {
 func (v Verb) Trigger(heldFrom State, homeless bool) Trigger {
 	switch {
 	case v != VerbRelease:
-		return acts[v].triggers[0]
+		return verbActs[v].triggers[0]
 	case heldFrom == StateDead:
 		return ReleasedDead
 	case heldFrom == StateReceived, homeless: // a guard held the letter before anything was decided, or it is unknown where to send the letter

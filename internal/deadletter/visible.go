@@ -19,7 +19,7 @@ func Visible(s string) string { return visible(s, false) }
 func VisibleLines(s string) string { return visible(s, true) }
 
 func visible(s string, lines bool) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || hides(r) }) {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || mustEscape(r) }) {
 		return s
 	}
 	var b strings.Builder
@@ -39,9 +39,9 @@ func visible(s string, lines bool) string {
 			b.WriteString(`\t`)
 		case r < 0x80 && !unicode.IsPrint(r):
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case r > 0xffff && hides(r):
+		case r > 0xffff && mustEscape(r):
 			fmt.Fprintf(&b, `\U%08x`, r)
-		case hides(r):
+		case mustEscape(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteRune(r)
@@ -54,13 +54,13 @@ func visible(s string, lines bool) string {
 // EscapeJSON returns JSON with the same values as the given JSON. The characters that Visible would
 // escape become JSON escapes, except for line breaks.
 func EscapeJSON(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x7f && hides(r) }) {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x7f && mustEscape(r) }) {
 		return text
 	}
 	var b strings.Builder
 	for _, r := range text {
 		switch {
-		case r < 0x7f || !hides(r):
+		case r < 0x7f || !mustEscape(r):
 			b.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
@@ -72,10 +72,10 @@ func EscapeJSON(text string) string {
 	return b.String()
 }
 
-// hides reports whether a character must be escaped. This is so if the character is not printable,
-// such as those of the categories Cf, Zl and Zp. It is also so if the character counts as printable
-// but is invisible, such as variation selectors and the blank Hangul fillers.
-func hides(r rune) bool {
+// mustEscape reports whether a character must be escaped. This is so if the character is not
+// printable, such as those of the categories Cf, Zl and Zp. It is also so if the character counts
+// as printable but is invisible, such as variation selectors and the blank Hangul fillers.
+func mustEscape(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0
 }
 

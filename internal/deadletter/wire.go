@@ -82,7 +82,7 @@ func (r *reader) headers() Table {
 		if b = in.b; in.err != nil {
 			size := len(field)
 			if left > 0 { // the limit still permits more headers, so this header counts as one value
-				size, *r.left = extent(field), left-1
+				size, *r.left = fieldSize(field), left-1
 			}
 			v, b = Unread{slices.Clone(field[:size]), in.err.Error()}, field[size:]
 		}
@@ -91,9 +91,9 @@ func (r *reader) headers() Table {
 	return t
 }
 
-// extent returns the number of bytes of the first field in b, including its type. If that number is
-// unknown, it returns the length of b.
-func extent(b []byte) int {
+// fieldSize returns the number of bytes of the first field in b, including its type. If that number
+// is unknown, it returns the length of b.
+func fieldSize(b []byte) int {
 	if len(b) == 0 {
 		return 0
 	}
