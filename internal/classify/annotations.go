@@ -15,10 +15,10 @@ type reports struct {
 	taken map[int64]bool
 }
 
-// reports returns the annotations that consumers sent about the letters of a batch. If they cannot
-// be loaded, the letters are read without them. In that case, the store joins the annotations to
-// the letters when it records the verdicts.
-func (c *Classifier) reports(ctx context.Context, letters []deadletter.Letter) *reports {
+// loadReports returns the annotations that consumers sent about the letters of a batch. If they
+// cannot be loaded, the letters are read without them. In that case, the store joins the
+// annotations to the letters when it records the verdicts.
+func (c *Classifier) loadReports(ctx context.Context, letters []deadletter.Letter) *reports {
 	found, err := c.store.Annotations(ctx, letters)
 	if err != nil {
 		c.o.Log.Error("annotations of letters cannot be read", "err", err)
@@ -46,17 +46,17 @@ func (s *reports) annotate(l *deadletter.Letter, v *deadletter.Classified) bool 
 	return true
 }
 
-// unexplained records the keys of a death that has no known reason. An annotation that arrives
-// later can then be matched to the death.
-func unexplained(l *deadletter.Letter, v *deadletter.Classified) {
+// recordUnexplained records the keys of a death that has no known reason. An annotation that
+// arrives later can then be matched to the death.
+func recordUnexplained(l *deadletter.Letter, v *deadletter.Classified) {
 	if v.Error == "" && l.Annotation == nil && l.Imported == "" {
 		v.Unexplained = l.DeathKeys()
 	}
 }
 
-// annotated returns the failure that a consumer describes in an annotation, masked. If the consumer
-// sent only a stack, the first line of the stack becomes the message.
-func (c *Classifier) annotated(a *deadletter.Failure) deadletter.Failure {
+// annotatedFailure returns the failure that a consumer describes in an annotation, masked. If the
+// consumer sent only a stack, the first line of the stack becomes the message.
+func (c *Classifier) annotatedFailure(a *deadletter.Failure) deadletter.Failure {
 	f := *a
 	for _, text := range []*string{&f.Type, &f.Message, &f.Stack} {
 		if c.o.Mask != nil {

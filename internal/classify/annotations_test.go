@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// said classifies one batch of letters for which consumers have sent annotations. It returns the
-// verdicts.
-func said(t *testing.T, annotations map[deadletter.ID][]deadletter.Annotation, letters ...deadletter.Letter) []deadletter.Classified {
+// classifyWith classifies one batch of letters for which consumers have sent annotations. It
+// returns the verdicts.
+func classifyWith(t *testing.T, annotations map[deadletter.ID][]deadletter.Annotation, letters ...deadletter.Letter) []deadletter.Classified {
 	t.Helper()
 	store := &fake{letters: letters, annotations: annotations}
 	if _, err := classify.New(store, options()).Step(t.Context()); err != nil {
@@ -43,10 +43,10 @@ func TestTheErrorOfAnAnnotation(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			l := died("sms", "rejected", c.headers)
+			l := deadLetter("sms", "rejected", c.headers)
 			l.Properties.MessageID, l.Arrived.MessageID = "m", "m"
 			c.a.ID, c.a.MessageID = 7, "m"
-			v := said(t, map[deadletter.ID][]deadletter.Annotation{l.ID: {c.a}}, l)[0]
+			v := classifyWith(t, map[deadletter.ID][]deadletter.Annotation{l.ID: {c.a}}, l)[0]
 			if v.Error != c.want || v.Unexplained.Body != nil || (v.Annotation == 7) != (c.name != "none fits") {
 				t.Errorf("%q of annotation %d, want %q", v.Error, v.Annotation, c.want)
 			}
@@ -56,11 +56,11 @@ func TestTheErrorOfAnAnnotation(t *testing.T) {
 
 func TestWhatNobodySaysWaitsForAWord(t *testing.T) {
 	t.Parallel()
-	silent, told, imported := died("sms", "rejected", nil), died("sms", "rejected", deadletter.Table{"error": "x"}), died("sms", "rejected", nil)
+	silent, told, imported := deadLetter("sms", "rejected", nil), deadLetter("sms", "rejected", deadletter.Table{"error": "x"}), deadLetter("sms", "rejected", nil)
 	silent.Arrived.MessageID = "m"
 	silent.Arrived.Headers["dlo-token"] = "t"
 	imported.Imported = deadletter.StateDead
-	list := said(t, nil, silent, told, imported)
+	list := classifyWith(t, nil, silent, told, imported)
 	if k := list[0].Unexplained; k.MessageID != "m" || k.Token != "t" || len(k.Body) != 32 {
 		t.Errorf("%+v", k)
 	}
@@ -73,13 +73,13 @@ func TestWhatNobodySaysWaitsForAWord(t *testing.T) {
 // that describes one death.
 func TestAnAnnotationIsTakenOnce(t *testing.T) {
 	t.Parallel()
-	one, other := died("sms", "rejected", nil), died("sms", "rejected", nil)
+	one, other := deadLetter("sms", "rejected", nil), deadLetter("sms", "rejected", nil)
 	one.ID, other.ID = deadletter.NewID(1, 1), deadletter.NewID(2, 2)
 	one.Arrived.MessageID, other.Arrived.MessageID = "m", "m"
 	for queue, want := range map[string]int{"sms": 1, "": 2} {
 		a := []deadletter.Annotation{{ID: 7, MessageID: "m", Queue: queue, Message: "x"}}
 		n := 0
-		for _, v := range said(t, map[deadletter.ID][]deadletter.Annotation{one.ID: a, other.ID: a}, one, other) {
+		for _, v := range classifyWith(t, map[deadletter.ID][]deadletter.Annotation{one.ID: a, other.ID: a}, one, other) {
 			if v.Annotation == 7 {
 				n++
 			}

@@ -19,7 +19,7 @@ func BenchmarkVerdict(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			f := &fake{}
 			c := classify.New(f, options())
-			l := died("sms", "rejected", headers)
+			l := deadLetter("sms", "rejected", headers)
 			b.ReportAllocs()
 			for b.Loop() {
 				f.letters, f.verdicts = append(f.letters[:0], l), f.verdicts[:0]

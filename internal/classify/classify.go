@@ -143,8 +143,8 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	c.o.Crash("classify: begun")
-	known := c.known(ctx)
-	known.reports = c.reports(ctx, letters)
+	known := c.loadKnown(ctx)
+	known.reports = c.loadReports(ctx, letters)
 	verdicts := make([]deadletter.Classified, 0, len(letters))
 	for i := range letters {
 		if ctx.Err() != nil {
@@ -204,9 +204,9 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		if c.o.Targets.Observed(v.Origin) {
 			v.Severity, v.Rule = deadletter.SeverityDigest, deadletter.ObservedRule
 		}
-		v.Type = c.named(l, &f)
+		v.Type = c.frameworkType(l, &f)
 		applyEarlierDecision(l, &v)
-		return c.grouped(l, v, cause{})
+		return c.withGroup(l, v, cause{})
 	}
 	if known.reports != nil && known.reports.annotate(l, &v) {
 		f = c.failure(l)
@@ -221,7 +221,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		}
 		return d
 	})
-	unexplained(l, &v)
+	recordUnexplained(l, &v)
 	properties, _ := l.Current()
 	if clean, _ := deadletter.Sanitise(properties); deadletter.Publishable(clean) != nil {
 		v.Unpublishable = "unpublishable: " + deadletter.Publishable(clean).Error()

@@ -78,8 +78,8 @@ func options() classify.Options {
 	}
 }
 
-// died returns a received letter that died in the given queue.
-func died(queue, reason string, headers deadletter.Table) deadletter.Letter {
+// deadLetter returns a received letter that died in the given queue.
+func deadLetter(queue, reason string, headers deadletter.Table) deadletter.Letter {
 	table := deadletter.Table{}
 	for k, v := range headers {
 		table[k] = v
@@ -112,47 +112,47 @@ func TestVerdicts(t *testing.T) {
 		change func(l *deadletter.Letter)
 		want   deadletter.Classified // only To, DueAt and Why are compared
 	}{
-		{"the first death is retried", died("sms", "rejected", nil), nil, retry(10*time.Second, "retry 1 of 2 in 10s")},
-		{"the second a little later", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 1 }, retry(100*time.Second, "retry 2 of 2 in 1m40s")},
-		{"an unknown reason is retried", died("sms", "eaten", nil), nil, retry(10*time.Second, "retry 1 of 2 in 10s")},
+		{"the first death is retried", deadLetter("sms", "rejected", nil), nil, retry(10*time.Second, "retry 1 of 2 in 10s")},
+		{"the second a little later", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 1 }, retry(100*time.Second, "retry 2 of 2 in 1m40s")},
+		{"an unknown reason is retried", deadLetter("sms", "eaten", nil), nil, retry(10*time.Second, "retry 1 of 2 in 10s")},
 		{
-			"retries used up", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 2 },
+			"retries used up", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 2 },
 			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "retries used up: 2 of 2"},
 		},
-		{"expired", died("sms", "expired", nil), nil, deadletter.Classified{To: deadletter.ClassifiedDead, Why: "reason expired: no retry unless a rule says so"}},
-		{"maxlen", died("sms", "maxlen", nil), nil, deadletter.Classified{To: deadletter.ClassifiedDead, Why: "reason maxlen: no retry unless a rule says so"}},
-		{"no origin", died("", "", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no origin: nothing says which queue it died in"}},
-		{"died in its own inbox only", died("dlo.letters", "expired", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no origin: nothing says which queue it died in"}},
+		{"expired", deadLetter("sms", "expired", nil), nil, deadletter.Classified{To: deadletter.ClassifiedDead, Why: "reason expired: no retry unless a rule says so"}},
+		{"maxlen", deadLetter("sms", "maxlen", nil), nil, deadletter.Classified{To: deadletter.ClassifiedDead, Why: "reason maxlen: no retry unless a rule says so"}},
+		{"no origin", deadLetter("", "", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no origin: nothing says which queue it died in"}},
+		{"died in its own inbox only", deadLetter("dlo.letters", "expired", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no origin: nothing says which queue it died in"}},
 		{
-			"a queue outside of the allow list", died("payments", "rejected", nil), nil,
+			"a queue outside of the allow list", deadLetter("payments", "rejected", nil), nil,
 			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue payments is not in requeue_to of broker main"},
 		},
-		{"a queue of the broker", died("amq.gen-x", "rejected", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue amq.gen-x belongs to the broker or to a connection"}},
-		{"another inbox", died("old-dlq", "rejected", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue old-dlq is a dead-letter queue of dlo"}},
+		{"a queue of the broker", deadLetter("amq.gen-x", "rejected", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue amq.gen-x belongs to the broker or to a connection"}},
+		{"another inbox", deadLetter("old-dlq", "rejected", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue old-dlq is a dead-letter queue of dlo"}},
 		{
-			"a suspect, before all else", died("payments", "rejected", nil), func(l *deadletter.Letter) { l.Doubt, l.Why = deadletter.DoubtRestart, "probably the same as its twin" },
+			"a suspect, before all else", deadLetter("payments", "rejected", nil), func(l *deadletter.Letter) { l.Doubt, l.Why = deadletter.DoubtRestart, "probably the same as its twin" },
 			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "probably the same as its twin"},
 		},
 		{
-			"it killed the process three times", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes },
+			"it killed the process three times", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes },
 			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "undecodable (crash): dlo died three times while it was being read; it is shown as bytes only"},
 		},
 		{
-			"a suspect that killed the process three times", died("sms", "rejected", nil), func(l *deadletter.Letter) {
+			"a suspect that killed the process three times", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) {
 				l.Crashes, l.Doubt, l.Why = deadletter.MaxCrashes, deadletter.DoubtRestart, "probably the same as its twin"
 			},
 			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "probably the same as its twin"},
 		},
 		{
-			"released, and nothing says where it could go", died("", "", nil), func(l *deadletter.Letter) { l.Unguarded = true },
+			"released, and nothing says where it could go", deadLetter("", "", nil), func(l *deadletter.Letter) { l.Unguarded = true },
 			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "no target: nothing says which queue it died in"},
 		},
 		{
-			"released, and no dispatcher sends to its broker", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded, l.Origin.Broker = true, "away" },
+			"released, and no dispatcher sends to its broker", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded, l.Origin.Broker = true, "away" },
 			deadletter.Classified{To: deadletter.ClassifiedDead, Why: `no target: there is no broker "away" in the configuration`},
 		},
-		{"released suspects are retried", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded = true }, retry(10*time.Second, "retry 1 of 2 in 10s")},
-		{"it killed the process twice: one more try", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes - 1 }, retry(10*time.Second, "retry 1 of 2 in 10s")},
+		{"released suspects are retried", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded = true }, retry(10*time.Second, "retry 1 of 2 in 10s")},
+		{"it killed the process twice: one more try", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes - 1 }, retry(10*time.Second, "retry 1 of 2 in 10s")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -172,7 +172,7 @@ func TestVerdicts(t *testing.T) {
 
 func TestAVerdictSaysWhereAndWhenItDied(t *testing.T) {
 	t.Parallel()
-	got := verdicts(t, options(), died("sms", "rejected", nil))[0]
+	got := verdicts(t, options(), deadLetter("sms", "rejected", nil))[0]
 	want := deadletter.Classified{
 		Letter: got.Letter, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "k"}, Reason: "rejected",
 		DiedAt: now.Add(-time.Hour), Rule: "default", Reading: deadletter.ReadAsJSON, Summary: `user: "x"`, Why: got.Why, GroupKey: got.GroupKey, GroupTitle: "letters rejected", GroupVersion: classify.GroupVersion, Unexplained: got.Unexplained,
@@ -187,7 +187,7 @@ func TestAVerdictSaysWhereAndWhenItDied(t *testing.T) {
 // letter died. The first arrival determines how the letter was published.
 func TestALetterThatCameBackIsReadAgain(t *testing.T) {
 	t.Parallel()
-	l := died("sms", "rejected", nil)
+	l := deadLetter("sms", "rejected", nil)
 	l.Attempts = 1
 	l.Origin = deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "order.created"}
 	l.Arrived.Headers = deadletter.Table{
@@ -208,12 +208,12 @@ func TestALetterThatCameBackIsReadAgain(t *testing.T) {
 // else may be assumed about the death.
 func TestALetterWhoseHeadersDoNotSayWhereItDied(t *testing.T) {
 	t.Parallel()
-	parked := died("", "", deadletter.Table{"x-error": "boom"})
+	parked := deadLetter("", "", deadletter.Table{"x-error": "boom"})
 	parked.Origin.Queue = "sms"
 	parked.ArrivedBy = deadletter.Route{Exchange: "", RoutingKey: "sms_error"}
-	lying := died("dlo.letters", "expired", deadletter.Table{"x-last-death-queue": "dlo.letters", "x-last-death-reason": "expired"}) // the headers describe only the letter's time in the inbox
+	lying := deadLetter("dlo.letters", "expired", deadletter.Table{"x-last-death-queue": "dlo.letters", "x-last-death-reason": "expired"}) // the headers describe only the letter's time in the inbox
 	lying.Origin.Queue = "sms"
-	back := died("", "", nil)
+	back := deadLetter("", "", nil)
 	back.Attempts = 1
 	back.Origin = deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "order.created"}
 	for _, c := range []struct {
@@ -253,7 +253,7 @@ func TestErrorsFromHeaders(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := verdicts(t, options(), died("sms", "rejected", c.headers))[0]
+			got := verdicts(t, options(), deadLetter("sms", "rejected", c.headers))[0]
 			if got.Error != c.want {
 				t.Errorf("%q, want %q", got.Error, c.want)
 			}
@@ -261,10 +261,10 @@ func TestErrorsFromHeaders(t *testing.T) {
 	}
 	o := options()
 	o.Mask = nil
-	if got := verdicts(t, o, died("sms", "rejected", h{"x-error": "4111111111111111"}))[0]; got.Error != "4111111111111111" {
+	if got := verdicts(t, o, deadLetter("sms", "rejected", h{"x-error": "4111111111111111"}))[0]; got.Error != "4111111111111111" {
 		t.Errorf("nothing is masked, and the error is %q", got.Error)
 	}
-	long := verdicts(t, options(), died("sms", "rejected", h{"x-error": strings.Repeat("é", 100_000), "x-error-type": strings.Repeat("\x00", 100_000)}))[0]
+	long := verdicts(t, options(), deadLetter("sms", "rejected", h{"x-error": strings.Repeat("é", 100_000), "x-error-type": strings.Repeat("\x00", 100_000)}))[0]
 	if len(long.Error) > 500 {
 		t.Errorf("%d bytes", len(long.Error))
 	}
@@ -273,7 +273,7 @@ func TestErrorsFromHeaders(t *testing.T) {
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	one := func(change func(l *deadletter.Letter)) deadletter.Classified {
-		l := died("sms", "rejected", deadletter.Table{"x-error": `order 17 of "anna" not found: 0xdeadbeef`})
+		l := deadLetter("sms", "rejected", deadletter.Table{"x-error": `order 17 of "anna" not found: 0xdeadbeef`})
 		if change != nil {
 			change(&l)
 		}
@@ -293,8 +293,8 @@ func TestGroups(t *testing.T) {
 		{"another attempt, body and time", func(l *deadletter.Letter) { l.Attempts, l.Body, l.ID = 2, []byte("other"), deadletter.NewID(2, 2) }, true},
 		{"another error", errorOf(`order 17 of "anna" was refused`), false},
 		{"no error", errorOf(""), false},
-		{"another queue", func(l *deadletter.Letter) { *l = died("email-1", "rejected", l.Arrived.Headers) }, false},
-		{"another reason", func(l *deadletter.Letter) { *l = died("sms", "expired", l.Arrived.Headers) }, false},
+		{"another queue", func(l *deadletter.Letter) { *l = deadLetter("email-1", "rejected", l.Arrived.Headers) }, false},
+		{"another reason", func(l *deadletter.Letter) { *l = deadLetter("sms", "expired", l.Arrived.Headers) }, false},
 		{"another vhost", func(l *deadletter.Letter) { l.Origin.VHost = "other" }, false},
 		{"another broker", func(l *deadletter.Letter) { l.Origin.Broker = "other" }, false},
 	} {
@@ -308,7 +308,7 @@ func TestGroups(t *testing.T) {
 func TestWhatVariesIsFolded(t *testing.T) {
 	t.Parallel()
 	key := func(text string) [32]byte {
-		return verdicts(t, options(), died("sms", "rejected", deadletter.Table{"x-error": text}))[0].GroupKey
+		return verdicts(t, options(), deadLetter("sms", "rejected", deadletter.Table{"x-error": text}))[0].GroupKey
 	}
 	for _, pair := range [][2]string{
 		{"user 0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20 is gone", "user 0197ffff-5b1e-7ac0-9d3f-44e2a6b18fff is gone"},
@@ -336,9 +336,9 @@ func TestTitles(t *testing.T) {
 		letter deadletter.Letter
 		want   string
 	}{
-		{"the error", died("sms", "rejected", deadletter.Table{"x-error": "boom"}), "boom"},
-		{"the reason", died("sms", "rejected", nil), "letters rejected"},
-		{"nothing is known", died("", "", nil), "letters without a known death"},
+		{"the error", deadLetter("sms", "rejected", deadletter.Table{"x-error": "boom"}), "boom"},
+		{"the reason", deadLetter("sms", "rejected", nil), "letters rejected"},
+		{"nothing is known", deadLetter("", "", nil), "letters without a known death"},
 	} {
 		if got := verdicts(t, options(), c.letter)[0].GroupTitle; got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -355,7 +355,7 @@ func TestAStepThatIsStoppedReadsNothing(t *testing.T) {
 			cancel()
 		}
 	}
-	f := &fake{letters: []deadletter.Letter{died("sms", "rejected", nil)}}
+	f := &fake{letters: []deadletter.Letter{deadLetter("sms", "rejected", nil)}}
 	if n, err := classify.New(f, o).Step(ctx); n != 0 || err != nil || len(f.noted) != 0 || len(f.verdicts) != 0 {
 		t.Errorf("%d letters, %v, %d read, %d verdicts", n, err, len(f.noted), len(f.verdicts))
 	}
@@ -369,9 +369,9 @@ func TestAStepCountsAndTells(t *testing.T) {
 	told, at := 0, now
 	o.Done = func() { told++ }
 	o.Now = func() time.Time { at = at.Add(time.Millisecond); return at }
-	again := died("sms", "expired", nil)
+	again := deadLetter("sms", "expired", nil)
 	again.Attempts = 1
-	f := &fake{letters: []deadletter.Letter{died("sms", "rejected", nil), again}}
+	f := &fake{letters: []deadletter.Letter{deadLetter("sms", "rejected", nil), again}}
 	c := classify.New(f, o)
 	if n, err := c.Step(context.Background()); n != 2 || err != nil || told != 1 {
 		t.Fatal(n, err, told)
@@ -397,7 +397,7 @@ func TestAStepCountsAndTells(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	f.letters, f.fail = []deadletter.Letter{died("sms", "rejected", nil)}, errors.New("disk full")
+	f.letters, f.fail = []deadletter.Letter{deadLetter("sms", "rejected", nil)}, errors.New("disk full")
 	if n, err := c.Step(context.Background()); n != 0 || !errors.Is(err, f.fail) || told != 1 {
 		t.Error(n, err, told)
 	}
@@ -408,7 +408,7 @@ func TestRunWorksUntilItIsStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	o := options()
 	o.Done = cancel
-	f := &fake{letters: []deadletter.Letter{died("sms", "rejected", nil)}}
+	f := &fake{letters: []deadletter.Letter{deadLetter("sms", "rejected", nil)}}
 	c := classify.New(f, o)
 	c.Wake()
 	c.Wake()
@@ -420,7 +420,7 @@ func TestRunWorksUntilItIsStopped(t *testing.T) {
 // FuzzVerdict checks that any headers and body lead to a verdict. The texts of the verdict must be
 // bounded and on one line. Its target must be allowed.
 func FuzzVerdict(f *testing.F) {
-	for _, l := range []deadletter.Letter{died("sms", "rejected", deadletter.Table{"x-error": "\x1b"}), died("", "", nil), died("amq.gen", "expired", nil)} {
+	for _, l := range []deadletter.Letter{deadLetter("sms", "rejected", deadletter.Table{"x-error": "\x1b"}), deadLetter("", "", nil), deadLetter("amq.gen", "expired", nil)} {
 		b, err := deadletter.Properties{Headers: l.Arrived.Headers}.Encode()
 		if err != nil {
 			f.Fatal(err)
@@ -432,7 +432,7 @@ func FuzzVerdict(f *testing.F) {
 		if err != nil {
 			return
 		}
-		l := died("", "", p.Headers)
+		l := deadLetter("", "", p.Headers)
 		l.Body = bytes.Clone(body)
 		got := verdicts(t, options(), l)[0]
 		if len(got.Error) > 500 || len(got.Summary) > 200 || got.GroupTitle == "" || deadletter.Visible(got.Error) != got.Error || deadletter.Visible(got.Summary) != got.Summary {
@@ -451,7 +451,7 @@ func FuzzVerdict(f *testing.F) {
 // broker. This must be so even if a rule names the group or the letter cannot be read.
 func TestARenamedBrokerKeepsItsGroups(t *testing.T) {
 	t.Parallel()
-	crashed, plain := died("sms", "rejected", nil), died("sms", "rejected", deadletter.Table{"x-error": "boom"})
+	crashed, plain := deadLetter("sms", "rejected", nil), deadLetter("sms", "rejected", deadletter.Table{"x-error": "boom"})
 	crashed.Crashes = deadletter.MaxCrashes
 	for name, l := range map[string]deadletter.Letter{"crashed": crashed, "plain": plain} {
 		for _, group := range []string{"", "noise"} {

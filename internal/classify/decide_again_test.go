@@ -11,10 +11,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// waits returns a letter that waits for a retry under the default rule. It was received 21 minutes
-// ago and died again a minute ago.
-func waits(change func(*deadletter.Waiting)) deadletter.Waiting {
-	w := deadletter.Waiting{Letter: died("sms", "rejected", nil), Since: now.Add(-time.Minute)}
+// waitingLetter returns a letter that waits for a retry under the default rule. It was received 21
+// minutes ago and died again a minute ago.
+func waitingLetter(change func(*deadletter.Waiting)) deadletter.Waiting {
+	w := deadletter.Waiting{Letter: deadLetter("sms", "rejected", nil), Since: now.Add(-time.Minute)}
 	w.State, w.Origin.Queue, w.Reason, w.ReceivedAt, w.DueAt = deadletter.StateScheduled, "sms", "rejected", now.Add(-21*time.Minute), now.Add(39*time.Second)
 	w.Attempts, w.Rule, w.Severity, w.Why, w.ChangedAt = 1, rules.DefaultName, deadletter.SeverityNotify, "retry 2 of 2 in 1m40s", now.Add(-time.Minute)
 	if change != nil {
@@ -69,7 +69,7 @@ func TestDecidedAgain(t *testing.T) {
 			set := *o.Rules.Set()
 			set.Rules = c.rules
 			o.Rules.Replace(&set)
-			list, err := classify.New(&fake{}, o).DecideAgain(context.Background(), []deadletter.Waiting{waits(c.change)})
+			list, err := classify.New(&fake{}, o).DecideAgain(context.Background(), []deadletter.Waiting{waitingLetter(c.change)})
 			if err != nil || len(list) != 1 {
 				t.Fatal(list, err)
 			}
@@ -84,7 +84,7 @@ func TestDecidedAgain(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := classify.New(&fake{}, options()).DecideAgain(ctx, []deadletter.Waiting{waits(nil)}); !errors.Is(err, context.Canceled) {
+	if _, err := classify.New(&fake{}, options()).DecideAgain(ctx, []deadletter.Waiting{waitingLetter(nil)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

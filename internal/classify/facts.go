@@ -36,33 +36,34 @@ func fieldValues(nodes []payload.Node, path string) (values []string, ok bool) {
 			continue
 		}
 		if n.Key() == path {
-			values = append(values, leaves(n)...)
+			values = append(values, leafValues(n)...)
 			continue
 		}
 		if rest, ok := strings.CutPrefix(path, n.Key()+"."); ok {
-			values = append(values, below(n, rest)...)
+			values = append(values, valuesAt(n, rest)...)
 		}
 	}
 	return values, len(values) > 0
 }
 
-// below returns the values at a path below a node.
-func below(n *payload.Node, path string) []string {
+// valuesAt returns the values at a path below a node.
+func valuesAt(n *payload.Node, path string) []string {
 	values, _ := fieldValues(n.Children, path)
 	if n.Kind == payload.List {
 		for i := range n.Children {
-			values = append(values, below(&n.Children[i], path)...)
+			values = append(values, valuesAt(&n.Children[i], path)...)
 		}
 	}
 	return values
 }
 
-// leaves returns the value of a node. If the node is a list, it returns the values of all elements.
-func leaves(n *payload.Node) []string {
+// leafValues returns the value of a node. If the node is a list, it returns the values of all
+// elements.
+func leafValues(n *payload.Node) []string {
 	if n.Kind == payload.List {
 		var values []string
 		for i := range n.Children {
-			values = append(values, leaves(&n.Children[i])...)
+			values = append(values, leafValues(&n.Children[i])...)
 		}
 		return values
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ruled returns the options of a classifier whose only special rule has the name "it".
-func ruled(rule rules.Rule) classify.Options {
+// optionsWith returns the options of a classifier whose only special rule has the name "it".
+func optionsWith(rule rules.Rule) classify.Options {
 	o := options()
 	set := *o.Rules.Set()
 	rule.Name = "it"
@@ -79,24 +79,24 @@ func TestWhatRulesSeeOfALetter(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			l := died("sms", "rejected", headers)
+			l := deadLetter("sms", "rejected", headers)
 			l.Body, l.ReceivedAt, l.Attempts, l.Reset = []byte(body), now.Add(-2*time.Hour), 3, 2
-			got := verdicts(t, ruled(rules.Rule{Match: c.match}), l)[0]
+			got := verdicts(t, optionsWith(rules.Rule{Match: c.match}), l)[0]
 			if (got.Rule == "it") != c.want {
 				t.Errorf("decided by %s", got.Rule)
 			}
 		})
 	}
-	text := died("sms", "rejected", nil)
+	text := deadLetter("sms", "rejected", nil)
 	text.Body, text.Properties.ContentType = []byte("just words"), "text/plain"
-	if got := verdicts(t, ruled(rules.Rule{Match: field("", "*")}), text)[0]; got.Rule != rules.DefaultName {
+	if got := verdicts(t, optionsWith(rules.Rule{Match: field("", "*")}), text)[0]; got.Rule != rules.DefaultName {
 		t.Errorf("a body without fields: %s", got.Rule)
 	}
 }
 
 func TestWhatARuleDiscards(t *testing.T) {
 	t.Parallel()
-	o := ruled(rules.Rule{Discard: true})
+	o := optionsWith(rules.Rule{Discard: true})
 	for _, c := range []struct {
 		name   string
 		letter deadletter.Letter
@@ -104,14 +104,14 @@ func TestWhatARuleDiscards(t *testing.T) {
 		want   deadletter.Trigger
 		why    string
 	}{
-		{"at once", died("sms", "rejected", nil), nil, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
-		{"it came back", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 9 }, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
-		{"where nothing may be sent", died("payments", "rejected", nil), nil, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
-		{"without an origin", died("", "", nil), nil, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
-		{"released", died("payments", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded = true }, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
-		{"a suspect is held first", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Doubt, l.Why = deadletter.DoubtRestart, "a twin" }, deadletter.ClassifiedHold, "a twin"},
-		{"it killed the process three times", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes }, deadletter.ClassifiedDead, "undecodable (crash)"},
-		{"imported", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Imported = deadletter.StateDead }, deadletter.ClassifiedDead, "imported"},
+		{"at once", deadLetter("sms", "rejected", nil), nil, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
+		{"it came back", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 9 }, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
+		{"where nothing may be sent", deadLetter("payments", "rejected", nil), nil, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
+		{"without an origin", deadLetter("", "", nil), nil, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
+		{"released", deadLetter("payments", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded = true }, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
+		{"a suspect is held first", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Doubt, l.Why = deadletter.DoubtRestart, "a twin" }, deadletter.ClassifiedHold, "a twin"},
+		{"it killed the process three times", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes }, deadletter.ClassifiedDead, "undecodable (crash)"},
+		{"imported", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Imported = deadletter.StateDead }, deadletter.ClassifiedDead, "imported"},
 	} {
 		if c.change != nil {
 			c.change(&c.letter)
@@ -125,8 +125,8 @@ func TestWhatARuleDiscards(t *testing.T) {
 
 func TestARuleDecidesInPlaceOfTheDefault(t *testing.T) {
 	t.Parallel()
-	o := ruled(rules.Rule{Match: rules.Match{Reason: rules.Patterns{"expired"}}, Retry: &rules.Retry{Delays: []time.Duration{time.Hour}}, Severity: deadletter.SeverityPage})
-	got := verdicts(t, o, died("sms", "expired", nil))[0]
+	o := optionsWith(rules.Rule{Match: rules.Match{Reason: rules.Patterns{"expired"}}, Retry: &rules.Retry{Delays: []time.Duration{time.Hour}}, Severity: deadletter.SeverityPage})
+	got := verdicts(t, o, deadLetter("sms", "expired", nil))[0]
 	want := deadletter.Classified{To: deadletter.ClassifiedRetry, Rule: "it", Severity: deadletter.SeverityPage, DueAt: now.Add(time.Hour), Why: "rule it: retry 1 of 1 in 1h0m0s"}
 	if diff := cmp.Diff(want, deadletter.Classified{To: got.To, Rule: got.Rule, Severity: got.Severity, DueAt: got.DueAt, Why: got.Why}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -13,7 +13,7 @@ import (
 // body that arrived last.
 func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	if l.Annotation != nil {
-		return c.annotated(l.Annotation)
+		return c.annotatedFailure(l.Annotation)
 	}
 	f := failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
 	if l.Revised == nil || !deadletter.EasyNetQError(l.Arrived) || l.Undecodable() {
@@ -27,9 +27,9 @@ func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	return failure.Join(f, d.Decode(arrived.Body, d.HintsOf(&arrived), nil).Failure)
 }
 
-// named returns the message type that a framework names in a letter. It is for letters that no
-// schema can decode. The parameter f is the failure that is known so far.
-func (c *Classifier) named(l *deadletter.Letter, f *deadletter.Failure) string {
+// frameworkType returns the message type that a framework names in a letter. It is for letters that
+// no schema can decode. The parameter f is the failure that is known so far.
+func (c *Classifier) frameworkType(l *deadletter.Letter, f *deadletter.Failure) string {
 	name := f.MessageType
 	if name == "" && l.Annotation != nil { // the failure comes from the annotation, but only the headers name the type
 		said := failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
@@ -44,12 +44,12 @@ const (
 	importedWhy = "imported: it was "
 )
 
-// said returns the failure by which a letter is grouped, and the error that lists show: "Type:
-// message", on one line. An imported letter keeps the error that it had in the other dlo, because
-// that is the error of its latest death. Until the letter dies here, its headers describe its first
-// death. If the headers have the same error, they are used, because they contain more detail. A
-// stored letter also keeps its error if its headers give none.
-func (c *Classifier) said(l *deadletter.Letter, f deadletter.Failure) (deadletter.Failure, string) {
+// groupingFailure returns the failure by which a letter is grouped, and the error that lists show:
+// "Type: message", on one line. An imported letter keeps the error that it had in the other dlo,
+// because that is the error of its latest death. Until the letter dies here, its headers describe
+// its first death. If the headers have the same error, they are used, because they contain more
+// detail. A stored letter also keeps its error if its headers give none.
+func (c *Classifier) groupingFailure(l *deadletter.Letter, f deadletter.Failure) (deadletter.Failure, string) {
 	text := errorLine(&f)
 	known := l.Imported != "" || strings.HasPrefix(l.Why, importedWhy) || !f.Said() && l.State != deadletter.StateReceived
 	if known && l.Error != "" {

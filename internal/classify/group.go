@@ -49,26 +49,26 @@ func (c *cause) parts() []string {
 	return append(parts, frames[:min(len(frames), ownFrames)]...)
 }
 
-// grouped puts the group of a letter into its verdict. Letters of one group have the same origin
+// withGroup puts the group of a letter into its verdict. Letters of one group have the same origin
 // queue, broker, vhost, reason, type and normalised error. If a rule sets the group, only the
 // origin and the name of that group count. If the origin queue is unknown, the inbox takes its
 // place, because people who may see one inbox need not be allowed to see another. The key of a
 // group does not change when its broker is renamed.
-func (c *Classifier) grouped(l *deadletter.Letter, v deadletter.Classified, of cause) deadletter.Classified {
+func (c *Classifier) withGroup(l *deadletter.Letter, v deadletter.Classified, why cause) deadletter.Classified {
 	place := []string{c.o.FirstName(v.Origin.Broker), v.Origin.VHost, v.Origin.Queue}
 	if v.Origin.Queue == "" {
 		place = append(place, "inbox", l.Inbox)
 	}
-	parts := append(place, "rule", of.group)
-	if of.group == "" {
-		parts = slices.Concat(place, []string{v.Reason, of.schema}, of.parts())
+	parts := append(place, "rule", why.group)
+	if why.group == "" {
+		parts = slices.Concat(place, []string{v.Reason, why.schema}, why.parts())
 	}
-	v.GroupKey, v.GroupTitle, v.Version = deadletter.Hash(parts...), title(v, of.schema), of.failure.Version
-	if of.group != "" {
-		v.GroupTitle = of.group + ": " + v.GroupTitle
+	v.GroupKey, v.GroupTitle, v.Version = deadletter.Hash(parts...), title(v, why.schema), why.failure.Version
+	if why.group != "" {
+		v.GroupTitle = why.group + ": " + v.GroupTitle
 	}
-	if of.failure.Said() {
-		cause := deadletter.Hash(of.parts()...)
+	if why.failure.Said() {
+		cause := deadletter.Hash(why.parts()...)
 		v.GroupCause = cause[:16]
 	}
 	return v

@@ -18,7 +18,7 @@ func TestTheGroupOfARule(t *testing.T) {
 	set.Rules = []rules.Rule{{Name: "schema", Match: rules.Match{Error: rules.Patterns{"*unknown*"}}, Group: "schema"}}
 	o.Rules = rules.NewBook(&set)
 	letter := func(queue, reason, text string) deadletter.Letter {
-		return died(queue, reason, table{"x-error": text})
+		return deadLetter(queue, reason, table{"x-error": text})
 	}
 	got := verdicts(t, o, letter("sms", "rejected", "unknown field a"), letter("sms", "expired", "unknown type"), letter("email-1", "rejected", "unknown field a"), letter("sms", "rejected", "boom"), letter("sms", "rejected", "schema"))
 	if got[0].GroupKey != got[1].GroupKey || got[0].GroupTitle != "schema: unknown field a" || got[1].Rule != "schema" {

@@ -12,7 +12,7 @@ import (
 func TestAnImportedLetterStaysWhatItWas(t *testing.T) {
 	t.Parallel()
 	imported := func(was deadletter.State, queue string, headers deadletter.Table) deadletter.Letter {
-		l := died(queue, "rejected", headers)
+		l := deadLetter(queue, "rejected", headers)
 		l.Imported = was
 		return l
 	}

@@ -20,7 +20,7 @@ func TestTheLetterInHandIsNoted(t *testing.T) {
 	f := &fake{}
 	var want []deadletter.ID
 	for n := range int64(3) {
-		l := died("sms", "rejected", nil)
+		l := deadLetter("sms", "rejected", nil)
 		l.ID = deadletter.NewID(n+1, 1)
 		f.letters = append(f.letters, l)
 		want = append(want, l.ID, "")
@@ -34,7 +34,7 @@ func TestTheLetterInHandIsNoted(t *testing.T) {
 	if n, err := classify.New(f, o).Step(t.Context()); n != 3 || err != nil || !slices.Equal(f.noted, want) {
 		t.Errorf("%d letters, %v; noted %v, want %v", n, err, f.noted, want)
 	}
-	f.letters, f.verdicts, f.fail = []deadletter.Letter{died("sms", "rejected", nil)}, nil, errors.New("no room")
+	f.letters, f.verdicts, f.fail = []deadletter.Letter{deadLetter("sms", "rejected", nil)}, nil, errors.New("no room")
 	o.Crash = func(point string) {
 		if point == "reading" {
 			t.Error("it is read without a note")
@@ -84,7 +84,7 @@ func TestWhatDloMayHaveDiedOfIsReadAlone(t *testing.T) {
 	n := &notes{t: t, died: map[deadletter.ID]bool{}}
 	f, u := &notingFake{notes: n}, &notingUnread{notes: n}
 	for i := range int64(2 * letters) {
-		l := died("sms", "rejected", nil)
+		l := deadLetter("sms", "rejected", nil)
 		l.ID = deadletter.NewID(i+1, 1)
 		if i%5 == 0 {
 			l.Crashes, n.died[l.ID] = 1, true

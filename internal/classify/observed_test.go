@@ -19,11 +19,11 @@ func TestAnObservedLetterIsNeitherRetriedNorHeld(t *testing.T) {
 		to     deadletter.Trigger
 		why    string
 	}{
-		"rejected":    {letter: died("sms", "rejected", nil), to: deadletter.ClassifiedDead, why: "only observed. Otherwise: retry 1 of 2 in 10s (rule default, severity notify)"},
-		"not allowed": {letter: died("payments", "rejected", nil), to: deadletter.ClassifiedDead, why: "only observed."},
-		"no origin":   {letter: died("", "", nil), to: deadletter.ClassifiedDead, why: "only observed."},
-		"condemned":   {letter: died("sms", "rejected", nil), change: func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes }, to: deadletter.ClassifiedDead, why: "undecodable"},
-		"a suspect":   {letter: died("sms", "rejected", nil), change: func(l *deadletter.Letter) { l.Doubt, l.Why = "twin", "it may be a copy" }, to: deadletter.ClassifiedHold, why: "it may be a copy"},
+		"rejected":    {letter: deadLetter("sms", "rejected", nil), to: deadletter.ClassifiedDead, why: "only observed. Otherwise: retry 1 of 2 in 10s (rule default, severity notify)"},
+		"not allowed": {letter: deadLetter("payments", "rejected", nil), to: deadletter.ClassifiedDead, why: "only observed."},
+		"no origin":   {letter: deadLetter("", "", nil), to: deadletter.ClassifiedDead, why: "only observed."},
+		"condemned":   {letter: deadLetter("sms", "rejected", nil), change: func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes }, to: deadletter.ClassifiedDead, why: "undecodable"},
+		"a suspect":   {letter: deadLetter("sms", "rejected", nil), change: func(l *deadletter.Letter) { l.Doubt, l.Why = "twin", "it may be a copy" }, to: deadletter.ClassifiedHold, why: "it may be a copy"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options()

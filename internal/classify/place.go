@@ -49,11 +49,11 @@ func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadl
 	switch {
 	case given != "" && newest.Queue != "":
 		if d = inQueue(given, deaths, &newest); d.reason == "" && f.By != failure.Plain && (f.Queue == "" || f.Queue == given) {
-			d.reason, d.at = refused(f)
+			d.reason, d.at = reportedDeath(f)
 		}
 	case given == "" && delayed, home.Queue == "" && newest.Queue == "" && told:
 		d.origin = deadletter.Origin{Queue: f.Queue, Exchange: f.Exchange, RoutingKey: f.RoutingKey}
-		d.reason, d.at = refused(f)
+		d.reason, d.at = reportedDeath(f)
 	case said:
 		d = deathOfEntry(&newest)
 	case mayDelay:
@@ -67,7 +67,7 @@ func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadl
 			d.origin.Exchange, d.origin.RoutingKey = f.Exchange, f.RoutingKey
 		}
 		if f.By != failure.Plain && (f.Queue == "" || f.Queue == home.Queue) {
-			d.reason, d.at = refused(f)
+			d.reason, d.at = reportedDeath(f)
 		}
 	}
 	origin, v.Reason, v.DiedAt, v.Repeated = d.origin, d.reason, d.at, d.repeated
@@ -83,8 +83,8 @@ func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadl
 	return d.question
 }
 
-// refused returns the reason and the time of a death that a framework reports.
-func refused(f *deadletter.Failure) (reason string, at time.Time) {
+// reportedDeath returns the reason and the time of a death that a framework reports.
+func reportedDeath(f *deadletter.Failure) (reason string, at time.Time) {
 	if !f.Said() {
 		return "", time.Time{}
 	}

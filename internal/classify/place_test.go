@@ -52,7 +52,7 @@ func TestWhereALetterDied(t *testing.T) {
 		}, deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "shop", RoutingKey: "placed"}, "rejected", ten.Add(30 * time.Second)},
 		{"a queue that is not allowed", table{"NServiceBus.FailedQ": "payments", "NServiceBus.ExceptionInfo.Message": "boom"}, nil, deadletter.Origin{Broker: "main", VHost: "/", Queue: "payments"}, "rejected", time.Time{}},
 	} {
-		l := died("", "", c.headers)
+		l := deadLetter("", "", c.headers)
 		if c.change != nil {
 			c.change(&l)
 		}

@@ -17,20 +17,20 @@ import (
 func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadletter.Classified, k *known, decide func(*payload.Document) rules.Decision) rules.Decision {
 	h := c.o.Decoder().HintsOf(l)
 	h.Picked = l.Picked
-	k.heed(&h, v.Origin)
+	k.addLearned(&h, v.Origin)
 	_, body := l.Current()
 	doc := c.decode(body, h)
 	f = failure.Join(f, doc.Failure)
 	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" { // only the body says where the letter died, so read it as a letter of that queue
 		c.place(l, &f, v, k)
-		k.heed(&h, v.Origin)
+		k.addLearned(&h, v.Origin)
 		doc = c.decode(body, h)
 	}
-	named := c.named(l, &f)
+	named := c.frameworkType(l, &f)
 	v.Type = cmp.Or(doc.Type, named)
-	f, v.Error = c.said(l, f)
+	f, v.Error = c.groupingFailure(l, f)
 	d := decide(doc)
-	*v = c.grouped(l, *v, causeOf(v, &f, doc, d.Group))
+	*v = c.withGroup(l, *v, causeOf(v, &f, doc, d.Group))
 	if picked := c.groupPick(l, v.GroupKey); picked != "" && h.Picked == "" {
 		h.Picked = picked
 		doc = c.decode(body, h)
@@ -75,7 +75,7 @@ type known struct {
 	reports *reports // nil = the verdict is not recorded, so no broker is asked
 }
 
-func (c *Classifier) known(ctx context.Context) *known {
+func (c *Classifier) loadKnown(ctx context.Context) *known {
 	return &known{c: c, ctx: ctx, past: map[deadletter.Origin]past{}, leads: map[asked]deadletter.Onward{}}
 }
 
@@ -85,9 +85,9 @@ type past struct {
 	only   string
 }
 
-// heed adds the types of a queue's earlier letters to the hints about a body. If they cannot be
-// loaded, only the body decides.
-func (k *known) heed(h *payload.Hints, o deadletter.Origin) {
+// addLearned adds the types of a queue's earlier letters to the hints about a body. If they cannot
+// be loaded, only the body decides.
+func (k *known) addLearned(h *payload.Hints, o deadletter.Origin) {
 	found, ok := k.past[o]
 	if !ok && !k.fail {
 		var err error

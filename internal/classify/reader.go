@@ -67,7 +67,7 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	r.c.o.Crash("read: begun")
-	known := r.c.known(ctx)
+	known := r.c.loadKnown(ctx)
 	list := make([]deadletter.Read, 0, len(letters))
 	for i := range letters {
 		if ctx.Err() != nil {
@@ -101,13 +101,13 @@ func (c *Classifier) readAgain(l *deadletter.Letter, k *known) deadletter.Read {
 	if l.Undecodable() {
 		v.Reading = deadletter.ReadCrashed
 		said := c.failure(l)
-		v.Type = c.named(l, &said)
+		v.Type = c.frameworkType(l, &said)
 		f := deadletter.Failure{Message: l.Error}
 		if l.Annotation != nil { // an annotation can be used although the body is not decoded
 			f = said
 			v.Error = errorLine(&f)
 		}
-		v.Classified = c.grouped(l, v.Classified, cause{group: group, failure: f})
+		v.Classified = c.withGroup(l, v.Classified, cause{group: group, failure: f})
 		return v
 	}
 	c.read(l, c.failure(l), &v.Classified, k, func(*payload.Document) rules.Decision { return rules.Decision{Group: group} })

@@ -76,7 +76,7 @@ func TestPriorsAndPicks(t *testing.T) {
 		return f.verdicts[0]
 	}
 	none := func(*classify.Options) {}
-	l := died("sms", "rejected", nil)
+	l := deadLetter("sms", "rejected", nil)
 	unsure := verdict(none, nil, l)
 	if unsure.Type != "" || unsure.Reading != deadletter.ReadAmbiguous {
 		t.Fatalf("%q by %q", unsure.Type, unsure.Reading)
@@ -108,7 +108,7 @@ func TestTheOnlyTypeOfAQueueReadsNewFields(t *testing.T) {
 	for only, want := range map[string]string{"": "", "acme.Right": "acme.Right"} {
 		o := options()
 		o.Decoder = func() *payload.Decoder { return decoder }
-		l := died("sms", "rejected", nil)
+		l := deadLetter("sms", "rejected", nil)
 		l.Body = []byte(twin + "\x8a\x01\x06abcdef")
 		f := &fake{letters: []deadletter.Letter{l}, only: only}
 		if _, err := classify.New(f, o).Step(context.Background()); err != nil {
@@ -126,7 +126,7 @@ func TestTheReaderReadsAgain(t *testing.T) {
 	decoder := &payload.Decoder{Types: twins(t), Bindings: []payload.Binding{{Queue: "sms", Type: "acme.Left"}}}
 	o.Decoder = func() *payload.Decoder { return decoder }
 	letter := func(change func(*deadletter.Letter)) deadletter.Letter {
-		l := died("sms", "rejected", nil)
+		l := deadLetter("sms", "rejected", nil)
 		l.State, l.Origin.Queue, l.Body, l.Reason, l.Error, l.ChangedAt = deadletter.StateDead, "sms", []byte(twin), "rejected", "boom", now
 		change(&l)
 		return l

@@ -44,7 +44,7 @@ func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) 
 // queue to which the delay queue leads, or in the queue to which dlo had sent the letter. If
 // neither is known, the result contains a question for people.
 func (c *Classifier) rejectingQueue(l *deadletter.Letter, k *known, deaths []deadletter.Death, newest *deadletter.Death, chain string) deathOf {
-	on := k.onward(l, newest)
+	on := k.askOnward(l, newest)
 	switch home := l.Origin.Queue; {
 	case on.Consumed, on.Ends && !newest.RejectedBefore:
 		return deathOfEntry(newest)
@@ -72,8 +72,9 @@ type asked struct {
 // have a few delay queues. Only hostile letters name hundreds of queues.
 const maxAsked = 50
 
-// onward asks the broker about the queue of a death. It asks only once for each queue of a batch.
-func (k *known) onward(l *deadletter.Letter, d *deadletter.Death) deadletter.Onward {
+// askOnward asks the broker about the queue of a death. It asks only once for each queue of a
+// batch.
+func (k *known) askOnward(l *deadletter.Letter, d *deadletter.Death) deadletter.Onward {
 	if k.c.o.Onward == nil || k.reports == nil {
 		return deadletter.Onward{Why: "nobody can be asked"}
 	}

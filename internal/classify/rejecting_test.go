@@ -11,10 +11,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// carried returns a received letter with the given entries in x-death. Each entry has the form
+// letterWith returns a received letter with the given entries in x-death. Each entry has the form
 // "queue reason". The newest entry comes first, and all are an hour old.
-func carried(deaths ...string) deadletter.Letter {
-	l := died("", "", nil)
+func letterWith(deaths ...string) deadletter.Letter {
+	l := deadLetter("", "", nil)
 	var entries []any
 	for _, d := range deaths {
 		queue, reason, _ := strings.Cut(d, " ")
@@ -40,9 +40,9 @@ func TestADelayQueueIsNoOrigin(t *testing.T) {
 		l.Attempts, l.Origin.Queue = 1, queue
 		return l
 	}
-	released := carried("wait expired")
+	released := letterWith("wait expired")
 	released.Unguarded = true
-	framework := carried("wait expired", "email-a rejected")
+	framework := letterWith("wait expired", "email-a rejected")
 	framework.Arrived.Headers["NServiceBus.FailedQ"], framework.Arrived.Headers["NServiceBus.ExceptionInfo.Message"] = "wait", "boom"
 	for _, c := range []struct {
 		name         string
@@ -53,24 +53,24 @@ func TestADelayQueueIsNoOrigin(t *testing.T) {
 		reason, held string
 		asks         int
 	}{
-		{"x-death proves it", carried("wait expired", "sms rejected"), "", unknown, "sms", "k.sms", "rejected", "", 1},
-		{"the path of the delay queue ends in the inbox", carried("wait expired", "sms rejected"), "", ends, "sms", "k.sms", "rejected", "", 1},
-		{"people consume the queue in which it expired", carried("email-a expired", "sms rejected"), "", consumed, "email-a", "k.email-a", "expired", "", 1},
-		{"the delivery limit of the queue", carried("wait expired", "sms delivery_limit"), "", unknown, "sms", "k.sms", "delivery_limit", "", 1},
-		{"one queue for each delay", carried("wait expired", "wait.1 expired", "sms rejected"), "", unknown, "sms", "k.sms", "rejected", "", 1},
-		{"the broker says where it leads", carried("wait expired"), "", leads, "sms", "", "rejected", "", 1},
-		{"the broker says where it leads, against an older death", carried("wait expired", "sms maxlen"), "", leads, "sms", "", "rejected", "", 1},
-		{"a real end of its time to live", carried("sms expired"), "", consumed, "sms", "k.sms", "expired", "", 1},
-		{"the same while the worker is down", carried("sms expired"), "", ends, "sms", "k.sms", "expired", "", 1},
-		{"a queue that is known to reject is not asked about", carried("sms expired", "sms rejected"), "", unknown, "sms", "k.sms", "expired", "", 0},
-		{"nobody knows", carried("wait expired"), "", unknown, "wait", "k.wait", "expired", undecided, 1},
+		{"x-death proves it", letterWith("wait expired", "sms rejected"), "", unknown, "sms", "k.sms", "rejected", "", 1},
+		{"the path of the delay queue ends in the inbox", letterWith("wait expired", "sms rejected"), "", ends, "sms", "k.sms", "rejected", "", 1},
+		{"people consume the queue in which it expired", letterWith("email-a expired", "sms rejected"), "", consumed, "email-a", "k.email-a", "expired", "", 1},
+		{"the delivery limit of the queue", letterWith("wait expired", "sms delivery_limit"), "", unknown, "sms", "k.sms", "delivery_limit", "", 1},
+		{"one queue for each delay", letterWith("wait expired", "wait.1 expired", "sms rejected"), "", unknown, "sms", "k.sms", "rejected", "", 1},
+		{"the broker says where it leads", letterWith("wait expired"), "", leads, "sms", "", "rejected", "", 1},
+		{"the broker says where it leads, against an older death", letterWith("wait expired", "sms maxlen"), "", leads, "sms", "", "rejected", "", 1},
+		{"a real end of its time to live", letterWith("sms expired"), "", consumed, "sms", "k.sms", "expired", "", 1},
+		{"the same while the worker is down", letterWith("sms expired"), "", ends, "sms", "k.sms", "expired", "", 1},
+		{"a queue that is known to reject is not asked about", letterWith("sms expired", "sms rejected"), "", unknown, "sms", "k.sms", "expired", "", 0},
+		{"nobody knows", letterWith("wait expired"), "", unknown, "wait", "k.wait", "expired", undecided, 1},
 		{"nobody knows, and a person released it", released, "", unknown, "wait", "k.wait", "expired", "", 1},
-		{"it came back from where dlo had sent it to", back(carried("wait expired"), "sms"), "", unknown, "sms", "", "rejected", "", 1},
-		{"it came back from the delay queue itself", back(carried("wait expired"), "wait"), "", unknown, "wait", "k.wait", "expired", "", 1},
-		{"the configuration wins over a delay", carried("wait expired"), "sms", unknown, "sms", "", "rejected", "", 0},
-		{"the configuration wins, and x-death knows its death", carried("wait expired", "sms rejected"), "sms", unknown, "sms", "k.sms", "rejected", "", 0},
-		{"the configuration wins over a rejection elsewhere", carried("email-a rejected"), "sms", unknown, "sms", "", "", "", 0},
-		{"the configuration of a letter that came back", back(carried("wait expired"), "email-a"), "sms", unknown, "sms", "", "rejected", "", 0},
+		{"it came back from where dlo had sent it to", back(letterWith("wait expired"), "sms"), "", unknown, "sms", "", "rejected", "", 1},
+		{"it came back from the delay queue itself", back(letterWith("wait expired"), "wait"), "", unknown, "wait", "k.wait", "expired", "", 1},
+		{"the configuration wins over a delay", letterWith("wait expired"), "sms", unknown, "sms", "", "rejected", "", 0},
+		{"the configuration wins, and x-death knows its death", letterWith("wait expired", "sms rejected"), "sms", unknown, "sms", "k.sms", "rejected", "", 0},
+		{"the configuration wins over a rejection elsewhere", letterWith("email-a rejected"), "sms", unknown, "sms", "", "", "", 0},
+		{"the configuration of a letter that came back", back(letterWith("wait expired"), "email-a"), "sms", unknown, "sms", "", "rejected", "", 0},
 		{"a framework says that it failed in that queue", framework, "", unknown, "wait", "k.wait", "expired", "", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestAQueueIsAskedAboutOnce(t *testing.T) {
 	}
 	var letters []deadletter.Letter
 	for i := range 200 {
-		letters = append(letters, carried(fmt.Sprintf("wait%d expired", max(0, i-100))))
+		letters = append(letters, letterWith(fmt.Sprintf("wait%d expired", max(0, i-100))))
 	}
 	held := 0
 	for _, v := range verdicts(t, o, letters...) {
@@ -141,9 +141,9 @@ func TestAGroupIsOneWhoeverKnowsTheQueue(t *testing.T) {
 		letter deadletter.Letter
 		given  string
 	}{
-		"x-death":       {carried("wait expired", "sms rejected"), ""},
-		"its broker":    {carried("wait expired"), ""},
-		"configuration": {carried("wait expired"), "sms"},
+		"x-death":       {letterWith("wait expired", "sms rejected"), ""},
+		"its broker":    {letterWith("wait expired"), ""},
+		"configuration": {letterWith("wait expired"), "sms"},
 	} {
 		o := options()
 		o.Given = func(string, string, string) string { return c.given }
@@ -167,7 +167,7 @@ func TestAStoredLetterStaysWhereItDied(t *testing.T) {
 		t.Error("the broker was asked")
 		return deadletter.Onward{}
 	}
-	l := carried("wait expired")
+	l := letterWith("wait expired")
 	l.State, l.Origin.Queue, l.Reason = deadletter.StateDead, "sms", "rejected"
 	if f := classify.New(&fake{}, o).Facts(&l); f.Queue != "sms" || f.Reason != "rejected" {
 		t.Errorf("%s %s", f.Queue, f.Reason)

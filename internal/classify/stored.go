@@ -18,13 +18,13 @@ func (c *Classifier) Facts(l *deadletter.Letter) rules.Facts {
 	mine := *l
 	l = &mine
 	if l.State == deadletter.StateReceived { // the origin of the letter is not known yet
-		v = c.verdict(l, c.known(context.Background()))
+		v = c.verdict(l, c.loadKnown(context.Background()))
 	}
 	at := *l
 	at.Origin = v.Origin
 	doc := c.o.Decoder().Letter(&at)
 	f := failure.Join(c.failure(l), doc.Failure)
-	v.Type = cmp.Or(doc.Type, c.named(l, &f))
-	_, v.Error = c.said(l, f)
+	v.Type = cmp.Or(doc.Type, c.frameworkType(l, &f))
+	_, v.Error = c.groupingFailure(l, f)
 	return c.facts(l, &v, doc)
 }

@@ -14,7 +14,7 @@ func TestFactsAreWhatTheClassifierSees(t *testing.T) {
 	t.Parallel()
 	o := options()
 	c := classify.New(&fake{}, o)
-	received := died("sms", "rejected", deadletter.Table{"x-error-message": "card 4111111111111111 refused", "x-error-class": "secret"})
+	received := deadLetter("sms", "rejected", deadletter.Table{"x-error-message": "card 4111111111111111 refused", "x-error-class": "secret"})
 	received.Attempts, received.Reset, received.ReceivedAt = 3, 2, now.Add(-time.Hour)
 	v := verdicts(t, o, received)[0]
 

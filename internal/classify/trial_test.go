@@ -21,11 +21,11 @@ func TestALetterOfATrial(t *testing.T) {
 	o.Metrics = classify.NewMetrics(registry)
 	o.Made = func(l *deadletter.Letter) bool { return l.Arrived.Headers["dlo-try"] == "mark" }
 	o.Tried = func(l *deadletter.Letter) { told = append(told, l.ID) }
-	made := died(deadletter.TrialQueue, "rejected", deadletter.Table{"dlo-try": "mark"})
+	made := deadLetter(deadletter.TrialQueue, "rejected", deadletter.Table{"dlo-try": "mark"})
 	again := made
 	again.ID, again.Attempts = deadletter.NewID(2, 2), 1
-	forged := died(deadletter.TrialQueue, "rejected", deadletter.Table{"dlo-try": "other"})
-	elsewhere := died("sms", "rejected", deadletter.Table{"dlo-try": "mark"})
+	forged := deadLetter(deadletter.TrialQueue, "rejected", deadletter.Table{"dlo-try": "other"})
+	elsewhere := deadLetter("sms", "rejected", deadletter.Table{"dlo-try": "mark"})
 	imported := made
 	imported.Imported = deadletter.StateDead
 	got := verdicts(t, o, made, again, forged, elsewhere, imported)
@@ -57,7 +57,7 @@ func TestALetterOfATrial(t *testing.T) {
 		}
 	}
 
-	waiting := waits(func(l *deadletter.Waiting) {
+	waiting := waitingLetter(func(l *deadletter.Waiting) {
 		l.Rule, l.Origin.Queue = deadletter.TrialRule, deadletter.TrialQueue
 	})
 	decided, err := classify.New(&fake{}, o).DecideAgain(t.Context(), []deadletter.Waiting{waiting})
