@@ -41,7 +41,7 @@ var conventions = []convention{
 	{"Symfony Messenger", (*reading).symfony},
 	{"Sneakers", (*reading).sneakers},
 	{"Watermill", (*reading).watermill},
-	{Plain, (*reading).plain},
+	{Plain, (*reading).plainFailure},
 	{"Laravel", (*reading).laravel},
 	{"Celery", (*reading).celery},
 	{"Nameko", (*reading).nameko},
@@ -87,7 +87,7 @@ func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask fu
 	}
 	f := read[max(0, leads)]
 	for i := range read {
-		f = fill(f, read[i])
+		f = fillFrom(f, read[i])
 	}
 	return f
 }
@@ -99,7 +99,7 @@ func Join(header, body deadletter.Failure) deadletter.Failure {
 	if body.Said() && (!header.Said() || header.By == Plain) {
 		header, body = body, header
 	}
-	f := fill(header, body)
+	f := fillFrom(header, body)
 	if f.By == "" {
 		f.By = body.By
 	}
@@ -109,10 +109,10 @@ func Join(header, body deadletter.Failure) deadletter.Failure {
 	return f
 }
 
-// fill adds to f those fields that only the parameter other has. It takes all fields of an error or
-// none of them. A message from one source with a stack from another would describe a failure that
-// never happened. It treats the fields of a place in the same way.
-func fill(f, other deadletter.Failure) deadletter.Failure {
+// fillFrom adds to f those fields that only the parameter other has. It takes all fields of an
+// error or none of them. A message from one source with a stack from another would describe a
+// failure that never happened. It treats the fields of a place in the same way.
+func fillFrom(f, other deadletter.Failure) deadletter.Failure {
 	if !f.Said() {
 		f.Type, f.Message, f.Stack = other.Type, other.Message, other.Stack
 		if other.Said() {

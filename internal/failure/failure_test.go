@@ -100,9 +100,9 @@ func TestEveryConventionReadsHeaderNames(t *testing.T) {
 	}
 }
 
-// bounded returns the limit or rule that a failure breaks. It returns "" if the failure breaks
+// brokenLimit returns the limit or rule that a failure breaks. It returns "" if the failure breaks
 // none. The rules apply to failures from every source.
-func bounded(f deadletter.Failure) string {
+func brokenLimit(f deadletter.Failure) string {
 	switch {
 	case len(f.Type) > 300 || len(f.Message) > 8<<10 || len(f.Stack) > 64<<10 || len(f.MessageType) > 300 || len(f.Service) > 300 || len(f.ID) > 300 || len(f.Version) > 300:
 		return "it is too long"
@@ -124,7 +124,7 @@ func TestReadOfWhateverIsGiven(t *testing.T) {
 		f := anyRead(t)
 		joined := failure.Join(f, deadletter.Failure{})
 		for _, f := range []deadletter.Failure{f, joined} {
-			if wrong := bounded(f); wrong != "" {
+			if wrong := brokenLimit(f); wrong != "" {
 				t.Fatalf("%s: %.2000v", wrong, f)
 			}
 		}
@@ -260,7 +260,7 @@ func FuzzRead(f *testing.F) {
 		}
 		got := failure.Read(deadletter.Properties{Headers: p.Headers}, inbox, deadletter.Route{RoutingKey: key}, nil)
 		if len(inbox) <= 255 && len(key) <= 255 {
-			if wrong := bounded(got); wrong != "" {
+			if wrong := brokenLimit(got); wrong != "" {
 				t.Fatalf("%s: %+v", wrong, got)
 			}
 		}

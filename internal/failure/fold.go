@@ -63,12 +63,12 @@ func (f *folder) step() {
 	switch {
 	case unicode.IsSpace(r) || unicode.IsControl(r):
 		f.at += size
-		f.put(space, " ")
+		f.addPiece(space, " ")
 	case f.quote(r, size):
 	case (r == '{' || r == '[') && f.blob():
 	case separates(r):
 		f.at += size
-		f.put(mark, f.src[f.at-size:f.at])
+		f.addPiece(mark, f.src[f.at-size:f.at])
 	default:
 		f.chunk()
 	}
@@ -114,8 +114,8 @@ func (f *folder) url(from int) {
 		}
 		f.at += size
 	}
-	f.spaced()
-	f.put(varies, "#")
+	f.addSpace()
+	f.addPiece(varies, "#")
 }
 
 // putChunk folds a chunk and adds it. Dots and colons at the end of the chunk are punctuation.
@@ -123,31 +123,31 @@ func (f *folder) putChunk(chunk string) {
 	core := strings.TrimRight(chunk, ".:")
 	if core != "" {
 		if f.glue {
-			f.spaced()
+			f.addSpace()
 		}
 		if folded := foldChunk(core); folded == "#" {
-			f.put(varies, "#")
+			f.addPiece(varies, "#")
 		} else {
-			f.put(word, folded)
+			f.addPiece(word, folded)
 		}
 	}
 	for _, c := range chunk[len(core):] {
-		f.put(mark, string(c))
+		f.addPiece(mark, string(c))
 	}
 }
 
-// spaced adds a space if the next piece would otherwise be joined to the previous word.
-func (f *folder) spaced() {
+// addSpace adds a space if the next piece would otherwise be joined to the previous word.
+func (f *folder) addSpace() {
 	if n := len(f.out); n > 0 && f.out[n-1].kind != space {
 		if last := f.out[n-1].text; f.out[n-1].kind != mark || last == "." || last == ":" {
-			f.put(space, " ")
+			f.addPiece(space, " ")
 		}
 	}
 }
 
-// put adds a piece. It merges pieces that form one value, such as a date and a time, or a number
-// and its unit.
-func (f *folder) put(k kind, text string) {
+// addPiece adds a piece. It merges pieces that form one value, such as a date and a time, or a
+// number and its unit.
+func (f *folder) addPiece(k kind, text string) {
 	n := len(f.out)
 	f.glue = false
 	switch k {

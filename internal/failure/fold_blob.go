@@ -26,19 +26,19 @@ func (f *folder) blob() bool {
 	}
 	said, end := scanBlob(f.src[f.at:], first == '\'')
 	f.at += end
-	f.put(mark, string(open))
+	f.addPiece(mark, string(open))
 	for i, s := range said {
 		if i > 0 {
-			f.put(mark, "|")
+			f.addPiece(mark, "|")
 		}
 		for j, w := range strings.Fields(s) {
 			if j > 0 {
-				f.put(space, " ")
+				f.addPiece(space, " ")
 			}
 			f.putChunk(w)
 		}
 	}
-	f.put(mark, string(open+2)) // } and ] come two code points after { and [
+	f.addPiece(mark, string(open+2)) // } and ] come two code points after { and [
 	return true
 }
 

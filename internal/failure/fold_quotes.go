@@ -43,17 +43,17 @@ func (f *folder) quote(r rune, size int) bool {
 		name := strings.TrimSuffix(strings.Trim(inner, ` \`), "()")
 		keep := isName(name) && (naming[f.wordBefore()] || named(f.src[after:]) || isClass(name))
 		f.at = after
-		f.spaced()
+		f.addSpace()
 		if folded := foldChunkOf(name); keep && folded != "#" {
-			f.put(word, folded)
+			f.addPiece(word, folded)
 		} else {
-			f.put(varies, "#")
+			f.addPiece(varies, "#")
 		}
 		f.glue = true
 		return true
 	}
 	f.at += size
-	f.put(space, " ")
+	f.addPiece(space, " ")
 	return true
 }
 
@@ -105,7 +105,7 @@ var saying = []string{"is required", "is not defined", "is not a function", "is 
 func named(rest string) bool {
 	rest = strings.TrimLeft(rest[:min(len(rest), 64)], " ")
 	behind := strings.TrimLeftFunc(rest, unicode.IsLetter)
-	return begins(rest, saying) || naming[rest[:len(rest)-len(behind)]]
+	return beginsWithAny(rest, saying) || naming[rest[:len(rest)-len(behind)]]
 }
 
 // isName reports whether a text could be a name in source code or in a schema. Such a name consists

@@ -129,7 +129,7 @@ func scrambled(c string) bool {
 		if k == '#' || before == '#' {
 			turns++
 		}
-		if changed(c[i-1], c[i]) {
+		if changesKind(c[i-1], c[i]) {
 			changes++
 		}
 	}
@@ -248,7 +248,7 @@ func encoded(c, first string) int {
 		default:
 			lower++
 		}
-		if end > 0 && changed(c[end-1], b) {
+		if end > 0 && changesKind(c[end-1], b) {
 			changes++
 		}
 	}
@@ -261,9 +261,9 @@ func encoded(c, first string) int {
 	return end
 }
 
-// changed reports whether two adjacent letters or digits are of different kinds. A capital letter
-// at the beginning of a word does not count.
-func changed(before, b byte) bool {
+// changesKind reports whether two adjacent letters or digits are of different kinds. A capital
+// letter at the beginning of a word does not count.
+func changesKind(before, b byte) bool {
 	if !letter(before) && !number(before) {
 		return false
 	}
@@ -288,7 +288,7 @@ func isWord(s string) bool {
 		if i > 1 && upper == i && kindOf(s[i]) == 'a' { // for example WRDbv
 			return false
 		}
-		if i > 0 && changed(s[i-1], s[i]) && s[i:] != "Id" && (i+2 >= len(s) || kindOf(s[i+1]) != 'a' || kindOf(s[i+2]) != 'a') { // for example vxuZw
+		if i > 0 && changesKind(s[i-1], s[i]) && s[i:] != "Id" && (i+2 >= len(s) || kindOf(s[i+1]) != 'a' || kindOf(s[i+2]) != 'a') { // for example vxuZw
 			return false
 		}
 	}

@@ -28,7 +28,7 @@ func Frames(stack string) []string {
 	for i, line := range all[:len(all)-1] {
 		line = line[:min(len(line), maxLine)]
 		t := strings.TrimSpace(line)
-		if was := rust; s.mark(t) || was && strings.HasPrefix(t, "at ") { // this line is the position of the previous frame
+		if was := rust; s.beginException(t) || was && strings.HasPrefix(t, "at ") { // this line is the position of the previous frame
 			rust = false
 			continue
 		}
@@ -95,9 +95,9 @@ type sections struct {
 	hidden bool // the frames of a suppressed exception follow, which are skipped
 }
 
-// mark begins a new exception if the line announces one. It reports whether the line is such an
-// announcement.
-func (s *sections) mark(line string) bool {
+// beginException begins a new exception if the line announces one. It reports whether the line is
+// such an announcement.
+func (s *sections) beginException(line string) bool {
 	switch {
 	case strings.HasPrefix(line, "Caused by:") || strings.HasPrefix(line, "[cause]:"):
 		s.caused, s.hidden = true, false

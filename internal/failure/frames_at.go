@@ -44,7 +44,7 @@ func atFrame(rest string) (frame, bool) {
 	}
 	rest = rest[strings.LastIndexByte(rest, '/')+1:] // for example java.base@21/java.lang.Thread.run or app//com.acme.Main.main
 	name := dotted(rest)
-	return frame{name: name, own: name != "" && !begins(name, dottedOthers)}, name != ""
+	return frame{name: name, own: name != "" && !beginsWithAny(name, dottedOthers)}, name != ""
 }
 
 // dotted returns the name of a JVM or .NET function as it is written in the source code.
@@ -95,7 +95,7 @@ func scriptFrame(name, at string) (frame, bool) {
 	name, _, _ = strings.Cut(name, " [as ")
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "async "), "new ")
 	path := withoutPosition(strings.TrimPrefix(at, "file://"))
-	own := !strings.HasPrefix(at, "node:") && !strings.HasPrefix(at, "internal/") && !strings.HasPrefix(at, "<anonymous>") && !strings.HasPrefix(at, "native") && !strings.HasPrefix(at, "index ") && !foreign(path)
+	own := !strings.HasPrefix(at, "node:") && !strings.HasPrefix(at, "internal/") && !strings.HasPrefix(at, "<anonymous>") && !strings.HasPrefix(at, "native") && !strings.HasPrefix(at, "index ") && !isForeign(path)
 	if strings.HasSuffix(name, "<anonymous>") {
 		name = ""
 	}

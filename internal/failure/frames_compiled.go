@@ -34,7 +34,7 @@ func goFrame(t, file string) (frame, bool) {
 	first, _, _ := strings.Cut(t, "/")
 	first, _, _ = strings.Cut(first, ".")
 	file, _, _ = strings.Cut(file, " ")
-	own := !goStandard[first] && !foreign(file) && !strings.Contains(file, "@v")
+	own := !goStandard[first] && !isForeign(file) && !strings.Contains(file, "@v")
 	if strings.HasPrefix(t, "main.") {
 		own = true
 	}
@@ -85,6 +85,6 @@ func rustFrame(t, next string) (frame, bool) {
 		name = name[:i]
 	}
 	name = strings.ReplaceAll(name, "::{{closure}}", "")
-	others := begins(strings.TrimLeft(name, "<&*"), rustOthers) || !strings.Contains(name, "::") || strings.Contains(next, "/rustc/") || strings.Contains(next, "/.cargo/registry/")
+	others := beginsWithAny(strings.TrimLeft(name, "<&*"), rustOthers) || !strings.Contains(name, "::") || strings.Contains(next, "/rustc/") || strings.Contains(next, "/.cargo/registry/")
 	return frame{name: name, own: !others, rust: true}, true
 }

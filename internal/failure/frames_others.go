@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// begins reports whether a name begins with one of the given words.
-func begins(name string, words []string) bool {
+// beginsWithAny reports whether a name begins with one of the given words.
+func beginsWithAny(name string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(name, w) })
 }
 
@@ -39,9 +39,9 @@ var goStandard = map[string]bool{
 	"unicode": true, "iter": true, "archive": true, "compress": true, "container": true, "go": true, "hash": true, "image": true, "unsafe": true, "plugin": true, "expvar": true, "flag": true, "embed": true,
 }
 
-// foreign reports whether a file belongs to a runtime or an installed package, and not to the
+// isForeign reports whether a file belongs to a runtime or an installed package, and not to the
 // consumer's own code.
-func foreign(path string) bool {
+func isForeign(path string) bool {
 	path = strings.ReplaceAll(path, `\`, "/")
 	dirs := []string{
 		"node_modules/", "node:", "/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "/gems/", "/lib/ruby/", "<internal:", "/vendor/", "/pkg/mod/", "/go/src/", "/usr/lib/go", "/rustc/",

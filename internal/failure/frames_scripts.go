@@ -13,7 +13,7 @@ func pythonFrame(t string) (frame, bool) {
 	if name == "<module>" || name == "<lambda>" {
 		name = ""
 	}
-	return frame{name: inFile(path, name), own: !foreign(path), python: true}, true
+	return frame{name: inFile(path, name), own: !isForeign(path), python: true}, true
 }
 
 // phpFrame parses a line such as: #0 /app/src/PlaceHandler.php(42):
@@ -44,9 +44,9 @@ func phpFrame(t string) (frame, bool) {
 	// The position of a frame is the place of the call. If the consumer calls a function of a
 	// framework, the frame therefore names a file of the consumer. Only the name of the function shows
 	// that the function belongs to the framework.
-	others := begins(strings.TrimPrefix(name, `\`), phpOthers) || path == "[internal function]" && !strings.Contains(name, `\`)
+	others := beginsWithAny(strings.TrimPrefix(name, `\`), phpOthers) || path == "[internal function]" && !strings.Contains(name, `\`)
 	if !strings.ContainsAny(name, `\>:`) {
-		others = others || foreign(path)
+		others = others || isForeign(path)
 		name = inFile(path, name)
 	}
 	return frame{name: name, own: !others}, true
@@ -65,7 +65,7 @@ func rubyFrame(t string) (frame, bool) {
 	if i := strings.LastIndex(name, " in "); i >= 0 { // removes "block in", "rescue in" and "ensure in"
 		name = name[i+len(" in "):]
 	}
-	return frame{name: inFile(path, name), own: !foreign(path)}, true
+	return frame{name: inFile(path, name), own: !isForeign(path)}, true
 }
 
 // elixirFrame parses a line such as: (shop 0.1.0) lib/shop/worker.ex:42: Shop.Worker.handle/2

@@ -14,7 +14,7 @@ import (
 // Skipped messages have no exception, only MT-Reason: dead-letter.
 func (r *reading) massTransit() (f deadletter.Failure, found bool) {
 	address := r.text("MT-Fault-InputAddress")
-	if address == "" && !r.has("MT-Fault-ExceptionType") && !r.has("MT-Fault-Message") && !r.has("MT-Reason") {
+	if address == "" && !r.hasHeader("MT-Fault-ExceptionType") && !r.hasHeader("MT-Fault-Message") && !r.hasHeader("MT-Reason") {
 		return f, false
 	}
 	r.setError(&f, r.header("MT-Fault-ExceptionType"), r.header("MT-Fault-Message"), r.header("MT-Fault-StackTrace"))

@@ -13,7 +13,7 @@ import (
 // message failed.
 func (r *reading) nServiceBus() (f deadletter.Failure, found bool) {
 	const failedQ, info = "NServiceBus.FailedQ", "NServiceBus.ExceptionInfo."
-	if !r.has(failedQ) && !r.has(info+"ExceptionType") && !r.has(info+"Message") {
+	if !r.hasHeader(failedQ) && !r.hasHeader(info+"ExceptionType") && !r.hasHeader(info+"Message") {
 		return f, r.nServiceBusTypes(&f) != ""
 	}
 	r.setError(&f, r.header(info+"ExceptionType"), r.header(info+"Message"), r.header(info+"StackTrace"))

@@ -12,8 +12,8 @@ var plainHeaders = struct{ messages, types []string }{
 	types:    []string{"x-error-class", "x-error-type", "x-exception-type", "x-exception-class", "exception-type", "error-type"},
 }
 
-func (r *reading) plain() (f deadletter.Failure, found bool) {
-	message, typ := r.first(plainHeaders.messages), r.first(plainHeaders.types)
+func (r *reading) plainFailure() (f deadletter.Failure, found bool) {
+	message, typ := r.firstText(plainHeaders.messages), r.firstText(plainHeaders.types)
 	if message.text == "" && typ.text == "" {
 		return f, false
 	}
@@ -21,8 +21,8 @@ func (r *reading) plain() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// first returns the text of the first header in the list names that has a text.
-func (r *reading) first(names []string) part {
+// firstText returns the text of the first header in the list names that has a text.
+func (r *reading) firstText(names []string) part {
 	for _, name := range names {
 		if p := r.header(name); p.text != "" {
 			return p

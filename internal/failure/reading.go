@@ -16,8 +16,8 @@ type reading struct {
 	mask  func(name, text string) (string, bool)
 }
 
-// has reports whether a header exists. The value of the header may be of any type.
-func (r *reading) has(name string) bool {
+// hasHeader reports whether a header exists. The value of the header may be of any type.
+func (r *reading) hasHeader(name string) bool {
 	_, ok := r.Headers[name]
 	return ok
 }
@@ -100,7 +100,7 @@ type part struct{ header, text string }
 // header returns the whole text of a header, unmasked, together with the name of the header.
 func (r *reading) header(name string) part { return part{name, r.text(name)} }
 
-func (r *reading) shown(p part) (text string, masked bool) {
+func (r *reading) maskPart(p part) (text string, masked bool) {
 	if p.text == "" {
 		return "", false
 	}
@@ -112,9 +112,9 @@ func (r *reading) shown(p part) (text string, masked bool) {
 // from the head of the stack.
 func (r *reading) setError(f *deadletter.Failure, typ, message, stack part) {
 	var hidden, hiddenType bool
-	f.Type, hiddenType = r.shown(typ)
-	f.Message, hidden = r.shown(message)
-	f.Stack, _ = r.shown(stack)
+	f.Type, hiddenType = r.maskPart(typ)
+	f.Message, hidden = r.maskPart(message)
+	f.Stack, _ = r.maskPart(stack)
 	switch {
 	case hidden || hiddenType:
 		f.Stack = framesOnly(f.Stack, typ.text, message.text)

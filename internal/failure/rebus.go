@@ -19,10 +19,10 @@ import (
 func (r *reading) rebus() (f deadletter.Failure, found bool) {
 	const details, source = "rbs2-error-details", "rbs2-source-queue"
 	f.MessageType = r.unmasked("rbs2-msg-type", withoutAssembly(r.text("rbs2-msg-type")))
-	if !r.has(details) && !r.has(source) {
+	if !r.hasHeader(details) && !r.hasHeader(source) {
 		return f, f.MessageType != ""
 	}
-	f.Stack, _ = r.shown(r.header(details))
+	f.Stack, _ = r.maskPart(r.header(details))
 	f.Type, f.Message = rebusHead(f.Stack)
 	f.Type, f.Message, f.Stack = deadletter.Cut(f.Type, maxName), deadletter.Cut(f.Message, maxMessage), deadletter.Cut(f.Stack, maxStack)
 	f.Queue, f.ID = r.place(source), r.label("rbs2-msg-id")

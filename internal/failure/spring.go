@@ -16,15 +16,15 @@ import (
 func (r *reading) spring() (f deadletter.Failure, found bool) {
 	const message, stack, exchange, key = "x-exception-message", "x-exception-stacktrace", "x-original-exchange", "x-original-routingKey"
 	f.MessageType = cmp.Or(r.label("__TypeId__"), r.label("__ContentTypeId__"))
-	if !r.has(stack) && !r.has(exchange) && !r.has(key) {
+	if !r.hasHeader(stack) && !r.hasHeader(exchange) && !r.hasHeader(key) {
 		return f, f.MessageType != ""
 	}
 	r.setError(&f, part{}, r.header(message), r.header(stack))
-	if _, masked := r.shown(r.header(message)); !masked {
+	if _, masked := r.maskPart(r.header(message)); !masked {
 		f.Type = cmp.Or(springType(f.Stack), f.Type)
 	}
 	f.Exchange, f.RoutingKey, f.Attempts = r.place(exchange), r.place(key), r.number("retry-count")
-	if r.has(exchange) && f.Exchange == "" {
+	if r.hasHeader(exchange) && f.Exchange == "" {
 		f.Queue = f.RoutingKey
 	}
 	return f, true

@@ -13,7 +13,7 @@ import (
 func (r *reading) symfony() (f deadletter.Failure, found bool) {
 	const stamp = `X-Message-Stamp-Symfony\Component\Messenger\Stamp\`
 	const details, redelivery, sent, bus = stamp + "ErrorDetailsStamp", stamp + "RedeliveryStamp", stamp + "SentToFailureTransportStamp", stamp + "BusNameStamp"
-	if !r.has(details) && !r.has(redelivery) && !r.has(sent) && !r.has(bus) {
+	if !r.hasHeader(details) && !r.hasHeader(redelivery) && !r.hasHeader(sent) && !r.hasHeader(bus) {
 		return f, false
 	}
 	var failed struct {

@@ -12,7 +12,7 @@ func timeRFC3339(text string) time.Time {
 		return time.Time{}
 	}
 	at, _ := time.Parse(time.RFC3339Nano, text)
-	return sane(at)
+	return storable(at)
 }
 
 // timeNServiceBus parses NServiceBus's format, which has a colon before the microseconds:
@@ -23,7 +23,7 @@ func timeNServiceBus(text string) time.Time {
 		return time.Time{}
 	}
 	at, _ := time.Parse("2006-01-02 15:04:05.999999 Z", text[:colon]+"."+text[colon+1:])
-	return sane(at)
+	return storable(at)
 }
 
 // timeUnixMilli parses milliseconds since 1970, written as text.
@@ -32,11 +32,11 @@ func timeUnixMilli(text string) time.Time {
 	if err != nil || ms <= 0 {
 		return time.Time{}
 	}
-	return sane(time.UnixMilli(ms))
+	return storable(time.UnixMilli(ms))
 }
 
-// sane returns a time in UTC. If the time cannot be stored and shown, it returns the zero time.
-func sane(at time.Time) time.Time {
+// storable returns a time in UTC. If the time cannot be stored and shown, it returns the zero time.
+func storable(at time.Time) time.Time {
 	if y := at.Year(); y < 1970 || y > 9999 {
 		return time.Time{}
 	}

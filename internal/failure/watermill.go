@@ -6,7 +6,7 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 // the names by default, the topic is the name of the queue. Watermill's component for commands and
 // events puts the message type into the header "name".
 func (r *reading) watermill() (f deadletter.Failure, found bool) {
-	if !r.has("reason_poisoned") {
+	if !r.hasHeader("reason_poisoned") {
 		return f, false
 	}
 	r.setError(&f, part{}, r.header("reason_poisoned"), part{})

@@ -11,7 +11,7 @@ import (
 // therefore count as Wolverine's only if one of Wolverine's own headers is present.
 func (r *reading) wolverine() (f deadletter.Failure, found bool) {
 	const destination, failedAt, stack = "original-destination", "failed-at", "exception-stack"
-	if !r.has("exception-type") || !r.has(destination) && !r.has(failedAt) && !r.has(stack) {
+	if !r.hasHeader("exception-type") || !r.hasHeader(destination) && !r.hasHeader(failedAt) && !r.hasHeader(stack) {
 		return f, false
 	}
 	r.setError(&f, r.header("exception-type"), r.header("exception-message"), r.header(stack))
