@@ -176,14 +176,14 @@ func (t *Trials) run(stopping context.Context, b *Broker) {
 		return
 	}
 	go func() {
-		through <- b.Try(ctx, m, func(accepted bool) { t.heard(m.Properties.MessageID, accepted) })
+		through <- b.Try(ctx, m, func(accepted bool) { t.recordConsumed(m.Properties.MessageID, accepted) })
 	}()
 	for {
 		select {
 		case err := <-through: // this also happens when the time of the trial is up
 			through <- nil
 			if err == nil {
-				err = t.late()
+				err = t.timeoutError()
 			}
 			if stopping.Err() == nil {
 				t.fail(err)
@@ -220,9 +220,9 @@ func (t *Trials) change(change func(c *deadletter.Trial)) {
 	change(t.current)
 }
 
-// heard records that the consumer of a trial accepted or rejected the message. It may also be
-// called after this trial has failed and another trial was started.
-func (t *Trials) heard(message string, accepted bool) {
+// recordConsumed records that the consumer of a trial accepted or rejected the message. It may also
+// be called after this trial has failed and another trial was started.
+func (t *Trials) recordConsumed(message string, accepted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -265,8 +265,8 @@ func (t *Trials) follow(ctx context.Context) (over bool, err error) {
 	return over, nil
 }
 
-// late returns the error for a trial whose time is up. It says which step did not happen.
-func (t *Trials) late() error {
+// timeoutError returns the error for a trial whose time is up. It says which step did not happen.
+func (t *Trials) timeoutError() error {
 	c := t.Newest()
 	switch {
 	case c.RejectedAt.IsZero():

@@ -89,8 +89,8 @@ func play(t *testing.T, unable, unready string, script func(trials *Trials, s *s
 	})
 }
 
-// arrives returns the letter that a message becomes when it arrives.
-func arrives(m deadletter.TrialMessage) deadletter.Letter {
+// letterOf returns the letter that a message becomes when it arrives.
+func letterOf(m deadletter.TrialMessage) deadletter.Letter {
 	return deadletter.Letter{ID: deadletter.NewID(7, 7), State: deadletter.StateScheduled, Rule: deadletter.TrialRule, Summary: "hello", ReceivedAt: time.Now(), Arrived: m.Properties}
 }
 
@@ -109,7 +109,7 @@ func TestATrialGoesTheWholeWay(t *testing.T) {
 		if _, err := trials.Start(t.Context(), deadletter.Local, "main"); !errors.Is(err, deadletter.ErrConflict) {
 			t.Errorf("a second one: %v", err)
 		}
-		l := arrives(m)
+		l := letterOf(m)
 		if !trials.Made(&l) {
 			t.Error("its letter is not known")
 		}
@@ -129,14 +129,14 @@ func TestATrialGoesTheWholeWay(t *testing.T) {
 		time.Sleep(time.Second)
 		b.hear(false)
 		time.Sleep(time.Second)
-		s.move(func(s *shelf) { s.letter = arrives(m) })
-		stranger := arrives(m)
+		s.move(func(s *shelf) { s.letter = letterOf(m) })
+		stranger := letterOf(m)
 		stranger.Arrived.MessageID = "an earlier one"
 		trials.Arrived(&stranger)
 		if trials.Newest().Letter != "" {
 			t.Error("a letter of an earlier trial is taken for that of this one")
 		}
-		l = arrives(m)
+		l = letterOf(m)
 		trials.Arrived(&l)
 		time.Sleep(time.Second)
 		s.move(func(s *shelf) {
@@ -226,27 +226,27 @@ func TestATrialThatDoesNotGoTheWholeWay(t *testing.T) {
 		{"nothing arrives", func(_ *Trials, _ *shelf, b *stage, _ deadletter.TrialMessage) { b.hear(false) }, "did not arrive here in time", ""},
 		{"nothing is sent back", func(trials *Trials, s *shelf, b *stage, m deadletter.TrialMessage) {
 			b.hear(false)
-			s.move(func(s *shelf) { s.letter = arrives(m) })
+			s.move(func(s *shelf) { s.letter = letterOf(m) })
 			trials.Arrived(&s.letter)
 		}, "was not sent back in time", ""},
 		{"nobody sees what became of it", func(trials *Trials, s *shelf, b *stage, m deadletter.TrialMessage) {
 			b.hear(false)
 			s.move(func(s *shelf) {
-				s.letter, s.attempts = arrives(m), []deadletter.Attempt{{Outcome: deadletter.OutcomeConfirmed, ClosedAt: time.Now()}}
+				s.letter, s.attempts = letterOf(m), []deadletter.Attempt{{Outcome: deadletter.OutcomeConfirmed, ClosedAt: time.Now()}}
 			})
 			trials.Arrived(&s.letter)
 		}, "dlo could not see in time", ""},
 		{"it is held", func(trials *Trials, s *shelf, b *stage, m deadletter.TrialMessage) {
 			b.hear(false)
 			s.move(func(s *shelf) {
-				s.letter = arrives(m)
+				s.letter = letterOf(m)
 				s.letter.State, s.letter.Why = deadletter.StateHeld, "no target"
 			})
 			trials.Arrived(&s.letter)
 		}, "its letter is held: no target", ""},
 		{"the store does not answer", func(trials *Trials, s *shelf, b *stage, m deadletter.TrialMessage) {
 			s.move(func(s *shelf) { s.fail = errors.New("busy") })
-			l := arrives(m)
+			l := letterOf(m)
 			trials.Arrived(&l)
 		}, "busy", ""},
 	} {
