@@ -105,7 +105,7 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 	if r.DryRun || err != nil && len(a.Changes) == 0 {
 		return a.Applied, err
 	}
-	recordErr := d.store.Record(context.WithoutCancel(ctx), a.act(&r, err))
+	recordErr := d.store.Record(context.WithoutCancel(ctx), a.auditAct(&r, err))
 	if err == nil {
 		err = recordErr
 	}
@@ -200,18 +200,18 @@ func (a *applying) count(one deadletter.NewDecision) {
 	}
 }
 
-// act returns the entry for the audit log. It contains how many letters were processed and how many
-// decisions changed.
-func (a *applying) act(r *ApplyRequest, failed error) deadletter.Act {
-	act := deadletter.Act{Kind: deadletter.ActRulesApplied, Actor: a.by.Name, Detail: a.words(r, failed), Targets: []deadletter.Target{{Kind: deadletter.TargetRules}}, Asked: a.Looked}
+// auditAct returns the entry for the audit log. It contains how many letters were processed and how
+// many decisions changed.
+func (a *applying) auditAct(r *ApplyRequest, failed error) deadletter.Act {
+	act := deadletter.Act{Kind: deadletter.ActRulesApplied, Actor: a.by.Name, Detail: a.auditText(r, failed), Targets: []deadletter.Target{{Kind: deadletter.TargetRules}}, Asked: a.Looked}
 	for _, c := range a.Changes {
 		act.Done += c.Letters
 	}
 	return act
 }
 
-// words returns the text for the audit log that describes a call of Apply.
-func (a *applying) words(r *ApplyRequest, failed error) string {
+// auditText returns the text for the audit log that describes a call of Apply.
+func (a *applying) auditText(r *ApplyRequest, failed error) string {
 	n := map[deadletter.RuleOutcome]int{}
 	for _, c := range a.Changes {
 		n[c.To.Outcome] += c.Letters

@@ -16,21 +16,21 @@ func TestTheCanaryStopsIt(t *testing.T) {
 	o.arrive("sms", 40)
 	o.broken = true
 	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms state:dead"), Pace: operation.Pace{Hold: ptr(time.Duration(0))}})
-	o.pass(time.Minute)
-	op := o.stands(id, deadletter.OperationStopped, deadletter.PhaseWaiting, deadletter.ResultCameBack, operation.DefaultCanary, deadletter.ResultPending, 40-operation.DefaultCanary)
+	o.advance(time.Minute)
+	op := o.wantState(id, deadletter.OperationStopped, deadletter.PhaseWaiting, deadletter.ResultCameBack, operation.DefaultCanary, deadletter.ResultPending, 40-operation.DefaultCanary)
 	if len(o.sent) != operation.DefaultCanary || op.Why != "10 of 10 came back: 100%, more than 5%" {
 		t.Errorf("%d letters left; %s", len(o.sent), op.Why)
 	}
-	o.pass(time.Hour)
-	o.stands(id, deadletter.OperationStopped, deadletter.PhaseWaiting)
+	o.advance(time.Hour)
+	o.wantState(id, deadletter.OperationStopped, deadletter.PhaseWaiting)
 	o.restart()
 	o.broken = false
 	first := len(o.sent)
 	o.must(o.desk.Resume(t.Context(), deadletter.Local, id))
-	o.pass(time.Second)
-	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary, deadletter.ResultCameBack, first)
-	o.pass(15 * time.Minute)
-	o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 40-first, deadletter.ResultCameBack, first)
+	o.advance(time.Second)
+	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary, deadletter.ResultCameBack, first)
+	o.advance(15 * time.Minute)
+	o.wantState(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 40-first, deadletter.ResultCameBack, first)
 }
 
 // TestItStopsWhenTooManyComeBack breaks the worker in the middle of an operation. The operation
@@ -40,10 +40,10 @@ func TestItStopsWhenTooManyComeBack(t *testing.T) {
 	o := open(t)
 	o.arrive("sms", 200)
 	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(20.0), StopAt: ptr(20.0)}})
-	o.pass(4 * time.Second)
+	o.advance(4 * time.Second)
 	o.broken = true
-	o.pass(10 * time.Second)
-	op := o.stands(id, deadletter.OperationStopped, deadletter.PhaseSending)
+	o.advance(10 * time.Second)
+	op := o.wantState(id, deadletter.OperationStopped, deadletter.PhaseSending)
 	back, sent := op.Counts[deadletter.ResultCameBack], len(o.sent)
 	if back*100 <= 20*sent || back*100 > 30*sent {
 		t.Errorf("stopped at %d of %d", back, sent)
@@ -57,15 +57,15 @@ func TestACanaryWaitsForADeepQueue(t *testing.T) {
 	o := open(t)
 	o.arrive("sms", 100)
 	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Rate: ptr(1.0), MaxDepth: ptr(50)}})
-	o.pass(4 * time.Second)
+	o.advance(4 * time.Second)
 	o.depth["sms"] = 60
-	o.pass(3 * time.Second)
+	o.advance(3 * time.Second)
 	if n := len(o.sent); n == 0 || n >= operation.DefaultCanary {
 		t.Fatalf("%d letters left", n)
 	}
 	o.depth["sms"] = 0
-	o.pass(30 * time.Second)
-	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary)
+	o.advance(30 * time.Second)
+	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary)
 }
 
 // TestLateReturnsAreNotThoseOfTheCanary checks letters that were sent before a person resumed the
@@ -75,19 +75,19 @@ func TestLateReturnsAreNotThoseOfTheCanary(t *testing.T) {
 	o := open(t)
 	o.arrive("sms", 200)
 	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), CanaryWait: ptr(time.Second), Rate: ptr(20.0)}})
-	o.pass(15 * time.Second)
+	o.advance(15 * time.Second)
 	first := len(o.sent)
 	late := o.sent[12:30]
 	o.back = o.sent[:12]
-	o.pass(time.Second)
-	if op := o.stands(id, deadletter.OperationStopped, deadletter.PhaseSending); op.Sent() < 50 {
+	o.advance(time.Second)
+	if op := o.wantState(id, deadletter.OperationStopped, deadletter.PhaseSending); op.Sent() < 50 {
 		t.Fatalf("%d sent", op.Sent())
 	}
 	o.must(o.desk.Resume(t.Context(), deadletter.Local, id))
-	o.pass(time.Second)
+	o.advance(time.Second)
 	o.back = late
-	o.pass(30 * time.Second)
-	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultCameBack, 30, deadletter.ResultConfirmed, 170)
+	o.advance(30 * time.Second)
+	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultCameBack, 30, deadletter.ResultConfirmed, 170)
 	if len(o.sent) != 200 || first >= 200 {
 		t.Errorf("%d sent, %d at first", len(o.sent), first)
 	}

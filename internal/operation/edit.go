@@ -56,9 +56,10 @@ func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.
 // reaches it, the transaction edits no other letters.
 const maxEdited = 16 << 20
 
-// take acts on the next n letters of an operation and returns how many it took. If the operation is
-// an edit, take first edits these letters. The transaction that releases them follows.
-func (d *Desk) take(ctx context.Context, op *deadletter.Operation, n int) (int, error) {
+// takeLetters acts on the next n letters of an operation and returns how many it took. If the
+// operation is an edit, takeLetters first edits these letters. The transaction that releases them
+// follows.
+func (d *Desk) takeLetters(ctx context.Context, op *deadletter.Operation, n int) (int, error) {
 	if op.Action != deadletter.VerbEdit {
 		return d.store.Advance(ctx, op.ID, n, d.targets.Allow)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// patched is the function Edit of the tests. It appends the patch to the current body of a letter.
-// It cannot edit letters whose body ends with 3.
-func patched(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
+// appendPatch is the function Edit of the tests. It appends the patch to the current body of a
+// letter. It cannot edit letters whose body ends with 3.
+func appendPatch(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	p, body := l.Current()
 	if !reveal {
 		return deadletter.Revision{}, errors.New("it is masked")
@@ -34,13 +34,13 @@ func TestAnEditIsSent(t *testing.T) {
 	id := o.start(operation.Request{
 		Action: deadletter.VerbEdit, Selection: selection(t, "queue:sms state:dead"), Patch: []byte("+x"), Reason: "the template is gone", Pace: operation.Pace{Hold: ptr(time.Duration(0)), Rate: ptr(5.0), StopAt: ptr(0.0)},
 	})
-	o.pass(time.Second)
+	o.advance(time.Second)
 	o.restart()
-	o.pass(2 * time.Minute)
+	o.advance(2 * time.Minute)
 	o.broken = true
 	o.restart()
-	o.pass(20 * time.Minute)
-	op := o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultSkipped, 3)
+	o.advance(20 * time.Minute)
+	op := o.wantState(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultSkipped, 3)
 	if back, quiet := op.Counts[deadletter.ResultCameBack], op.Counts[deadletter.ResultQuiet]; back == 0 || quiet == 0 || back+quiet != 27 {
 		t.Errorf("%v", op.Counts)
 	}
@@ -59,7 +59,7 @@ func TestAnEditIsSent(t *testing.T) {
 	// A letter that came back is requeued. It must be sent as edited.
 	o.broken, o.sent = false, nil
 	o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms state:dead attempts:>=1"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0)}})
-	o.pass(time.Minute)
+	o.advance(time.Minute)
 	for _, d := range o.sent {
 		if text := string(d.Letter.Body); strings.Count(text, "+x") != 1 || d.Attempt.Revision != 1 {
 			t.Errorf("%s, revision %d", text, d.Attempt.Revision)
@@ -98,8 +98,8 @@ func TestAnEditHasTheRightsOfItsPerson(t *testing.T) {
 	ids := o.arrive("sms", 2)
 	op := deadletter.Operation{Action: deadletter.VerbEdit, By: "ann", Reason: "r", Patch: []byte("+x"), Pace: deadletter.Pace{Rate: 10}}
 	o.must(o.store.Freeze(t.Context(), &op, query.Selection{IDs: ids}, 0, anyPlace))
-	o.pass(time.Minute)
-	o.stands(op.ID, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultSkipped, 2)
+	o.advance(time.Minute)
+	o.wantState(op.ID, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultSkipped, 2)
 	if len(o.sent) != 0 {
 		t.Errorf("%+v", o.sent)
 	}
@@ -137,8 +137,8 @@ func TestOneLetterIsEdited(t *testing.T) {
 	if _, _, err := edit(func(r *deadletter.Revision) { r.Key = "other" }); !errors.Is(err, deadletter.ErrConflict) {
 		t.Fatal(err)
 	}
-	o.pass(15 * time.Minute)
-	o.stands(op, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 1)
+	o.advance(15 * time.Minute)
+	o.wantState(op, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 1)
 	if len(o.sent) != 1 || string(o.sent[0].Letter.Body) != "shorter" {
 		t.Errorf("%+v", o.sent)
 	}

@@ -52,7 +52,7 @@ func (o *office) restart() {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"sms", "email", "spare"}, []string{"dlo.letters"})
 	o.desk = operation.New(o.store, operation.Options{
-		Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), MaxBody: 1000, Edit: patched,
+		Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), MaxBody: 1000, Edit: appendPatch,
 		Away: func(deadletter.Origin) string { return o.away },
 		Facts: func(_ context.Context, at deadletter.Origin) deadletter.QueueFacts {
 			if o.facts != nil {
@@ -119,9 +119,9 @@ func (o *office) receive(arrivals ...deadletter.Arrival) []deadletter.ID {
 	}
 }
 
-// pass lets time pass in steps of at least 100 ms. In each step, the desk, the dispatcher, the
+// advance lets time pass in steps of at least 100 ms. In each step, the desk, the dispatcher, the
 // broker and the workers do their work.
-func (o *office) pass(d time.Duration) {
+func (o *office) advance(d time.Duration) {
 	o.t.Helper()
 	for end := o.at.Add(d); o.at.Before(end); {
 		o.at = o.at.Add(max(100*time.Millisecond, d/100))
@@ -208,9 +208,9 @@ func (o *office) operation(id deadletter.OperationID) deadletter.Operation {
 	return op
 }
 
-// stands fails the test unless an operation has the given state, phase and counts. The counts are
-// pairs of a result and a number.
-func (o *office) stands(id deadletter.OperationID, state deadletter.OperationState, phase deadletter.OperationPhase, counts ...any) deadletter.Operation {
+// wantState fails the test unless an operation has the given state, phase and counts. The counts
+// are pairs of a result and a number.
+func (o *office) wantState(id deadletter.OperationID, state deadletter.OperationState, phase deadletter.OperationPhase, counts ...any) deadletter.Operation {
 	o.t.Helper()
 	op := o.operation(id)
 	if op.State != state || op.Phase != phase {

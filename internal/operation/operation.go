@@ -246,7 +246,7 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 	if r.Action == deadletter.VerbEdit && strings.TrimSpace(r.Reason) == "" {
 		return 0, fmt.Errorf("%w: an edit needs a reason, so that the next person understands the change", deadletter.ErrInvalid)
 	}
-	if err := d.gate(ctx, by, &r); err != nil {
+	if err := d.checkPermission(ctx, by, &r); err != nil {
 		return 0, err
 	}
 	if err := d.gateTaken(ctx, by, &r); err != nil {
@@ -295,9 +295,9 @@ func (r *Request) hash(pace deadletter.Pace) [32]byte {
 	return sha256.Sum256(text)
 }
 
-// gate checks whether the caller may act on letters of every origin in a selection. It also refuses
-// a redirect to a queue to which none of the letters may go.
-func (d *Desk) gate(ctx context.Context, by deadletter.Principal, r *Request) error {
+// checkPermission checks whether the caller may act on letters of every origin in a selection. It
+// also refuses a redirect to a queue to which none of the letters may go.
+func (d *Desk) checkPermission(ctx context.Context, by deadletter.Principal, r *Request) error {
 	if by.MayToAll(r.Action) && r.To == "" {
 		return nil // a survey of up to half a million letters is not needed for a caller who may act on all letters
 	}

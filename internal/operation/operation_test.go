@@ -24,31 +24,31 @@ func TestTheWayOfARequeue(t *testing.T) {
 	o := open(t)
 	o.arrive("sms", 60)
 	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Rate: ptr(10.0)}})
-	o.pass(9 * time.Second)
-	o.stands(id, deadletter.OperationRunning, deadletter.PhaseHolding, deadletter.ResultPending, 60)
-	o.pass(3 * time.Second)
-	op := o.stands(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultPending, 50, deadletter.ResultConfirmed, 10)
+	o.advance(9 * time.Second)
+	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseHolding, deadletter.ResultPending, 60)
+	o.advance(3 * time.Second)
+	op := o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultPending, 50, deadletter.ResultConfirmed, 10)
 	if wait := op.PhaseUntil.Sub(o.at); wait <= time.Minute || wait > 2*time.Minute {
 		t.Errorf("the canary is watched for another %s", wait)
 	}
-	o.pass(2 * time.Minute)
+	o.advance(2 * time.Minute)
 	begun := len(o.sent)
 	if begun <= 10 || begun > 25 {
 		t.Errorf("%d letters had left when the ramp had just begun", begun)
 	}
-	o.pass(time.Second)
+	o.advance(time.Second)
 	if n := len(o.sent) - begun; n > 10 {
 		t.Errorf("%d letters left in a second, at a rate of 10", n)
 	}
-	o.pass(20 * time.Second)
-	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 60)
+	o.advance(20 * time.Second)
+	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 60)
 	for i := 1; i < len(o.sent); i++ {
 		if o.sent[i-1].Letter.ID > o.sent[i].Letter.ID {
 			t.Fatal("not the oldest first")
 		}
 	}
-	o.pass(11 * time.Minute)
-	if op := o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 60); op.FinishedAt.IsZero() || op.SentAt.IsZero() {
+	o.advance(11 * time.Minute)
+	if op := o.wantState(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 60); op.FinishedAt.IsZero() || op.SentAt.IsZero() {
 		t.Errorf("sent %s, finished %s", op.SentAt, op.FinishedAt)
 	}
 }
@@ -74,13 +74,13 @@ func TestPauseAndCancelInEveryPhase(t *testing.T) {
 			o.arrive("sms", 600) // more letters than one transaction can handle
 			dead := o.store
 			id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Rate: ptr(20.0)}})
-			o.pass(c.after)
-			o.stands(id, deadletter.OperationRunning, c.phase)
+			o.advance(c.after)
+			o.wantState(id, deadletter.OperationRunning, c.phase)
 			o.must(o.desk.Pause(t.Context(), deadletter.Local, id))
-			o.pass(time.Second)
+			o.advance(time.Second)
 			sent := len(o.sent)
 			o.restart()
-			o.pass(time.Minute)
+			o.advance(time.Minute)
 			if len(o.sent) != sent {
 				t.Errorf("%d letters left while it was paused", len(o.sent)-sent)
 			}
@@ -88,10 +88,10 @@ func TestPauseAndCancelInEveryPhase(t *testing.T) {
 				t.Errorf("paused twice: %v", err)
 			}
 			o.must(o.desk.Resume(t.Context(), deadletter.Local, id))
-			o.pass(200 * time.Millisecond)
+			o.advance(200 * time.Millisecond)
 			o.must(o.desk.Cancel(t.Context(), deadletter.Local, id))
 			sent = len(o.sent)
-			o.pass(time.Minute)
+			o.advance(time.Minute)
 			if len(o.sent) != sent {
 				t.Errorf("%d letters left after it was cancelled", len(o.sent)-sent)
 			}
@@ -99,16 +99,16 @@ func TestPauseAndCancelInEveryPhase(t *testing.T) {
 			if n, _, err := dead.Count(t.Context(), *q.Query, 0); err != nil || n != 600-sent {
 				t.Errorf("%d letters are dead again, want %d (%v)", n, 600-sent, err)
 			}
-			o.pass(11 * time.Minute)
-			o.stands(id, deadletter.OperationCancelled, deadletter.PhaseOver, deadletter.ResultCancelled, 600-sent, deadletter.ResultQuiet, sent)
+			o.advance(11 * time.Minute)
+			o.wantState(id, deadletter.OperationCancelled, deadletter.PhaseOver, deadletter.ResultCancelled, 600-sent, deadletter.ResultQuiet, sent)
 			for _, do := range []func(context.Context, deadletter.Principal, deadletter.OperationID) error{o.desk.Pause, o.desk.Resume, o.desk.Cancel} {
 				if err := do(t.Context(), deadletter.Local, id); !errors.Is(err, deadletter.ErrConflict) {
 					t.Errorf("steered after its end: %v", err)
 				}
 			}
 			again := o.start(operation.Request{Action: deadletter.VerbDiscard, Selection: selection(t, "state:dead")})
-			o.pass(2 * time.Second)
-			o.stands(again, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 600-sent)
+			o.advance(2 * time.Second)
+			o.wantState(again, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 600-sent)
 		})
 	}
 }
@@ -120,17 +120,17 @@ func TestItWaitsForADeepQueue(t *testing.T) {
 	o := open(t)
 	o.arrive("sms", 100)
 	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(10.0), MaxDepth: ptr(50)}})
-	o.pass(3 * time.Second)
+	o.advance(3 * time.Second)
 	o.depth["sms"] = 60
-	o.pass(2 * time.Second)
+	o.advance(2 * time.Second)
 	sent := len(o.sent)
-	o.pass(10 * time.Second)
-	if op := o.stands(id, deadletter.OperationRunning, deadletter.PhaseSending); len(o.sent) != sent || op.Why != "waits: sms has 60 messages, and the limit is 50" {
+	o.advance(10 * time.Second)
+	if op := o.wantState(id, deadletter.OperationRunning, deadletter.PhaseSending); len(o.sent) != sent || op.Why != "waits: sms has 60 messages, and the limit is 50" {
 		t.Errorf("%d letters left, %q", len(o.sent)-sent, op.Why)
 	}
 	o.depth["sms"] = 0
-	o.pass(20 * time.Second)
-	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 100)
+	o.advance(20 * time.Second)
+	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 100)
 }
 
 // TestATargetThatGoesAway deletes a queue in the middle of an operation. Only its own letters may
@@ -141,10 +141,10 @@ func TestATargetThatGoesAway(t *testing.T) {
 	o.arrive("sms", 20)
 	o.arrive("email", 20)
 	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "state:dead"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(10.0), Newest: true}})
-	o.pass(time.Second)
+	o.advance(time.Second)
 	o.gone["sms"] = true
-	o.pass(20 * time.Second)
-	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 20, deadletter.ResultReturned, 20)
+	o.advance(20 * time.Second)
+	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 20, deadletter.ResultReturned, 20)
 	for i := 1; i < len(o.sent); i++ {
 		if o.sent[i-1].Letter.ID < o.sent[i].Letter.ID {
 			t.Fatal("not the newest first")
@@ -157,8 +157,8 @@ func TestATargetThatGoesAway(t *testing.T) {
 	}
 	sent := len(o.sent)
 	again := o.start(elsewhere)
-	o.pass(3 * time.Minute)
-	o.stands(again, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 20)
+	o.advance(3 * time.Minute)
+	o.wantState(again, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 20)
 	for _, d := range o.sent[sent:] {
 		if d.Attempt.Queue != "spare" || d.Letter.Origin.Queue != "sms" {
 			t.Fatalf("sent to %s", d.Attempt.Queue)
@@ -179,9 +179,9 @@ func TestOperationsShareFairly(t *testing.T) {
 	o.arrive("email", 100)
 	large := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(500.0)}})
 	small := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:email"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(500.0)}})
-	o.pass(time.Second)
-	o.stands(small, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 100)
-	o.stands(large, deadletter.OperationRunning, deadletter.PhaseSending)
+	o.advance(time.Second)
+	o.wantState(small, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 100)
+	o.wantState(large, deadletter.OperationRunning, deadletter.PhaseSending)
 }
 
 // TestIngestGoesOnBetweenChunks checks an operation that changes many letters in chunks. Arriving
@@ -218,7 +218,7 @@ func TestIngestGoesOnBetweenChunks(t *testing.T) {
 	if stored < chunks {
 		t.Errorf("%d windows were stored while %d chunks changed", stored, chunks)
 	}
-	o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, chunks*500)
+	o.wantState(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, chunks*500)
 }
 
 // damaged is a store in which one operation cannot advance.
@@ -247,7 +247,7 @@ func TestAnOperationThatFailsHindersNoOther(t *testing.T) {
 	if _, _, err := desk.Step(t.Context()); err == nil {
 		t.Error("the mistake was not said")
 	}
-	o.stands(second, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 1)
+	o.wantState(second, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 1)
 }
 
 // TestADiscardThatWasTakenBackIsNoEvidence checks that the digest suggests the last action on a
@@ -266,12 +266,12 @@ func TestADiscardThatWasTakenBackIsNoEvidence(t *testing.T) {
 		return d.Lines[0].Suggestion
 	}
 	o.start(operation.Request{Action: deadletter.VerbDiscard, Selection: query.Selection{IDs: ids[:2]}})
-	o.pass(time.Second)
+	o.advance(time.Second)
 	if text := suggested(); text != "Discarded the last time (O-1)" {
 		t.Errorf("after the discard: %q", text)
 	}
 	o.start(operation.Request{Action: deadletter.VerbRestore, Selection: query.Selection{IDs: ids[:2]}})
-	o.pass(time.Second)
+	o.advance(time.Second)
 	if text := suggested(); text != "" {
 		t.Errorf("after it was taken back: %q", text)
 	}
@@ -324,7 +324,7 @@ func TestRightsOnLettersThatArriveDuringTheCheck(t *testing.T) {
 			t.Parallel()
 			o := open(t)
 			o.arrive("sms", 1)
-			desk := operation.New(&surveyed{o.store, c.surveys, func() { c.then(o) }}, operation.Options{Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), Targets: targets, MaxBody: 1000, Edit: patched})
+			desk := operation.New(&surveyed{o.store, c.surveys, func() { c.then(o) }}, operation.Options{Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), Targets: targets, MaxBody: 1000, Edit: appendPatch})
 			c.r.Selection = selection(t, "state:dead,held")
 			if _, err := desk.Start(t.Context(), deadletter.Principal{Name: "ann", Grants: c.grants}, c.r); !errors.Is(err, deadletter.ErrForbidden) {
 				t.Errorf("started: %v", err)

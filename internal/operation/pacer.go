@@ -49,5 +49,5 @@ func (p *pacer) allow(rate float64, now time.Time) int {
 
 func (p *pacer) spend(n int) { p.tokens -= float64(n) }
 
-// rest makes time pass without adding to the allowance.
-func (p *pacer) rest(now time.Time) { p.at = now }
+// skipTime makes time pass without adding to the allowance.
+func (p *pacer) skipTime(now time.Time) { p.at = now }

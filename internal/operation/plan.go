@@ -70,11 +70,11 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 	if err := d.allowed(by, &r, shares); err != nil {
 		return Plan{}, err
 	}
-	redirected, err := d.redirected(ctx)
+	redirected, err := d.redirectTargets(ctx)
 	if err != nil {
 		return Plan{}, err
 	}
-	halted, err := d.halted(ctx)
+	halted, err := d.haltedOperations(ctx)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -89,7 +89,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 		p.Total += s.Letters
 		o := deadletter.Origin{Broker: s.Origin.Broker, VHost: s.Origin.VHost, Queue: s.Origin.Queue}
 		target := cmp.Or(r.To, redirected[o], o.Queue)
-		if reason := d.refuse(&r, s, target); reason != "" {
+		if reason := d.whyRefused(&r, s, target); reason != "" {
 			k := skipped[reason]
 			if k == nil {
 				k = &PlanSkip{Reason: reason}
@@ -115,7 +115,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 			queues[o] = q
 		}
 		q.Letters += s.Letters
-		q.Leaves = q.Leaves || r.Action.Sends() || r.due(s)
+		q.Leaves = q.Leaves || r.Action.Sends() || r.makesDue(s)
 		if s.CameBack != 0 {
 			q.CameBack += s.Letters
 			q.Last = max(q.Last, s.CameBack)
@@ -168,8 +168,8 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 	return p, nil
 }
 
-// halted returns the operations that wait for a person, by id.
-func (d *Desk) halted(ctx context.Context) (map[deadletter.OperationID]*deadletter.Operation, error) {
+// haltedOperations returns the operations that wait for a person, by id.
+func (d *Desk) haltedOperations(ctx context.Context) (map[deadletter.OperationID]*deadletter.Operation, error) {
 	list, err := d.store.HaltedOperations(ctx)
 	out := make(map[deadletter.OperationID]*deadletter.Operation, len(list))
 	for i := range list {
@@ -199,17 +199,17 @@ func (r *Request) trigger(s *deadletter.Share) deadletter.Trigger {
 	return r.Action.Trigger(s.HeldFrom, s.Origin.Queue == "")
 }
 
-// due reports whether a request makes letters of a share due, so that the dispatcher sends them.
-// Letters that are made due, or that are released into a due state, are sent as requeued letters
-// are.
-func (r *Request) due(s *deadletter.Share) bool {
+// makesDue reports whether a request makes letters of a share due, so that the dispatcher sends
+// them. Letters that are made due, or that are released into a due state, are sent as requeued
+// letters are.
+func (r *Request) makesDue(s *deadletter.Share) bool {
 	trigger := r.trigger(s)
 	return trigger == deadletter.Timing || trigger == deadletter.ReleasedDue
 }
 
-// refuse returns the reason for which an action would skip the letters of a share. If the action
-// would act on them, it returns "".
-func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
+// whyRefused returns the reason for which an action would skip the letters of a share. If the
+// action would act on them, it returns "".
+func (d *Desk) whyRefused(r *Request, s *deadletter.Share, target string) string {
 	if s.InBroker {
 		return deadletter.WhyInBroker
 	}
@@ -222,7 +222,7 @@ func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	if s.Restored && !r.Restored && r.trigger(s).Leaves() {
 		return deadletter.WhyRestored
 	}
-	due := r.due(s)
+	due := r.makesDue(s)
 	if !r.Action.Sends() && !due {
 		return ""
 	}

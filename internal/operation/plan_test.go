@@ -76,7 +76,7 @@ func TestAPlanSaysWhatCameBackOfPeople(t *testing.T) {
 	o := open(t)
 	o.retry, o.broken = true, true
 	o.arrive("sms", 3)
-	o.pass(time.Second)
+	o.advance(time.Second)
 	requeue := operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "state:dead"), Pace: operation.Pace{Canary: ptr(0), StopAt: ptr(0.0)}}
 	plan, err := o.desk.Plan(t.Context(), deadletter.Local, requeue)
 	o.must(err)
@@ -84,7 +84,7 @@ func TestAPlanSaysWhatCameBackOfPeople(t *testing.T) {
 		t.Fatalf("after retries: %+v", plan.Queues)
 	}
 	begun := o.operation(o.start(requeue)).CreatedAt
-	o.pass(20 * time.Second)
+	o.advance(20 * time.Second)
 	o.retry, o.broken = false, false
 	o.arrive("sms", 2)
 	plan, err = o.desk.Plan(t.Context(), deadletter.Local, requeue)
@@ -112,8 +112,8 @@ func TestAnOperationDoesWhatItsPlanSays(t *testing.T) {
 		t.Fatalf("%+v", plan)
 	}
 	id := o.start(r)
-	o.pass(time.Second)
-	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, len(goes), deadletter.ResultSkipped, len(stays))
+	o.advance(time.Second)
+	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, len(goes), deadletter.ResultSkipped, len(stays))
 	skipped, _, err := o.store.OperationLetters(t.Context(), id, []deadletter.Result{deadletter.ResultSkipped}, "", 10)
 	o.must(err)
 	for _, l := range skipped {
@@ -142,7 +142,7 @@ func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 		t.Fatal(due, err)
 	}
 	o.must(o.store.Mark(t.Context(), []deadletter.Mark{{Letter: due[0].Letter.ID, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Detail: "in doubt"}}, deadletter.Noted{}))
-	o.stands(first, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultInDoubt, 1)
+	o.wantState(first, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultInDoubt, 1)
 	for _, c := range []struct {
 		action deadletter.Verb
 		query  string
@@ -166,7 +166,7 @@ func TestAPlanOverARestoredStore(t *testing.T) {
 		o.arrive("sms", 1)
 		waits := o.arrive("email", 1)
 		o.start(operation.Request{Action: deadletter.VerbHold, Selection: query.Selection{IDs: o.arrive("spare", 1)}}) // the letter was dead before it was held
-		o.pass(time.Second)
+		o.advance(time.Second)
 		o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: waits}, Pace: operation.Pace{Hold: ptr(time.Duration(0))}})
 		_, _, err := o.desk.Step(t.Context()) // after this step, the letter is about to be sent
 		o.must(err)
@@ -191,7 +191,7 @@ func TestAPlanOverARestoredStore(t *testing.T) {
 			planned += s.Letters
 		}
 		op := o.start(r)
-		o.pass(time.Second)
+		o.advance(time.Second)
 		if did := o.operation(op).Counts[deadletter.ResultSkipped]; planned != skipped || did != skipped {
 			t.Errorf("%s: the plan leaves out %d letters, the operation %d, want %d", action, planned, did, skipped)
 		}

@@ -80,8 +80,8 @@ func (d *Desk) Unredirect(ctx context.Context, by deadletter.Principal, id int64
 	return deadletter.NoSuch("redirect %d", id)
 }
 
-// redirected returns the target queue of every redirect, by origin.
-func (d *Desk) redirected(ctx context.Context) (map[deadletter.Origin]string, error) {
+// redirectTargets returns the target queue of every redirect, by origin.
+func (d *Desk) redirectTargets(ctx context.Context) (map[deadletter.Origin]string, error) {
 	list, err := d.store.Overrides(ctx)
 	to := make(map[deadletter.Origin]string, len(list))
 	for _, o := range list {

@@ -25,8 +25,8 @@ func TestWhatCameBackSaysOfWhat(t *testing.T) {
 	}
 	o.broken = true
 	op := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "state:dead"), Pace: operation.Pace{Canary: ptr(0), StopAt: ptr(0.0)}})
-	o.pass(20 * time.Second)
-	o.stands(op, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultCameBack, 5)
+	o.advance(20 * time.Second)
+	o.wantState(op, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultCameBack, 5)
 
 	list, _, err := o.store.OperationLetters(t.Context(), op, []deadletter.Result{deadletter.ResultCameBack}, "", 100)
 	o.must(err)

@@ -119,7 +119,7 @@ func (d *Desk) step(ctx context.Context, op *deadletter.Operation) (busy bool, e
 	case deadletter.PhaseCanary:
 		return d.canary(ctx, op, now)
 	case deadletter.PhaseWaiting:
-		if stopped, err := d.judge(ctx, op, 1); stopped || err != nil || !due && !quiet(op) {
+		if stopped, err := d.judge(ctx, op, 1); stopped || err != nil || !due && !allJudged(op) {
 			return false, err
 		}
 		d.pacer(op).ramp(now)
@@ -151,9 +151,9 @@ func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Ti
 	return false, d.store.EnterPhase(ctx, op.ID, op.Phase, deadletter.PhaseWaiting, now.Add(op.Pace.CanaryWait), "")
 }
 
-// quiet reports whether there is a verdict on each letter that was sent. If so, the operation need
-// not watch its canary any longer.
-func quiet(op *deadletter.Operation) bool {
+// allJudged reports whether there is a verdict on each letter that was sent. If so, the operation
+// need not watch its canary any longer.
+func allJudged(op *deadletter.Operation) bool {
 	return op.Counts[deadletter.ResultConfirmed] == 0 && op.Counts[deadletter.ResultReleased] == 0
 }
 
@@ -174,14 +174,14 @@ func (d *Desk) judge(ctx context.Context, op *deadletter.Operation, atLeast int)
 // deep, it releases none.
 func (d *Desk) send(ctx context.Context, op *deadletter.Operation, n int, now time.Time) (bool, error) {
 	p := d.pacer(op)
-	if why := d.deep(ctx, op, p, now); why != op.Why {
+	if why := d.deepQueue(ctx, op, p, now); why != op.Why {
 		if err := d.store.EnterPhase(ctx, op.ID, op.Phase, op.Phase, time.Time{}, why); err != nil {
 			return false, err
 		}
 		op.Why = why
 	}
 	if op.Why != "" {
-		p.rest(now)
+		p.skipTime(now)
 		return false, nil
 	}
 	room := inFlight - op.Counts[deadletter.ResultReleased]
@@ -195,7 +195,7 @@ func (d *Desk) send(ctx context.Context, op *deadletter.Operation, n int, now ti
 }
 
 func (d *Desk) advance(ctx context.Context, op *deadletter.Operation, n int) (int, error) {
-	taken, err := d.take(ctx, op, n)
+	taken, err := d.takeLetters(ctx, op, n)
 	d.crash("operation: advanced")
 	if taken > 0 {
 		d.moved()
@@ -203,14 +203,14 @@ func (d *Desk) advance(ctx context.Context, op *deadletter.Operation, n int) (in
 	return taken, err
 }
 
-// deep returns a text about a target queue that is too deep for more letters of an operation. If no
-// queue is known to be too deep, it returns "".
-func (d *Desk) deep(ctx context.Context, op *deadletter.Operation, p *pacer, now time.Time) string {
+// deepQueue returns a text about a target queue that is too deep for more letters of an operation.
+// If no queue is known to be too deep, it returns "".
+func (d *Desk) deepQueue(ctx context.Context, op *deadletter.Operation, p *pacer, now time.Time) string {
 	if op.Pace.MaxDepth == 0 || now.Before(p.lookAgain) {
 		return op.Why
 	}
 	p.lookAgain = now.Add(lookEvery)
-	redirected, err := d.redirected(ctx)
+	redirected, err := d.redirectTargets(ctx)
 	if err != nil {
 		return op.Why // other code reports an error of the store that lasts
 	}

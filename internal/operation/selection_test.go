@@ -24,9 +24,9 @@ func TestOverlappingOperations(t *testing.T) {
 		t.Errorf("%+v", plan)
 	}
 	second := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Canary: ptr(0), Hold: ptr(time.Duration(0))}})
-	o.pass(30 * time.Second)
-	o.stands(second, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 10, deadletter.ResultSkipped, 20)
-	o.stands(first, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 20)
+	o.advance(30 * time.Second)
+	o.wantState(second, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 10, deadletter.ResultSkipped, 20)
+	o.wantState(first, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 20)
 	seen := map[deadletter.ID]int{}
 	for _, d := range o.sent {
 		seen[d.Letter.ID]++
@@ -59,14 +59,14 @@ func TestASelectionNeverWidens(t *testing.T) {
 	o.at = o.at.Add(time.Second)
 	o.arrive("sms", 5)
 	gone := o.start(operation.Request{Action: deadletter.VerbDiscard, Selection: query.Selection{IDs: ids[:2]}})
-	o.pass(time.Second)
+	o.advance(time.Second)
 	back := o.start(operation.Request{Action: deadletter.VerbRestore, Selection: query.Selection{IDs: ids[:1]}})
-	o.pass(time.Second)
-	o.stands(gone, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 2)
-	o.stands(back, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 1)
+	o.advance(time.Second)
+	o.wantState(gone, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 2)
+	o.wantState(back, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 1)
 	id := o.start(operation.Request{Action: deadletter.VerbHold, Selection: sel, Expect: plan.Total})
-	o.pass(time.Second)
-	if op := o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 8); op.Changed != 6 { // the restored letter and the five new ones
+	o.advance(time.Second)
+	if op := o.wantState(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 8); op.Changed != 6 { // the restored letter and the five new ones
 		t.Errorf("%d letters changed", op.Changed)
 	}
 	_, err = o.desk.Start(t.Context(), deadletter.Local, operation.Request{Action: deadletter.VerbRelease, Selection: selection(t, "state:held"), Expect: 7})
@@ -80,8 +80,8 @@ func TestFirst(t *testing.T) {
 	o := open(t)
 	ids := o.arrive("sms", 10)
 	id := o.start(operation.Request{Action: deadletter.VerbDiscard, Selection: selection(t, "state:dead"), First: 3, Pace: operation.Pace{Newest: true}})
-	o.pass(time.Second)
-	o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 3)
+	o.advance(time.Second)
+	o.wantState(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 3)
 	rows, err := o.store.Rows(t.Context(), ids[7:])
 	o.must(err)
 	for _, r := range rows {

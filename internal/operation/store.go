@@ -17,7 +17,7 @@ type Copies interface {
 // AcceptStore records that the store is current, after dlo found no proof of that. From then on,
 // due letters are sent again. Errors wrap ErrForbidden, or ErrConflict if nobody was asked.
 func (d *Desk) AcceptStore(ctx context.Context, by deadletter.Principal) error {
-	if err := d.asked(ctx, by); err != nil {
+	if err := d.checkUndecided(ctx, by); err != nil {
 		return err
 	}
 	return d.store.Accept(ctx, by.Name)
@@ -26,13 +26,13 @@ func (d *Desk) AcceptStore(ctx context.Context, by deadletter.Principal) error {
 // HoldCopy records that the store is an older copy. It holds the letters that may have been sent
 // since the copy was made. It returns the same errors as AcceptStore.
 func (d *Desk) HoldCopy(ctx context.Context, by deadletter.Principal) error {
-	if err := d.asked(ctx, by); err != nil {
+	if err := d.checkUndecided(ctx, by); err != nil {
 		return err
 	}
 	return d.store.HoldCopy(ctx, by.Name)
 }
 
-func (d *Desk) asked(ctx context.Context, by deadletter.Principal) error {
+func (d *Desk) checkUndecided(ctx context.Context, by deadletter.Principal) error {
 	if err := deadletter.Allow(by, deadletter.VerbStore, deadletter.Origin{}); err != nil {
 		return err
 	}

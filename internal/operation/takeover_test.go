@@ -25,8 +25,8 @@ func TestAHaltedOperationLetsGo(t *testing.T) {
 			}
 			o.broken = true
 			first := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "state:dead")})
-			o.pass(20 * time.Second)
-			stopped := o.stands(first, deadletter.OperationStopped, deadletter.PhaseWaiting, deadletter.ResultCameBack, 10, deadletter.ResultPending, letters-10)
+			o.advance(20 * time.Second)
+			stopped := o.wantState(first, deadletter.OperationStopped, deadletter.PhaseWaiting, deadletter.ResultCameBack, 10, deadletter.ResultPending, letters-10)
 			if stopped.HaltedAt.IsZero() {
 				t.Error("nobody knows since when it waits")
 			}
@@ -46,9 +46,9 @@ func TestAHaltedOperationLetsGo(t *testing.T) {
 			}
 			second := o.start(again)
 			o.restart()
-			o.pass(time.Second)
-			o.stands(first, deadletter.OperationCancelled, deadletter.PhaseOver, deadletter.ResultCameBack, 10, deadletter.ResultCancelled, letters-10)
-			o.stands(second, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, letters)
+			o.advance(time.Second)
+			o.wantState(first, deadletter.OperationCancelled, deadletter.PhaseOver, deadletter.ResultCameBack, 10, deadletter.ResultCancelled, letters-10)
+			o.wantState(second, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, letters)
 			if _, err := o.desk.Plan(t.Context(), deadletter.Local, again); !errors.Is(err, deadletter.ErrConflict) {
 				t.Errorf("an operation that is over was taken over: %v", err)
 			}
@@ -67,7 +67,7 @@ func TestWhatRunsIsNotTakenOver(t *testing.T) {
 	if !errors.Is(err, deadletter.ErrConflict) {
 		t.Errorf("%v", err)
 	}
-	o.stands(running, deadletter.OperationRunning, deadletter.PhaseHolding, deadletter.ResultPending, 20)
+	o.wantState(running, deadletter.OperationRunning, deadletter.PhaseHolding, deadletter.ResultPending, 20)
 	if list, err := o.store.Operations(t.Context(), 0, 10); err != nil || len(list) != 1 {
 		t.Errorf("%d operations, %v", len(list), err)
 	}
