@@ -101,9 +101,9 @@ func sameness(a, b *Field, reveal bool) Sameness {
 }
 
 // Values returns the contents of a body with their paths. These are the leaves of its tree, or the
-// body itself if it has no tree. The parameter hidden means that the bytes of the body must not be
+// body itself if it has no tree. The parameter hide means that the bytes of the body must not be
 // revealed.
-func (d *Document) Values(hidden bool) []Field {
+func (d *Document) Values(hide bool) []Field {
 	var list []Field
 	var walk func(nodes []Node, path string, element bool)
 	walk = func(nodes []Node, path string, element bool) {
@@ -114,7 +114,7 @@ func (d *Document) Values(hidden bool) []Field {
 				walk(n.Children, here, n.Kind == List)
 				continue
 			}
-			list = append(list, d.leafField(n, here, element, hidden))
+			list = append(list, d.leafField(n, here, element, hide))
 		}
 	}
 	walk(d.Fields, "", false)
@@ -126,7 +126,7 @@ func (d *Document) Values(hidden bool) []Field {
 	case d.Kind == Text:
 	case len(d.Fields) == 0 && (d.Kind == JSON || d.Kind == Protobuf): // a message without fields
 		return nil
-	case hidden:
+	case hide:
 		f.Shown, f.Masked = Masked, true
 	default:
 		f.Shown = fmt.Sprintf("%s: %x", deadletter.Bytes(len(d.Body)), d.Body[:min(len(d.Body), shortValue)])

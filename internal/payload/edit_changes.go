@@ -10,13 +10,13 @@ import (
 
 const maxChanged = 50 // maximum number of paths that are listed
 
-// changes lists the paths at which two trees differ, and the paths in the parameter given, in the
+// changes lists the paths at which two trees differ, and the paths in the parameter extra, in the
 // order of the new tree. Removed values come at the end of their object. Names are in the form in
 // which people see them.
-func changes(before, after *jsonNode, given []string) []string {
+func changes(before, after *jsonNode, extra []string) []string {
 	c := &changed{}
 	c.compare(before, after, "")
-	for _, path := range given {
+	for _, path := range extra {
 		if !slices.Contains(c.paths, path) { // a masked value was replaced; the list must not disclose whether the new value is equal
 			c.add(path)
 		}

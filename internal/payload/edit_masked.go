@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// overlay records, in the tree of the stored JSON, how people see each value. The parameter shown
+// overlay records, in the tree of the stored JSON, how people see each value. The parameter masked
 // is the same JSON, printed with a mask, so its values are in the same order. overlay fails if two
 // names of one object look alike when they are masked, because nobody could tell them apart.
-func overlay(stored, shown *jsonNode) error {
+func overlay(stored, masked *jsonNode) error {
 	if !isContainer(stored.kind) {
-		stored.masked = stored.kind != shown.kind || stored.text != shown.text || stored.kind != '"' && stored.raw != shown.raw
-		stored.shown, stored.hides = shown.text, stored.masked
+		stored.masked = stored.kind != masked.kind || stored.text != masked.text || stored.kind != '"' && stored.raw != masked.raw
+		stored.shown, stored.hides = masked.text, stored.masked
 		return nil
 	}
-	if shown.kind == '"' { // the whole list or object is masked
+	if masked.kind == '"' { // the whole list or object is masked
 		stored.hideNames()
-		stored.masked, stored.hides, stored.shown = true, true, shown.text
+		stored.masked, stored.hides, stored.shown = true, true, masked.text
 		return nil
 	}
-	if stored.kind != shown.kind || len(stored.items) != len(shown.items) {
+	if stored.kind != masked.kind || len(stored.items) != len(masked.items) {
 		return errors.New("the masked JSON has another shape than the stored one")
 	}
 	seen := make(map[string]bool)
 	for i := range stored.names {
 		name := &stored.names[i]
-		name.shown = shown.names[i].text
+		name.shown = masked.names[i].text
 		name.masked = name.shown != name.text
 		stored.hides = stored.hides || name.masked
 		if seen[name.shown] {
@@ -35,7 +35,7 @@ func overlay(stored, shown *jsonNode) error {
 		seen[name.shown] = true
 	}
 	for i := range stored.items {
-		if err := overlay(stored.items[i], shown.items[i]); err != nil {
+		if err := overlay(stored.items[i], masked.items[i]); err != nil {
 			return err
 		}
 		stored.hides = stored.hides || stored.items[i].hides
@@ -175,9 +175,9 @@ func (k *keeper) fail(at int, path, message string) error {
 }
 
 // value compares an edited value with the stored value at the same path. The parameter stored is
-// nil if no value is stored at that path. The parameter why is the error for a mask that stands for
-// no stored value.
-func (k *keeper) value(e, stored *jsonNode, path, why string) error {
+// nil if no value is stored at that path. The parameter maskError is the error for a mask that
+// stands for no stored value.
+func (k *keeper) value(e, stored *jsonNode, path, maskError string) error {
 	hides := stored != nil && stored.hides
 	switch {
 	case e.kind == '"' && hides && stored.masked && e.text == stored.shown:
@@ -185,7 +185,7 @@ func (k *keeper) value(e, stored *jsonNode, path, why string) error {
 		e.putBack(stored)
 		return nil
 	case e.kind == '"' && (strings.Contains(e.text, Masked) || k.shown[e.text]) && (stored == nil || stored.kind != '"' || stored.text != e.text):
-		return k.fail(e.from, path, why)
+		return k.fail(e.from, path, maskError)
 	case hides && (stored.masked || stored.kind != e.kind || !isContainer(e.kind)):
 		k.u.given = append(k.u.given, path)
 	}
@@ -194,9 +194,9 @@ func (k *keeper) value(e, stored *jsonNode, path, why string) error {
 	}
 	switch e.kind {
 	case '{':
-		return k.object(e, stored, path, why)
+		return k.object(e, stored, path, maskError)
 	case '[':
-		return k.list(e, stored, path, why)
+		return k.list(e, stored, path, maskError)
 	}
 	return nil
 }

@@ -78,8 +78,8 @@ func sameJSON(a, b *jsonNode) bool {
 }
 
 // equal reports whether two values are equal. It compares numbers in the form that the parameter
-// plain returns.
-func (n *jsonNode) equal(other *jsonNode, plain func(number string) string) bool {
+// normalForm returns.
+func (n *jsonNode) equal(other *jsonNode, normalForm func(number string) string) bool {
 	if n.kind != other.kind || len(n.items) != len(other.items) {
 		return false
 	}
@@ -87,14 +87,14 @@ func (n *jsonNode) equal(other *jsonNode, plain func(number string) string) bool
 	case '"':
 		return n.text == other.text
 	case '0':
-		return plain(n.raw) == plain(other.raw)
+		return normalForm(n.raw) == normalForm(other.raw)
 	}
 	for i := range n.items {
 		j := i
 		if n.kind == '{' {
 			j = other.find(n.names[i].text)
 		}
-		if j < 0 || !n.items[i].equal(other.items[j], plain) {
+		if j < 0 || !n.items[i].equal(other.items[j], normalForm) {
 			return false
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // view. It also reports whether there are any such bytes. It reads the wire format and not the
 // decoded message, because every occurrence of a field counts, even one that a later occurrence
 // overrides.
-func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit int, hide func(from, to int)), any bool) {
+func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit int, hide func(from, to int)), exist bool) {
 	if at.hidesNothing() {
 		return nil, false
 	}
@@ -25,12 +25,12 @@ func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit
 		w.message(body, def.Desc, at.inside(def.Desc), 0)
 		return w.merged
 	}
-	found := func(int, int) { any = true }
+	found := func(int, int) { exist = true }
 	merged := walk(len(body), false, found)
 	if merged {
 		walk(len(body), true, found)
 	}
-	return func(limit int, hide func(from, to int)) { walk(limit, merged, hide) }, any
+	return func(limit int, hide func(from, to int)) { walk(limit, merged, hide) }, exist
 }
 
 type hiding struct {

@@ -15,16 +15,16 @@ import (
 func (d *Decoder) Letter(l *deadletter.Letter) *Document { return d.LetterAmong(l, nil) }
 
 // LetterAmong does the same as Letter. It also sorts types that can decode a body equally well by
-// their share among the letters of the queue. The parameter common holds these shares, from 0 to 1.
+// their share among the letters of the queue. The parameter shares holds these shares, from 0 to 1.
 // They never decide the type, because the type was decided when the letter was classified.
-func (d *Decoder) LetterAmong(l *deadletter.Letter, common map[string]float64) *Document {
+func (d *Decoder) LetterAmong(l *deadletter.Letter, shares map[string]float64) *Document {
 	_, body := l.Current()
 	if l.Undecodable() {
 		return d.Bytes(body, hintsOf(l), l.Why)
 	}
 	h := hintsOf(l)
 	if h.Prior == nil {
-		h.Prior = maps.Clone(common)
+		h.Prior = maps.Clone(shares)
 		for name, share := range h.Prior {
 			h.Prior[name] = share * ordering
 		}

@@ -119,12 +119,12 @@ func (r *reading) knownBefore(b []byte) bool {
 }
 
 // beginsAsMessage reports whether the first bytes of a body have the wire format, as far as their
-// fields are complete. The parameter more means that further bytes follow.
-func beginsAsMessage(b []byte, more bool) bool {
+// fields are complete. The parameter truncated means that further bytes follow.
+func beginsAsMessage(b []byte, truncated bool) bool {
 	for len(b) > 0 {
 		num, _, n := protowire.ConsumeField(b)
 		if n < 0 {
-			return more && protowire.ParseError(n) == io.ErrUnexpectedEOF
+			return truncated && protowire.ParseError(n) == io.ErrUnexpectedEOF
 		}
 		if num > protowire.MaxValidNumber {
 			return false

@@ -106,9 +106,9 @@ func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document)
 }
 
 // Bytes returns a document that shows only the bytes of a body. It does not decode them. The
-// parameter why is the reason. Bytes is for bodies that crashed a decoder.
-func (d *Decoder) Bytes(body []byte, h Hints, why string) *Document {
-	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: why, guarded: d.mustHideUndecoded(h)}
+// parameter reason says why. Bytes is for bodies that crashed a decoder.
+func (d *Decoder) Bytes(body []byte, h Hints, reason string) *Document {
+	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: reason, guarded: d.mustHideUndecoded(h)}
 	doc.hideUnread()
 	return doc
 }
@@ -149,11 +149,11 @@ func (d *Decoder) reading(doc *Document, h Hints, b *budget.Budget) *reading {
 }
 
 // useHints takes over what the letter or the enclosing envelope says about the current body. The
-// parameter inside holds the type names that only the envelope gives.
-func (r *reading) useHints(h Hints, inside ...namedType) {
+// parameter innerTypes holds the type names that only the envelope gives.
+func (r *reading) useHints(h Hints, innerTypes ...namedType) {
 	r.hints = h
 	r.media, _ = mediaType(h.ContentType)
-	r.named = r.candidates(h, inside)
+	r.named = r.candidates(h, innerTypes)
 	r.doc.guarded = r.doc.guarded || r.Mask.hides() || r.Mask != revealed && redactedByName(r.named)
 	for _, n := range slices.Backward(r.named) {
 		if n.name != "" {

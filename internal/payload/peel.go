@@ -249,8 +249,8 @@ func (r *reading) shapedAsDeclared(b []byte) bool {
 }
 
 // readsAsNamed reports whether b can be scanned as one of the types that the letter names, with at
-// least one known field. If the parameter clean is true, b must also have no unknown field.
-func (r *reading) readsAsNamed(b []byte, clean bool) bool {
+// least one known field. If the parameter noUnknown is true, b must also have no unknown field.
+func (r *reading) readsAsNamed(b []byte, noUnknown bool) bool {
 	if len(b) == 0 {
 		return false
 	}
@@ -260,7 +260,7 @@ func (r *reading) readsAsNamed(b []byte, clean bool) bool {
 			if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
 				return s.Known > 0 // it has this type for now; reading it will report that it is too large
 			}
-			if err == nil && s.Known > 0 && (!clean || s.Unknown == 0) {
+			if err == nil && s.Known > 0 && (!noUnknown || s.Unknown == 0) {
 				return true
 			}
 		}

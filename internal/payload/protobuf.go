@@ -92,7 +92,7 @@ func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err 
 
 // scanAll returns the definition with which to decode, and its scan. If no definition fits, it
 // returns the error of the first one.
-func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, of *descriptor.Scan, err error) {
+func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, scan *descriptor.Scan, err error) {
 	for i, def := range defs[:min(len(defs), maxDefinitions)] {
 		s, e := r.scan(r.doc.Body, def)
 		// A body with a million fields that are all unknown to the type is not too large. It is not a
@@ -109,14 +109,14 @@ func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, of *d
 			}
 			continue
 		}
-		if best == nil || s.Known > 0 && (of.Known == 0 || s.UnknownBytes < of.UnknownBytes) {
-			best, of = def, s
+		if best == nil || s.Known > 0 && (scan.Known == 0 || s.UnknownBytes < scan.UnknownBytes) {
+			best, scan = def, s
 		}
 	}
 	if best != nil {
 		err = nil
 	}
-	return best, of, err
+	return best, scan, err
 }
 
 // scanned is the result of one scan. Peeling and reading use the same body, so the budget is

@@ -153,7 +153,7 @@ func (t *tree) message(m protoreflect.Message, at spot, parts []Range) []Node {
 }
 
 // unknowns appends every occurrence of the fields that the type of m does not know.
-func (t *tree) unknowns(items []item, m protoreflect.Message, there map[protowire.Number][]occurrence) []item {
+func (t *tree) unknowns(items []item, m protoreflect.Message, found map[protowire.Number][]occurrence) []item {
 	unknown := 0
 	seen := make(map[protowire.Number]int)
 	for b := m.GetUnknown(); len(b) > 0; {
@@ -164,7 +164,7 @@ func (t *tree) unknowns(items []item, m protoreflect.Message, there map[protowir
 		}
 		if unknown++; unknown <= maxNodes {
 			it := item{number: num, wire: typ, raw: b[n : n+v]}
-			list := filterAccepted(there[num], t.types.Field(m.Descriptor(), num), false)
+			list := filterAccepted(found[num], t.types.Field(m.Descriptor(), num), false)
 			if k := seen[num]; k < len(list) {
 				it.there = list[k : k+1]
 			}
@@ -230,9 +230,9 @@ func (t *tree) item(it *item, md protoreflect.MessageDescriptor, at spot) Node {
 	return n
 }
 
-func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.List, at spot, there []occurrence) {
+func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.List, at spot, found []occurrence) {
 	n.Kind = List
-	elements := t.elements(fd, there)
+	elements := t.elements(fd, found)
 	n.addNote(deadletter.Plural(list.Len(), "item", "items"))
 	for i := range list.Len() {
 		if i == maxItems {
@@ -252,9 +252,9 @@ func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.
 }
 
 // mapEntries sorts entries by key, because their order on the wire has no meaning.
-func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protoreflect.Map, at spot, there []occurrence) {
+func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protoreflect.Map, at spot, found []occurrence) {
 	n.Kind = Map
-	entries := t.entries(fd, there)
+	entries := t.entries(fd, found)
 	n.addNote(deadletter.Plural(m.Len(), "entry", "entries"))
 	keys := make([]protoreflect.MapKey, 0, m.Len())
 	m.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {
