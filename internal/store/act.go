@@ -113,12 +113,12 @@ func (t *tx) act(do *actor, p picked) error {
 
 // unwatch ends the watch over a requeued letter. No verdict is recorded. The operation that sent
 // the letter can then finish.
-func (t *tx) unwatch(r *record, why string) error {
+func (t *tx) unwatch(r *record, reason string) error {
 	var operation sql.NullInt64
 	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation); err != nil || !operation.Valid {
 		return err
 	}
-	return t.recordResult(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, why)
+	return t.recordResult(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, reason)
 }
 
 // destination returns the queue to which a letter would be sent. This is the target of the

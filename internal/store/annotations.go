@@ -189,16 +189,16 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 var errEnough = errors.New("enough")
 
 // unexplainedLetters returns letters that match an annotation, have the given key and were stored
-// in the given time slot. If the parameter "also" is not nil, it is a second key that the letters
-// must have.
-func (t *tx) unexplainedLetters(slot, key int64, also any, a *deadletter.Annotation, room int) ([]int64, error) {
+// in the given time slot. If the parameter secondKey is not nil, it is a second key that the
+// letters must have.
+func (t *tx) unexplainedLetters(slot, key int64, secondKey any, a *deadletter.Annotation, room int) ([]int64, error) {
 	if room <= 0 {
 		return nil, nil
 	}
 	rows, err := t.query(`SELECT l.id, l.origin, l.exchange, l.routing_key, l.state IN ('publishing', 'requeued', 'settled') OR l.waits_in IS NOT NULL, coalesce(w.token, x'')
 		FROM unexplained u JOIN letters l ON l.id = u.letter LEFT JOIN attempts w ON w.letter = l.id AND w.n = (SELECT max(n) FROM attempts WHERE letter = l.id AND back_at IS NOT NULL)
 		WHERE u.slot = $1 AND u.key = $2 AND u.at >= $3 AND l.annotation = 0 AND l.error = '' AND l.state NOT IN ('received', 'purged')
-		AND ($4 IS NULL OR EXISTS (SELECT 1 FROM unexplained b WHERE b.slot = $1 AND b.key = $4 AND b.letter = u.letter)) ORDER BY u.letter`, slot, key, t.windowStart(), also)
+		AND ($4 IS NULL OR EXISTS (SELECT 1 FROM unexplained b WHERE b.slot = $1 AND b.key = $4 AND b.letter = u.letter)) ORDER BY u.letter`, slot, key, t.windowStart(), secondKey)
 	if err != nil {
 		return nil, err
 	}

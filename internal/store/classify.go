@@ -21,10 +21,10 @@ func (s *Store) NextReceived(ctx context.Context, n int) ([]deadletter.Letter, e
 }
 
 // innocentFirst returns up to n letters that have never crashed the process, with their bodies. If
-// there are none, it returns one letter that has. The parameters "from" and "order" are the SQL
-// clauses that select and sort the letters.
-func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([]deadletter.Letter, error) {
-	query := `SELECT l.id, ` + heldSize + ` ` + from + ` AND l.crashes %s ORDER BY ` + order + ` LIMIT $1`
+// there are none, it returns one letter that has. The parameters fromClause and orderClause are the
+// SQL clauses that select and sort the letters.
+func (s *Store) innocentFirst(ctx context.Context, fromClause, orderClause string, n int) ([]deadletter.Letter, error) {
+	query := `SELECT l.id, ` + heldSize + ` ` + fromClause + ` AND l.crashes %s ORDER BY ` + orderClause + ` LIMIT $1`
 	serials, err := s.serials(ctx, fmt.Sprintf(query, `= 0`), n)
 	if err == nil && len(serials) == 0 {
 		serials, err = s.serials(ctx, fmt.Sprintf(query, `> 0`), 1)

@@ -143,8 +143,8 @@ func (t *tx) auditDecision(kind, by, detail string, out deadletter.Decided) erro
 }
 
 // decide applies a decision to one group. If the decision does not apply to the group, the result
-// why contains the reason. Otherwise it is "".
-func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why string, err error) {
+// refusal contains the reason. Otherwise it is "".
+func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (refusal string, err error) {
 	was, g := c.undoJSON(), c.life
 	var told []*deadletter.Notice
 	if c.head != 0 && !d.Split {
@@ -152,8 +152,8 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 	}
 	switch {
 	case d.Into != 0:
-		if why, err = t.merge(d, c); why != "" || err != nil {
-			return why, err
+		if refusal, err = t.merge(d, c); refusal != "" || err != nil {
+			return refusal, err
 		}
 		head, err := t.readLife(int64(d.Into))
 		if err != nil {
@@ -210,9 +210,9 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 	return "", t.writeNotices(told)
 }
 
-// merge merges a group into another group. If that is impossible, the result why contains the
+// merge merges a group into another group. If that is impossible, the result refusal contains the
 // reason. For example, a group cannot be merged if other groups are merged into it.
-func (t *tx) merge(d *deadletter.Decision, c *choices) (why string, err error) {
+func (t *tx) merge(d *deadletter.Decision, c *choices) (refusal string, err error) {
 	var head sql.NullInt64
 	if err := t.row(`SELECT head FROM groups WHERE id = $1`, []any{int64(d.Into)}, &head); err != nil {
 		return "", orNotFound("group "+d.Into.String(), err)
@@ -311,8 +311,8 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 }
 
 // restore restores what people had chosen for a group before a decision. If that is impossible, the
-// result why contains the reason.
-func (t *tx) restore(c *choices, was string) (why string, err error) {
+// result refusal contains the reason.
+func (t *tx) restore(c *choices, was string) (refusal string, err error) {
 	var to choice
 	if err := json.Unmarshal([]byte(was), &to); err != nil {
 		return "", fmt.Errorf("decision about %s: %w", c.life.ID, err)

@@ -235,15 +235,15 @@ func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, 
 }
 
 // SendDigest writes a digest to the outbox. It writes at most one digest per day, even if the clock
-// changes or SendDigest is called again. The result sent is true if this call wrote the digest. The
-// parameter by is the person who requested the digest, or dlo itself.
-func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (sent bool, err error) {
+// changes or SendDigest is called again. The result written is true if this call wrote the digest.
+// The parameter by is the person who requested the digest, or dlo itself.
+func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (written bool, err error) {
 	content, err := json.Marshal(d)
 	if err != nil {
 		return false, err
 	}
 	err = s.tx(ctx, urgent, func(t *tx) error {
-		sent = false
+		written = false
 		var there bool
 		if err := t.row(`SELECT EXISTS (SELECT 1 FROM digests WHERE day = $1)`, []any{day}, &there); err != nil || there {
 			return err
@@ -252,7 +252,7 @@ func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Dig
 		if err := t.writeNotice(&n, 0); err != nil {
 			return err
 		}
-		sent = true
+		written = true
 		if _, err := t.exec(`INSERT INTO digests (day, notice, from_at, to_at, content, at) VALUES ($1, $2, $3, $4, $5, $6)`,
 			day, positive(n.ID), d.From.UnixMilli(), d.To.UnixMilli(), string(content), t.now); err != nil {
 			return err
@@ -266,7 +266,7 @@ func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Dig
 	if err != nil {
 		return false, fmt.Errorf("digest of %s: %w", day, err)
 	}
-	return sent, nil
+	return written, nil
 }
 
 // LastDigest returns the newest digest that was sent on schedule. If none was sent yet, it returns

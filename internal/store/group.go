@@ -149,8 +149,8 @@ func groupRow(g *deadletter.Group, id int64) *deadletter.GroupRow {
 	return &g.GroupRow
 }
 
-func (s *Store) groupHistory(ctx context.Context, of string, family []any) ([]deadletter.Event, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT at, kind, actor, detail FROM events WHERE id IN (SELECT event FROM event_targets WHERE kind = 'group' AND name IN (SELECT 'G-' || id FROM groups WHERE id IN (`+of+`)))
+func (s *Store) groupHistory(ctx context.Context, target string, family []any) ([]deadletter.Event, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT at, kind, actor, detail FROM events WHERE id IN (SELECT event FROM event_targets WHERE kind = 'group' AND name IN (SELECT 'G-' || id FROM groups WHERE id IN (`+target+`)))
 		ORDER BY id DESC LIMIT `+fmt.Sprint(groupEvents), family...)
 	if err != nil {
 		return nil, err
@@ -169,8 +169,8 @@ func (s *Store) groupHistory(ctx context.Context, of string, family []any) ([]de
 
 // groupRules returns the names of the rules that decided on the newest waiting, dead or held
 // letters of the given groups.
-func (s *Store) groupRules(ctx context.Context, of string, family []any) ([]string, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT rule FROM (SELECT rule FROM letters INDEXED BY letters_group WHERE grp IN (`+of+`) AND grp > 0
+func (s *Store) groupRules(ctx context.Context, target string, family []any) ([]string, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT rule FROM (SELECT rule FROM letters INDEXED BY letters_group WHERE grp IN (`+target+`) AND grp > 0
 		AND state IN ('scheduled', 'dead', 'held') ORDER BY id DESC LIMIT `+fmt.Sprint(groupRules)+`) WHERE rule <> '' ORDER BY rule`, family...)
 	if err != nil {
 		return nil, err

@@ -131,10 +131,10 @@ func (t *tx) endSnoozesByCause(origin int64, cause []byte) error {
 // inherit is called when letters of an old group (from) turn out to belong to a new group (to). If
 // nothing has happened in the new group yet, the new group continues the old one: it takes over the
 // notes, the owner and the notices. If other groups are merged into the old group, the new group is
-// instead merged into the old one, which stays as it is. The result own is true if the notice about
-// the old group has not been sent yet. In that case, people are notified about the new group
+// instead merged into the old one, which stays as it is. The result unsent is true if the notice
+// about the old group has not been sent yet. In that case, people are notified about the new group
 // instead, and the deaths count for the new group.
-func (t *tx) inherit(to, from int64) (own bool, err error) {
+func (t *tx) inherit(to, from int64) (unsent bool, err error) {
 	var fresh, waits, heads bool
 	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL AND NOT EXISTS (SELECT 1 FROM groups WHERE head = $1), EXISTS (SELECT 1 FROM groups WHERE head = $2) FROM groups WHERE id = $1`,
 		[]any{to, from}, &fresh, &heads); err != nil || !fresh {
@@ -159,7 +159,7 @@ func (t *tx) inherit(to, from int64) (own bool, err error) {
 		return false, err
 	}
 	heir.owner, heir.ticket, heir.note, heir.noteBy, heir.head = c.owner, c.ticket, c.note, c.noteBy, c.head
-	if own = waits && c.life.Status == deadletter.GroupNew; !own {
+	if unsent = waits && c.life.Status == deadletter.GroupNew; !unsent {
 		heir.life.TakeOver(c.life)
 		if err := t.saveLife(c.life); err != nil {
 			return false, err
@@ -174,5 +174,5 @@ func (t *tx) inherit(to, from int64) (own bool, err error) {
 		to, heir.owner, heir.ticket, heir.note, heir.noteBy, positive(heir.head), from); err != nil {
 		return false, err
 	}
-	return own, t.saveLife(heir.life)
+	return unsent, t.saveLife(heir.life)
 }

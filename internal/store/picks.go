@@ -117,10 +117,10 @@ func bindingText(p deadletter.Pick) string {
 }
 
 // orNotFound returns ErrNotFound if err is sql.ErrNoRows. Otherwise it returns err. The parameter
-// what names the object that was looked up.
-func orNotFound(what string, err error) error {
+// object names the object that was looked up.
+func orNotFound(object string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
-		return deadletter.NoSuch("%s", what)
+		return deadletter.NoSuch("%s", object)
 	}
 	return err
 }

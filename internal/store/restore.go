@@ -25,13 +25,13 @@ type restoring struct {
 	newest int64 // serial of the newest letter in the copy
 }
 
-// Restored records that the file is an older copy of a store. The parameter seen is the progress
+// Restored records that the file is an older copy of a store. The parameter noted is the progress
 // that was noted for this store. Letters that may have been sent since the copy was made are not
 // sent again. Restored holds those that would be sent automatically, and marks the others. After
 // that, it raises the progress of the file to the noted progress. If dlo dies before that, the next
 // start detects the copy again and continues.
-func (s *Store) Restored(ctx context.Context, seen deadletter.Progress) error {
-	return s.hold(ctx, seen, max(0, seen.Received-s.opened.Received), deadletter.Service.Name)
+func (s *Store) Restored(ctx context.Context, noted deadletter.Progress) error {
+	return s.hold(ctx, noted, max(0, noted.Received-s.opened.Received), deadletter.Service.Name)
 }
 
 // HoldCopy records that a person declared the file an older copy of the store. Letters that may

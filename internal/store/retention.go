@@ -60,9 +60,9 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 	return done, err
 }
 
-// expire purges a letter that has been kept long enough. The parameter why is the reason for the
+// expire purges a letter that has been kept long enough. The parameter reason is the reason for the
 // purge.
-func (t *tx) expire(r *record, to deadletter.State, why string) error {
+func (t *tx) expire(r *record, to deadletter.State, reason string) error {
 	detail, err := t.erase(r.id)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (t *tx) expire(r *record, to deadletter.State, why string) error {
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, why = '', changed_at = $3 WHERE id = $1`, r.id, string(to), t.now); err != nil {
 		return err
 	}
-	return t.addEvent(r.id, 0, "purged", deadletter.Service.Name, why+"; "+detail)
+	return t.addEvent(r.id, 0, "purged", deadletter.Service.Name, reason+"; "+detail)
 }
 
 // expiredLetters is an SQL condition for letters that have been kept long enough. Its arguments are

@@ -10,14 +10,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// SchemaVersions calls the function each for versions of the descriptor sets in use, with their
+// SchemaVersions calls the function visit for versions of the descriptor sets in use, with their
 // content. The versions come in the order in which they became current. For each set, these are
-// only its newest versions. The parameter newest is their maximum number per set. If the function
-// returns an error, SchemaVersions stops and returns the error.
-func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error {
+// only its newest versions. The parameter maxVersions is their maximum number per set. If the
+// function returns an error, SchemaVersions stops and returns the error.
+func (s *Store) SchemaVersions(ctx context.Context, maxVersions int, visit func(deadletter.SchemaVersion) error) error {
 	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, content FROM schema_versions WHERE id IN (
 			SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY name ORDER BY current_at DESC) AS place FROM schema_versions WHERE removed_at IS NULL) WHERE place <= $1)
-		ORDER BY current_at, id`, newest)
+		ORDER BY current_at, id`, maxVersions)
 	if err != nil {
 		return fmt.Errorf("schemas: %w", err)
 	}
@@ -35,7 +35,7 @@ func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadle
 		}
 		v.At, v.CurrentAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC()
 		v.Content, _ = r.DecodeAll(content, nil) // damaged content is incomplete and therefore not a valid set, so dlo starts without the set
-		return each(v)
+		return visit(v)
 	})
 }
 

@@ -10,14 +10,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// EnterPhase moves a running operation from one phase to another. The parameter until is the end of
-// the new phase, and why is the reason if dlo makes the operation wait. If the operation is no
-// longer running in the phase "from", EnterPhase changes nothing. From the start of a canary, the
-// letters that are sent and the letters that come back are counted again from 0.
-func (s *Store) EnterPhase(ctx context.Context, op deadletter.OperationID, from, to deadletter.OperationPhase, until time.Time, why string) error {
+// EnterPhase moves a running operation from one phase to another. The parameter end is the end of
+// the new phase. If dlo makes the operation wait, the parameter reason says why. If the operation
+// is no longer running in the phase "from", EnterPhase changes nothing. From the start of a canary,
+// the letters that are sent and the letters that come back are counted again from 0.
+func (s *Store) EnterPhase(ctx context.Context, op deadletter.OperationID, from, to deadletter.OperationPhase, end time.Time, reason string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET phase = $3, phase_until = $4, why = $5 WHERE id = $1 AND phase = $2 AND state = 'running'`,
-			int64(op), string(from), string(to), millis(until), why)
+			int64(op), string(from), string(to), millis(end), reason)
 		if err != nil {
 			return err
 		}

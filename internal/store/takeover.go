@@ -15,9 +15,9 @@ import (
 var ErrNames = errors.New("two brokers claim the same letters")
 
 // calledKey returns a key in the table meta. The value of this key is the name that a broker had at
-// the last start, if it was not the broker's first name. The parameter first is the broker's first
-// name.
-func calledKey(first string) string { return "broker " + first }
+// the last start, if it was not the broker's first name. The parameter firstName is the broker's
+// first name.
+func calledKey(firstName string) string { return "broker " + firstName }
 
 // takeOver gives configured brokers the data that is stored under their earlier names. In the file,
 // a broker has the earliest of its names that the file contains. If a broker was renamed and took
@@ -90,11 +90,11 @@ func (t *tx) identify(b *Broker) error {
 	return t.audit(deadletter.Once(deadletter.ActBrokerRenamed, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetBroker, Name: b.Name}))
 }
 
-// lastName returns the name that a broker had at the last start. The parameter first is the
+// lastName returns the name that a broker had at the last start. The parameter firstName is the
 // broker's first name. If the broker had its first name then, or if no broker has this first name,
 // lastName returns "".
-func (t *tx) lastName(first string) (called string, err error) {
-	err = t.row(`SELECT value FROM meta WHERE key = $1`, []any{calledKey(first)}, &called)
+func (t *tx) lastName(firstName string) (called string, err error) {
+	err = t.row(`SELECT value FROM meta WHERE key = $1`, []any{calledKey(firstName)}, &called)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}

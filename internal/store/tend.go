@@ -126,14 +126,14 @@ func (t *tx) escalate() (int, error) {
 	return changed, nil
 }
 
-// escalates reports whether n letters in an hour are far more than usual. The parameter before is
+// escalates reports whether n letters in an hour are far more than usual. The parameter earlier is
 // the number of letters before that hour, and buckets is the number of quarter hours in which they
 // were received. A group younger than a day has no usual rate.
-func escalates(n, before, buckets int64) bool {
+func escalates(n, earlier, buckets int64) bool {
 	if buckets < int64(newFor/rollupStep) || n < escalatesFrom {
 		return false
 	}
-	mean := float64(before) * float64(bucketsPerHour) / float64(buckets)
+	mean := float64(earlier) * float64(bucketsPerHour) / float64(buckets)
 	return float64(n) >= escalatesBy*mean && float64(n) >= mean+4*math.Sqrt(mean)
 }
 
