@@ -372,14 +372,14 @@ func (b *breakers) judgeProbe(c *circuit, now time.Time) {
 }
 
 // tick looks at all breakers. A probe that stayed quiet ends, and a rate that has risen to the full
-// rate ends its rise. The function "full" returns the full rate of a queue, in letters per second.
-// tick returns the changes to record.
-func (b *breakers) tick(now time.Time, full func(queue string) float64) []change {
+// rate ends its rise. The function fullRate returns the full rate of a queue, in letters per
+// second. tick returns the changes to record.
+func (b *breakers) tick(now time.Time, fullRate func(queue string) float64) []change {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for queue, circuits := range b.circuits {
 		for _, c := range circuits {
-			b.tend(c, now, full(queue))
+			b.tend(c, now, fullRate(queue))
 		}
 	}
 	changes := b.changes
@@ -387,9 +387,9 @@ func (b *breakers) tick(now time.Time, full func(queue string) float64) []change
 	return changes
 }
 
-// tend does what tick does, for one circuit. The parameter "full" is the full rate of its queue, in
-// letters per second.
-func (b *breakers) tend(c *circuit, now time.Time, full float64) {
+// tend does what tick does, for one circuit. The parameter fullRate is the full rate of its queue,
+// in letters per second.
+func (b *breakers) tend(c *circuit, now time.Time, fullRate float64) {
 	if c.Since.After(now) { // the clock was set back
 		c.Since = now
 	}
@@ -405,7 +405,7 @@ func (b *breakers) tend(c *circuit, now time.Time, full float64) {
 			c.Until = latest
 		}
 	case deadletter.GuardRamping:
-		if b.rampRate(c, now) >= min(full, rampMost) && b.recovered(c, now) {
+		if b.rampRate(c, now) >= min(fullRate, rampMost) && b.recovered(c, now) {
 			b.close(c, "its letters leave at their full rate again")
 		}
 	}

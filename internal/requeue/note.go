@@ -35,17 +35,17 @@ func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
 	return deadletter.Noted{Broker: d.o.Broker, VHost: d.o.VHost, Claims: at.Claims}, nil
 }
 
-// noteThere writes the mark of the store to the broker. If that fails, the result "without" says
+// noteThere writes the mark of the store to the broker. If that fails, the result sendWithout says
 // whether letters may be sent without the mark.
-func (d *Dispatcher) noteThere(ctx context.Context, at deadletter.Progress) (err error, without bool) {
+func (d *Dispatcher) noteThere(ctx context.Context, at deadletter.Progress) (err error, sendWithout bool) {
 	p := &d.proof
 	p.mu.Lock()
 	session, now := p.session, d.o.Now()
 	wait := p.trouble != 0 && now.Before(p.next)
-	without = p.sendsWithoutMark(now)
+	sendWithout = p.sendsWithoutMark(now)
 	p.mu.Unlock()
 	if wait || session == 0 {
-		return errUnnoted, without
+		return errUnnoted, sendWithout
 	}
 	writing, cancel := context.WithTimeout(ctx, markAsk)
 	defer cancel()

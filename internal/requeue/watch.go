@@ -8,12 +8,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// everySecond runs the function "look" once a second until ctx is done. Each check, for example of
+// everySecond runs the function check once a second until ctx is done. Each check, for example of
 // requeued letters, breakers or the clock, has its own goroutine, so checks do not wait for each
 // other.
-func (d *Dispatcher) everySecond(ctx context.Context, look func(context.Context) error) {
+func (d *Dispatcher) everySecond(ctx context.Context, check func(context.Context) error) {
 	for {
-		if err := look(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		if err := check(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			d.o.Log.Error("a check of requeued letters, breakers or the clock failed", "err", err)
 		}
 		select {
