@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// declare declares a durable queue. The parameter "more" contains the arguments of the queue: a
+// declare declares a durable queue. The parameter pairs contains the arguments of the queue: a
 // name, its value, the next name, and so on.
-func (s *site) declare(ctx context.Context, name string, more ...any) error {
+func (s *site) declare(ctx context.Context, name string, pairs ...any) error {
 	arguments := map[string]any{"x-queue-type": "classic"} // always set, because the default of the vhost may differ
-	for i := 0; i+1 < len(more); i += 2 {
-		arguments[more[i].(string)] = more[i+1]
+	for i := 0; i+1 < len(pairs); i += 2 {
+		arguments[pairs[i].(string)] = pairs[i+1]
 	}
 	return s.Do(ctx, "PUT", s.apiPath("queues", name), map[string]any{"durable": true, "arguments": arguments}, nil)
 }

@@ -146,7 +146,7 @@ func (s *sign) containsAll(text string) bool {
 // findOnPage returns the text with which Overview reports the failure, and whether it is there. For
 // a failure with the severity page, Overview must not say at the same time that nothing needs a
 // person.
-func (s *sign) findOnPage(p page, told problem) (string, bool) {
+func (s *sign) findOnPage(p page, reported problem) (string, bool) {
 	if s.severity == deadletter.SeverityPage && strings.HasPrefix(p.verdict, nothingNeeded) {
 		return "", false
 	}
@@ -159,7 +159,7 @@ func (s *sign) findOnPage(p page, told problem) (string, bool) {
 	}
 	text := s.page
 	if text == "" {
-		text = told.Title
+		text = reported.Title
 	}
 	i := slices.IndexFunc(p.banners, func(b string) bool { return text != "" && strings.Contains(b, text) })
 	if i < 0 {

@@ -135,8 +135,8 @@ func beforeRenamed(ctx context.Context, g *ground) error {
 var wasOf = regexp.MustCompile(`was: \[[^\]]*\]`)
 
 // takeOver adds the setting that the cure names to the configuration.
-func takeOver(ctx context.Context, g *ground, told problem) error {
-	line := wasOf.FindString(told.Cure)
+func takeOver(ctx context.Context, g *ground, reported problem) error {
+	line := wasOf.FindString(reported.Cure)
 	if line == "" {
 		return errNoCure
 	}

@@ -332,8 +332,8 @@ func nothingHeld(ctx context.Context, g *ground) bool {
 var removedFile = regexp.MustCompile(`rm ("[^"]+")`)
 
 // removeNamed removes the file in the drill's folder that the problem names.
-func removeNamed(_ context.Context, g *ground, told problem) error {
-	m := removedFile.FindStringSubmatch(told.Cure)
+func removeNamed(_ context.Context, g *ground, reported problem) error {
+	m := removedFile.FindStringSubmatch(reported.Cure)
 	if m == nil {
 		return errNoCure
 	}
