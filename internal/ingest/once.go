@@ -27,14 +27,14 @@ type Once struct {
 }
 
 // NewOnce returns a Once that takes as many letters as "count" says. If "count" is 0, it takes
-// letters until the queue is empty. The Once calls the function "say" with the reason why it makes
+// letters until the queue is empty. The Once calls the function report with the reason why it makes
 // no progress, or with "" when it makes progress.
 //
 // The caller must call either Run or Resolve, and only once. Run drains the queue. Resolve only
 // closes the window that an earlier Once left open.
-func NewOnce(store Store, queue Bounded, o Options, count int, say func(text string)) *Once {
+func NewOnce(store Store, queue Bounded, o Options, count int, report func(text string)) *Once {
 	once := &Once{Ingester: New(store, queue, o), queue: queue, count: count}
-	once.say = say
+	once.say = report
 	return once
 }
 
@@ -63,11 +63,11 @@ func (o *Once) Resolve(ctx context.Context) error {
 }
 
 // work runs one session after another. Each session first decides what happened to the open window.
-// It then calls the function "then". When this function reports that it is done, work ends.
-func (o *Once) work(ctx context.Context, then func(ctx context.Context) (done bool, err error)) error {
+// It then calls the function step. When this function reports that it is done, work ends.
+func (o *Once) work(ctx context.Context, step func(ctx context.Context) (done bool, err error)) error {
 	defer o.inbox.Close()
 	for ctx.Err() == nil && o.storeBack(ctx) == nil {
-		done, err := o.runSession(ctx, then)
+		done, err := o.runSession(ctx, step)
 		if done || isLasting(err) {
 			return err
 		}
@@ -84,14 +84,14 @@ func isLasting(err error) bool {
 	return errors.Is(err, deadletter.ErrNotFound) || errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict)
 }
 
-func (o *Once) runSession(ctx context.Context, then func(ctx context.Context) (bool, error)) (bool, error) {
+func (o *Once) runSession(ctx context.Context, step func(ctx context.Context) (bool, error)) (bool, error) {
 	if err := o.begin(ctx); err != nil {
 		return false, err
 	}
 	if err := o.decide(ctx); err != nil {
 		return false, err
 	}
-	return then(ctx)
+	return step(ctx)
 }
 
 // decide closes the window that the last session left open. Unlike an inbox, it stores no other
