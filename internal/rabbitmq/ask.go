@@ -37,11 +37,11 @@ func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerSta
 	return l.Status()
 }
 
-// askForInbox reports why an inbox cannot be read. If the parameter own is true, dlo declares the
-// inbox at startup, so the inbox may be missing.
-func (l *Link) askForInbox(ctx context.Context, conn *amqp.Connection, queue string, own bool) {
+// askForInbox reports why an inbox cannot be read. If the parameter declared is true, dlo declares
+// the inbox at startup, so the inbox may be missing.
+func (l *Link) askForInbox(ctx context.Context, conn *amqp.Connection, queue string, declared bool) {
 	var err error
-	if !own {
+	if !declared {
 		_, err = l.prepare(ctx, conn, queue, false, false)
 	} else if isGone(exists(conn, queue)) {
 		l.inboxStatus(queue, false, "")

@@ -30,9 +30,9 @@ const (
 )
 
 // inCluster creates an inbox with 50 letters. The parameter home is the node of a classic queue, or
-// of the leader of a quorum queue. The parameter at is the node to which the session of the inbox
+// of the leader of a quorum queue. The parameter node is the node to which the session of the inbox
 // connects.
-func inCluster(t *testing.T, c *testenv.Cluster, kind string, home, at int) *clustered {
+func inCluster(t *testing.T, c *testenv.Cluster, kind string, home, node int) *clustered {
 	t.Helper()
 	vhost, url := c.Nodes[home].VHost(t)
 	args := amqp.Table{"x-queue-type": kind}
@@ -42,8 +42,8 @@ func inCluster(t *testing.T, c *testenv.Cluster, kind string, home, at int) *clu
 	ch := openChannel(t, url, nil)
 	declareInbox(t, ch, clusterInbox, args)
 	publishLetters(t, ch, clusterInbox, numbered(1, clusterAll)...)
-	balancer := testenv.Relay(t, c.Nodes[at].AMQPAddr())
-	link := connect(t, rabbitmq.Broker{URL: c.Nodes[at].AMQPURLVia(balancer.Addr(), vhost), Inboxes: []string{clusterInbox}, AcceptLimited: []string{clusterInbox}})
+	balancer := testenv.Relay(t, c.Nodes[node].AMQPAddr())
+	link := connect(t, rabbitmq.Broker{URL: c.Nodes[node].AMQPURLVia(balancer.Addr(), vhost), Inboxes: []string{clusterInbox}, AcceptLimited: []string{clusterInbox}})
 	inbox := link.Inbox(clusterInbox, rabbitmq.Limits{Letters: clusterWindow, Bytes: 1 << 20, Linger: 300 * time.Millisecond})
 	t.Cleanup(inbox.Close)
 	return &clustered{Inbox: inbox, t: t, c: c, vhost: vhost, balancer: balancer}
@@ -70,9 +70,9 @@ func (c *clustered) openMarked() {
 	}
 }
 
-// fetch takes a window and checks that it contains the letters from first to last. If again is
-// true, all of them must be redelivered. If it is false, none of them may be.
-func (c *clustered) fetch(first, last int, again bool) []deadletter.Arrival {
+// fetch takes a window and checks that it contains the letters from first to last. If redelivered
+// is true, all of them must be flagged as redelivered. If it is false, none of them may be.
+func (c *clustered) fetch(first, last int, redelivered bool) []deadletter.Arrival {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
@@ -83,7 +83,7 @@ func (c *clustered) fetch(first, last int, again bool) []deadletter.Arrival {
 	got := make([]string, len(w))
 	for n, a := range w {
 		got[n] = string(a.Body)
-		if a.Redelivered != again {
+		if a.Redelivered != redelivered {
 			c.t.Errorf("letter %s: redelivered %v", a.Body, a.Redelivered)
 		}
 	}

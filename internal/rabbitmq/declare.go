@@ -44,14 +44,15 @@ func (r *refusal) Unwrap() []error { return []error{errNotDrained, r.kind} }
 // a queue is safe. A quorum queue deletes a letter if connections were lost more often than its
 // delivery limit allows. With the default limit, 100 of 100 letters were gone at the 22nd connect
 // (measured on 4.0.5). prepare checks the limit even for the queue that it declares, because a
-// policy or an operator policy overrides the argument of -1. The parameter once is true for a queue
-// that is not an inbox. The parameter known is true for a queue that was drained before.
-func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string, once, known bool) (inboxFacts, error) {
+// policy or an operator policy overrides the argument of -1. The parameter drainedOnce is true for
+// a queue that is not an inbox. The parameter drainedBefore is true for a queue that was drained
+// before.
+func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string, drainedOnce, drainedBefore bool) (inboxFacts, error) {
 	version, name := l.Status().Version, deadletter.Visible(queue)
 	var facts inboxFacts
 	consumers, empty := 0, false
-	if !once && queue == l.broker.Inboxes[0] && l.broker.Exchange != "" {
-		declared, note, err := l.declareOwn(conn, version, queue, known)
+	if !drainedOnce && queue == l.broker.Inboxes[0] && l.broker.Exchange != "" {
+		declared, note, err := l.declareOwn(conn, version, queue, drainedBefore)
 		if err != nil {
 			return facts, err
 		}
@@ -69,7 +70,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	case err == nil, isCode(err, amqp.AccessRefused): // a user who may not declare queues may still consume; 4.3.0 requires the permission even for a passive declare
 	case isAway(err):
 		return facts, fmt.Errorf("the cluster node that has queue %s is down or cannot be reached; its letters are there when it is back: %w", name, err)
-	case isCode(err, amqp.NotFound) && once:
+	case isCode(err, amqp.NotFound) && drainedOnce:
 		return facts, newRefusal(deadletter.ErrNotFound, "there is no queue %s in vhost %s", name, deadletter.Visible(l.vhost))
 	case isCode(err, amqp.NotFound):
 		return facts, newRefusal(deadletter.ErrNotFound, "there is no queue %s; declare it, or take it out of inboxes", name)
@@ -85,7 +86,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		facts.kind, single = kind(conn, queue)
 	}
 	if l.management != nil {
-		ask := func() (*managedQueue, error) { return l.management.KnownQueue(ctx, l.vhost, queue, !once) }
+		ask := func() (*managedQueue, error) { return l.management.KnownQueue(ctx, l.vhost, queue, !drainedOnce) }
 		if own && empty { // the queue may be new, and has no letters to lose; the next session checks it again
 			ask = func() (*managedQueue, error) { return l.management.Queue(ctx, l.vhost, queue) }
 		}
@@ -101,17 +102,17 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		facts.limited = atLeast(version, 4, 0)
 	}
 	switch {
-	case facts.kind == "stream" && once:
+	case facts.kind == "stream" && drainedOnce:
 		return facts, newRefusal(deadletter.ErrInvalid, "%s is a stream: reading takes nothing out of it, so it cannot be drained", name)
 	case facts.kind == "stream":
 		return facts, newRefusal(deadletter.ErrInvalid, "%s is a stream: reading takes nothing out of it, so it cannot be an inbox. Dead-letter to a classic or quorum queue, and take the stream out of inboxes", name)
-	case facts.limited && (once || !slices.Contains(l.broker.AcceptLimited, queue)):
+	case facts.limited && (drainedOnce || !slices.Contains(l.broker.AcceptLimited, queue)):
 		why := "its delivery limit lets the broker delete letters after lost connections"
 		if shown == nil {
 			why = silent + " whether its delivery limit lets the broker delete letters after lost connections"
 		}
 		cure := withoutLimit(l.vhost, version, queue, shown)
-		if once {
+		if drainedOnce {
 			return facts, newRefusal(deadletter.ErrConflict, "%s: %s. %s while it is drained", name, why, cure)
 		}
 		return facts, newRefusal(deadletter.ErrConflict, "%s: %s. %s, or accept the risk with accept_limited: [%s]", name, why, cure, name)
@@ -127,7 +128,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		case consumers == 1:
 			others = fmt.Sprintf("another consumer reads from %s: dlo never sees the letters that it takes. Stop that consumer", name)
 		}
-		if !once {
+		if !drainedOnce {
 			others += ", or take the queue out of inboxes"
 		}
 		facts.note = join(facts.note, others)
@@ -156,10 +157,10 @@ func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 // queue without a delivery limit. On 3.x, the argument for the limit is omitted, because -1 means 0
 // there. If an object of the same name exists with other arguments, it is used unchanged. In that
 // case, the result note explains the difference, and the result declared is false. If the parameter
-// known is true, both objects existed before, and declareOwn reports a missing one.
-func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bool) (declared bool, note string, err error) {
+// drainedBefore is true, both objects existed before, and declareOwn reports a missing one.
+func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, drainedBefore bool) (declared bool, note string, err error) {
 	var gone *deadletter.Problem
-	if known {
+	if drainedBefore {
 		gone = l.lostDeclaration(conn, queue)
 	}
 	err = onChannel(conn, func(ch *amqp.Channel) error {

@@ -82,9 +82,9 @@ func tlsConfig(uri amqp.URI) (*tls.Config, error) {
 	return config, nil
 }
 
-// dialWith opens an AMQP connection. The parameter below is a function that opens the TCP or TLS
+// dialWith opens an AMQP connection. The parameter dialTCP is a function that opens the TCP or TLS
 // connection for it.
-func (l *Link) dialWith(ctx context.Context, purpose, url string, below func(ctx context.Context, addr string) (net.Conn, error)) (*amqp.Connection, error) {
+func (l *Link) dialWith(ctx context.Context, purpose, url string, dialTCP func(ctx context.Context, addr string) (net.Conn, error)) (*amqp.Connection, error) {
 	uri, err := amqp.ParseURI(url)
 	if err != nil {
 		return nil, withoutURL(err)
@@ -98,7 +98,7 @@ func (l *Link) dialWith(ctx context.Context, purpose, url string, below func(ctx
 		Dial: func(_, addr string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 			defer cancel()
-			c, err := below(ctx, addr)
+			c, err := dialTCP(ctx, addr)
 			if err != nil {
 				return nil, err
 			}

@@ -16,14 +16,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// awaitProblems connects to a broker and waits until the function enough returns true for the
+// awaitProblems connects to a broker and waits until the function done returns true for the
 // problems of its queues. It returns these problems.
-func awaitProblems(t *testing.T, b rabbitmq.Broker, enough func([]deadletter.Problem) bool) []deadletter.Problem {
+func awaitProblems(t *testing.T, b rabbitmq.Broker, done func([]deadletter.Problem) bool) []deadletter.Problem {
 	t.Helper()
 	link := running(t, b)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		status := link.Status()
-		if enough(status.Queues) || time.Now().After(deadline) {
+		if done(status.Queues) || time.Now().After(deadline) {
 			return status.Queues
 		}
 	}

@@ -129,12 +129,12 @@ func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topolo
 
 // shovels reads the dynamic shovels of a vhost. A user without the tag policymaker may not see
 // them, and this is not reported as a gap.
-func (m *Management) shovels(ctx context.Context, in string, s *topology.Snapshot) {
+func (m *Management) shovels(ctx context.Context, vhost string, s *topology.Snapshot) {
 	var list []struct {
 		Name  string
 		Value json.RawMessage
 	}
-	err := m.get(ctx, "/api/parameters/shovel/"+in, &list)
+	err := m.get(ctx, "/api/parameters/shovel/"+vhost, &list)
 	switch {
 	case errors.Is(err, errMayNot) || errors.Is(err, errNoQueue): // 404: the broker does not have the shovel plugin
 		return
@@ -153,10 +153,10 @@ const queueReads = 3
 // queues reads the queues of a vhost page by page. If a queue is deleted between two pages, the
 // other queues move up, and one of them may be on neither page. In this case, all pages are read
 // again. If the queues change each time, the snapshot has all queues of all reads, and a gap.
-func (m *Management) queues(ctx context.Context, in string, s *topology.Snapshot) {
+func (m *Management) queues(ctx context.Context, vhost string, s *topology.Snapshot) {
 	seen := map[string]bool{}
 	for range queueReads {
-		items, same, err := m.allPages(ctx, in)
+		items, same, err := m.allPages(ctx, vhost)
 		if err != nil {
 			s.Gaps = append(s.Gaps, topology.Gap{What: topology.PartQueues, Why: err.Error()})
 			return
@@ -173,7 +173,7 @@ func (m *Management) queues(ctx context.Context, in string, s *topology.Snapshot
 }
 
 // allPages returns the queues of a vhost, and whether they stayed the same while it read the pages.
-func (m *Management) allPages(ctx context.Context, in string) ([]json.RawMessage, bool, error) {
+func (m *Management) allPages(ctx context.Context, vhost string) ([]json.RawMessage, bool, error) {
 	var items []json.RawMessage
 	pages, total, same := 1, 0, true
 	for page := 1; page <= pages; page++ {
@@ -182,7 +182,7 @@ func (m *Management) allPages(ctx context.Context, in string) ([]json.RawMessage
 			Pages int               `json:"page_count"`
 			Total int               `json:"total_count"`
 		}
-		err := m.get(ctx, "/api/queues/"+in+"?page="+strconv.Itoa(page)+"&page_size="+strconv.Itoa(queuePage), &answer)
+		err := m.get(ctx, "/api/queues/"+vhost+"?page="+strconv.Itoa(page)+"&page_size="+strconv.Itoa(queuePage), &answer)
 		switch {
 		case page > 1 && errors.Is(err, errBadRequest): // this page does not exist any more
 			return items, false, nil

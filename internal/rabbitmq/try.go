@@ -13,11 +13,11 @@ import (
 
 // Try sends a message to the trial queue and also consumes from that queue. It rejects the message
 // once, so that the broker dead-letters it to dlo. When the message comes again, Try acknowledges
-// it. It calls the function heard each time. Try continues until ctx ends, and then deletes the
+// it. It calls the function onMessage each time. Try continues until ctx ends, and then deletes the
 // queue if it is empty. If dlo is killed before that, the queue expires. Try does not touch a queue
 // that belongs to another trial or to another owner. The error says why Try cannot continue. It is
 // a *deadletter.TrialRefused if people can remove the cause.
-func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(accepted bool)) error {
+func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, onMessage func(accepted bool)) error {
 	conn, err := l.dial(ctx, "try")
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(ac
 				deliveries = nil // the channel closed contains the reason
 				continue
 			}
-			if err := answerTrial(&d, m, &rejected, heard); err != nil {
+			if err := answerTrial(&d, m, &rejected, onMessage); err != nil {
 				return err
 			}
 		case err := <-closed:
