@@ -126,13 +126,13 @@ func (e *Effect) dropsOld() bool {
 	return how.Text != "reject-publish"
 }
 
-// atLeastOnce reports in the result asked whether the queue is set to keep a dead letter until the
+// atLeastOnce reports in the result isSet whether the queue is set to keep a dead letter until the
 // target has confirmed it. The result works reports whether this setting works. Only quorum queues
 // do so, and only with overflow reject-publish (measured on 3.10.8, 4.0.5, 4.3.6).
-func (e *Effect) atLeastOnce() (asked, works bool) {
+func (e *Effect) atLeastOnce() (isSet, works bool) {
 	strategy, _ := e.Text("dead-letter-strategy")
-	asked = e.Queue.Kind() == Quorum && strategy.Text == "at-least-once"
-	return asked, asked && !e.dropsOld()
+	isSet = e.Queue.Kind() == Quorum && strategy.Text == "at-least-once"
+	return isSet, isSet && !e.dropsOld()
 }
 
 // atLeastOnceKeys are the keys of a policy that make a quorum queue dead-letter at least once.

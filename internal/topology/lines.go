@@ -45,16 +45,16 @@ func QueueLines(text []byte) map[QueueAt]int {
 	return lines
 }
 
-// members calls the function each for every key of the next JSON object. The function each must
+// members calls the function visit for every key of the next JSON object. The function visit must
 // read the value of the key. If it returns false, members stops.
-func members(decoder *json.Decoder, each func(key string) bool) {
+func members(decoder *json.Decoder, visit func(key string) bool) {
 	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
 		return
 	}
 	for decoder.More() {
 		key, err := decoder.Token()
 		name, ok := key.(string)
-		if err != nil || !ok || !each(name) {
+		if err != nil || !ok || !visit(name) {
 			return
 		}
 	}
