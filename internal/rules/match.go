@@ -49,8 +49,9 @@ func (m *Match) Clauses(f Facts, formerNames []string) []Clause {
 	return list
 }
 
-// visit calls the function see with the result of each clause. It stops when see returns false.
-func (m *Match) visit(f *Facts, formerNames []string, see func(field, name string, want fmt.Stringer, fits bool) bool) {
+// visit calls the function report with the result of each clause. It stops when report returns
+// false.
+func (m *Match) visit(f *Facts, formerNames []string, report func(field, name string, want fmt.Stringer, fits bool) bool) {
 	for _, c := range []struct {
 		field string
 		want  *Patterns
@@ -65,29 +66,29 @@ func (m *Match) visit(f *Facts, formerNames []string, see func(field, name strin
 		{"reason", &m.Reason, f.Reason, nil},
 		{"type", &m.Type, f.Type, nil},
 	} {
-		if len(*c.want) > 0 && !see(c.field, "", c.want, f.matchesAny(*c.want, c.is) || slices.ContainsFunc(c.or, func(is string) bool { return f.matchesAny(*c.want, is) })) {
+		if len(*c.want) > 0 && !report(c.field, "", c.want, f.matchesAny(*c.want, c.is) || slices.ContainsFunc(c.or, func(is string) bool { return f.matchesAny(*c.want, is) })) {
 			return
 		}
 	}
-	if m.NoSchema && !see("schema", "", noSchema{}, f.Unread || f.Type == "") {
+	if m.NoSchema && !report("schema", "", noSchema{}, f.Unread || f.Type == "") {
 		return
 	}
-	if len(m.Error) > 0 && !see("error", "", &m.Error, f.matchesAny(m.Error.lower(), strings.ToLower(f.Error))) {
+	if len(m.Error) > 0 && !report("error", "", &m.Error, f.matchesAny(m.Error.lower(), strings.ToLower(f.Error))) {
 		return
 	}
-	if len(m.Attempts) > 0 && !see("attempts", "", &m.Attempts, m.Attempts.Hold(int64(f.usedAttempts()))) {
+	if len(m.Attempts) > 0 && !report("attempts", "", &m.Attempts, m.Attempts.Hold(int64(f.usedAttempts()))) {
 		return
 	}
-	if len(m.Age) > 0 && !see("age", "", &m.Age, m.Age.Hold(int64(max(0, f.Age)))) {
+	if len(m.Age) > 0 && !report("age", "", &m.Age, m.Age.Hold(int64(max(0, f.Age)))) {
 		return
 	}
 	for i := range m.Header {
-		if h := &m.Header[i]; !see("header", h.Name, &h.Want, f.header(h)) {
+		if h := &m.Header[i]; !report("header", h.Name, &h.Want, f.header(h)) {
 			return
 		}
 	}
 	for i := range m.Field {
-		if p := &m.Field[i]; !see("field", p.Name, &p.Want, f.field(p)) {
+		if p := &m.Field[i]; !report("field", p.Name, &p.Want, f.field(p)) {
 			return
 		}
 	}
