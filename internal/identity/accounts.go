@@ -222,15 +222,15 @@ func (a *Accounts) Sessions(ctx context.Context, user string) ([]deadletter.Sess
 	return a.store.Sessions(ctx, user, idle, oldest)
 }
 
-// End ends one session of a user. The parameter short is the value of Session.Short for this
+// End ends one session of a user. The parameter shortName is the value of Session.Short for this
 // session.
-func (a *Accounts) End(ctx context.Context, user, short string) error {
+func (a *Accounts) End(ctx context.Context, user, shortName string) error {
 	list, err := a.Sessions(ctx, user)
 	if err != nil {
 		return err
 	}
 	for _, n := range list {
-		if n.Short() == short {
+		if n.Short() == shortName {
 			return a.store.EndSession(ctx, user, n.Hash)
 		}
 	}
