@@ -41,7 +41,7 @@ func TestUsersOnThePage(t *testing.T) {
 	g.accept(t, link)
 	g.signIn("root", passphrase)
 	g.ask("POST", "/access/users/reset", url.Values{"name": {"nobody"}}).want(t, 404)
-	g.ask("POST", "/access/users/remove", url.Values{"name": {"mia"}}).want(t, 303).to(t, "/access")
+	g.ask("POST", "/access/users/remove", url.Values{"name": {"mia"}}).want(t, 303).redirectsTo(t, "/access")
 	if page := g.ask("GET", "/access", nil).want(t, 200); strings.Contains(page.text, "mia") {
 		t.Error("a removed user is listed")
 	}
@@ -66,7 +66,7 @@ func TestTokensOnThePage(t *testing.T) {
 	g.late.Store(int64(31 * 24 * time.Hour))
 	g.signIn("root", passphrase)
 	g.ask("GET", "/access", nil).want(t, 200, "expired")
-	g.ask("POST", "/access/tokens/revoke", url.Values{"name": {"ci"}}).want(t, 303).to(t, "/access")
+	g.ask("POST", "/access/tokens/revoke", url.Values{"name": {"ci"}}).want(t, 303).redirectsTo(t, "/access")
 	page = g.ask("POST", "/access/tokens", url.Values{"name": {"ci"}, "role": {"viewer"}, "days": {""}}).want(t, 200)
 	g.late.Store(int64(4000 * 24 * time.Hour))
 	if g.withToken(secretOn(t, page)).StatusCode != 200 {
@@ -87,9 +87,9 @@ func TestTheAccessPageAsksForThePassword(t *testing.T) {
 	g := openGuests(t)
 	g.signIn("root", passphrase)
 	g.late.Store(int64(16 * time.Minute))
-	g.ask("GET", "/access", nil).want(t, 303).to(t, "/signin/again?next=%2Faccess")
-	g.ask("POST", "/access/users", url.Values{"name": {"mia"}, "role": {"viewer"}, "return": {"/access"}}, "Referer", "http://example.com/access/users").want(t, 303).to(t, "/signin/again?next=%2Faccess")
-	g.ask("POST", "/access/users", url.Values{"name": {"mia"}, "role": {"viewer"}, "return": {"https://evil.example/"}}).want(t, 303).to(t, "/signin/again?next=%2F")
+	g.ask("GET", "/access", nil).want(t, 303).redirectsTo(t, "/signin/again?next=%2Faccess")
+	g.ask("POST", "/access/users", url.Values{"name": {"mia"}, "role": {"viewer"}, "return": {"/access"}}, "Referer", "http://example.com/access/users").want(t, 303).redirectsTo(t, "/signin/again?next=%2Faccess")
+	g.ask("POST", "/access/users", url.Values{"name": {"mia"}, "role": {"viewer"}, "return": {"https://evil.example/"}}).want(t, 303).redirectsTo(t, "/signin/again?next=%2F")
 }
 
 // TestNobodyGivesMoreOnThePage checks that an admin who may not see masked data cannot invite

@@ -84,16 +84,16 @@ func (g *guests) signIn(name, password string) answer {
 func TestPeopleSignIn(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
-	g.ask("GET", "/letters?q=state%3Adead", nil).want(t, 303).to(t, "/signin?next=%2Fletters%3Fq%3Dstate%253Adead")
+	g.ask("GET", "/letters?q=state%3Adead", nil).want(t, 303).redirectsTo(t, "/signin?next=%2Fletters%3Fq%3Dstate%253Adead")
 	g.ask("GET", "/signin?next=/queues", nil).want(t, 200, `name="next" value="/queues"`, "Sign in")
 	g.ask("GET", "/signin?next=https://evil.example", nil).want(t, 200, `name="next" value="/"`)
-	g.signIn("Lena", passphrase).want(t, 303).to(t, "/queues")
+	g.signIn("Lena", passphrase).want(t, 303).redirectsTo(t, "/queues")
 	g.ask("GET", "/queues", nil).want(t, 200, "lena")
 	if a := g.ask("GET", "/api/v1/letters", nil); a.StatusCode != 401 {
 		t.Errorf("a cookie opens the API: %d", a.StatusCode)
 	}
 	g.ask("GET", "/account", nil).want(t, 200, "operator, reveal, purge", "this browser")
-	g.ask("POST", "/signout", nil).want(t, 303).to(t, "/signin")
+	g.ask("POST", "/signout", nil).want(t, 303).redirectsTo(t, "/signin")
 	g.ask("GET", "/queues", nil).want(t, 303)
 	g.signIn("root", passphrase)
 	g.ask("GET", "/audit", nil).want(t, 200, "signed in", "signed out", "lena", "192.0.2.1")
@@ -109,7 +109,7 @@ func TestAnOldCookieIsNobody(t *testing.T) {
 	g.ask("GET", "/account", nil).want(t, 200)
 	g.ask("POST", "/signout", nil).want(t, 303)
 	g.cookies = kept
-	g.ask("GET", "/account", nil).want(t, 303).to(t, "/signin?next=%2Faccount")
+	g.ask("GET", "/account", nil).want(t, 303).redirectsTo(t, "/signin?next=%2Faccount")
 	g.ask("POST", "/account/password", url.Values{"old": {passphrase}, "new": {"another four words here"}, "repeated": {"another four words here"}}).want(t, 401)
 	g.signIn("lena", passphrase).want(t, 303)
 }
@@ -296,7 +296,7 @@ func TestThePasswordIsAskedAgain(t *testing.T) {
 	before := g.cookies
 	g.ask("GET", "/signin/again?next=/letters/"+id, nil).want(t, 200, "lena", `value="/letters/`+id+`"`)
 	g.ask("POST", "/signin/again", url.Values{"password": {"wrong"}}).want(t, 401, "4 tries left")
-	g.ask("POST", "/signin/again", url.Values{"password": {passphrase}, "next": {"/letters/" + id}}).want(t, 303).to(t, "/letters/"+id)
+	g.ask("POST", "/signin/again", url.Values{"password": {passphrase}, "next": {"/letters/" + id}}).want(t, 303).redirectsTo(t, "/letters/"+id)
 	g.ask("POST", "/letters/confirm", purge).want(t, 200)
 	renewed := g.cookies
 	g.cookies = before
@@ -329,7 +329,7 @@ func TestInvitations(t *testing.T) {
 	form.Set("new", passphrase)
 	g.ask("POST", "/welcome", form).want(t, 400, "The two passwords differ.")
 	form.Set("repeated", passphrase)
-	g.ask("POST", "/welcome", form).want(t, 303).to(t, "/")
+	g.ask("POST", "/welcome", form).want(t, 303).redirectsTo(t, "/")
 	g.ask("GET", "/account", nil).want(t, 200, "Łucja 樹")
 	g.ask("POST", "/welcome", form).want(t, 404, "This link is not valid")
 	g.ask("GET", "/welcome?code=dlo_wrong", nil).want(t, 404, "This link is not valid")
@@ -372,7 +372,7 @@ func TestAPersonIsRemovedWhileTheirOperationRuns(t *testing.T) {
 	g := openGuests(t)
 	ids := g.receive("sms", 3, "x")
 	g.signIn("lena", passphrase)
-	g.ask("POST", "/operations", url.Values{"action": {"discard"}, "id": {string(ids[0]), string(ids[1]), string(ids[2])}, "key": {"k"}}).want(t, 303).to(t, "/operations/O-1")
+	g.ask("POST", "/operations", url.Values{"action": {"discard"}, "id": {string(ids[0]), string(ids[1]), string(ids[2])}, "key": {"k"}}).want(t, 303).redirectsTo(t, "/operations/O-1")
 	bearer := bearerOf(t, g.house, "admin")
 	r := request("DELETE", "/api/v1/users/lena", "")
 	r.Header.Set("Authorization", bearer)

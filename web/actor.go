@@ -20,23 +20,23 @@ type actorKey struct{}
 // finds out who makes a request and how.
 func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		r = w.located(r)
+		r = w.withClient(r)
 		p, err := w.Actor(r)
 		if err != nil {
 			if many := w.tooManyFrom(rw, r); many != nil {
 				err = many
 			}
 			w.deniedUnknown(r, p.Name, err)
-			w.unknown(rw, r, err)
+			w.refuseUnknown(rw, r, err)
 			return
 		}
 		if err := w.tooMany(rw, "principal "+p.Name, w.Requests); err != nil {
-			w.unknown(rw, r, err)
+			w.refuseUnknown(rw, r, err)
 			return
 		}
 		p = w.viewedAs(r, p)
 		if !p.May(deadletter.VerbView) { // every page shows numbers in its shell, so even an error page would disclose them
-			w.unknown(rw, r, deadletter.Denied(p, deadletter.VerbView))
+			w.refuseUnknown(rw, r, deadletter.Denied(p, deadletter.VerbView))
 			return
 		}
 		r = r.WithContext(context.WithValue(deadletter.Within(r.Context(), p.Sees()), actorKey{}, p))
@@ -44,8 +44,8 @@ func (w *Web) actor(next http.Handler) http.Handler {
 	})
 }
 
-// located adds the address of the client and the way of the request to the context of a request.
-func (w *Web) located(r *http.Request) *http.Request {
+// withClient adds the address of the client and the way of the request to the context of a request.
+func (w *Web) withClient(r *http.Request) *http.Request {
 	return r.WithContext(deadletter.FromAddress(deadletter.Through(r.Context(), way(r)), w.Address(r)))
 }
 
@@ -67,9 +67,9 @@ func (w *Web) gate(next http.Handler) http.Handler {
 	})
 }
 
-// unknown responds to a request from nobody, or from somebody without any grant. The response
+// refuseUnknown responds to a request from nobody, or from somebody without any grant. The response
 // contains neither the shell of pages nor any number.
-func (w *Web) unknown(rw http.ResponseWriter, r *http.Request, err error) {
+func (w *Web) refuseUnknown(rw http.ResponseWriter, r *http.Request, err error) {
 	code := statusOf(err)
 	if code != http.StatusUnauthorized && code != http.StatusForbidden && code != http.StatusTooManyRequests {
 		w.Log.Error("the person or token that made a request cannot be determined", "path", deadletter.Visible(r.URL.Path), "err", err)

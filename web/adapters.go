@@ -78,8 +78,8 @@ type created accepted
 // gone is the response for a removed object. It has the status 204.
 type gone struct{}
 
-// bare wraps a handler that takes no parameters. It rejects requests that have parameters.
-func bare(f func(r *http.Request) (any, error)) func(r *http.Request) (any, error) {
+// withoutInput wraps a handler that takes no parameters. It rejects requests that have parameters.
+func withoutInput(f func(r *http.Request) (any, error)) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		if _, err := parameters(r); err != nil {
 			return nil, err
@@ -88,9 +88,9 @@ func bare(f func(r *http.Request) (any, error)) func(r *http.Request) (any, erro
 	}
 }
 
-// reading wraps a handler whose request body is JSON. It decodes the body and passes the value to
+// withInput wraps a handler whose request body is JSON. It decodes the body and passes the value to
 // f.
-func reading[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Request) (any, error) {
+func withInput[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		var in T
 		if err := readJSON(r, &in); err != nil {
@@ -100,12 +100,12 @@ func reading[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Req
 	}
 }
 
-// each calls the function in the parameter of for every element of a list, and returns the results.
+// each calls convert for every element of a list, and returns the results.
 // The returned slice is never nil, so that its JSON is an empty list instead of null.
-func each[A, B any](list []A, of func(A) B) []B {
+func each[A, B any](list []A, convert func(A) B) []B {
 	out := make([]B, 0, len(list))
 	for _, v := range list {
-		out = append(out, of(v))
+		out = append(out, convert(v))
 	}
 	return out
 }

@@ -53,7 +53,7 @@ func (w *Web) adoptForm(r *http.Request) (string, error) {
 	if err != nil {
 		return "", invalid("the form does not say which queue is meant")
 	}
-	problems := alike(w.reports(r.Context()))
+	problems := groupAlike(w.reports(r.Context()))
 	if len(place) > 0 {
 		problems = ofQueue(problems, deadletter.Origin{Broker: place.Get("broker"), VHost: place.Get("vhost"), Queue: place.Get("queue")})
 	}

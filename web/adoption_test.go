@@ -73,7 +73,7 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	if sum == nil {
 		t.Fatal("the page has no form that applies the fix")
 	}
-	h.post("/queues/adopt", url.Values{"plan": {sum[1]}}).to(t, "/queues#policies")
+	h.post("/queues/adopt", url.Values{"plan": {sum[1]}}).redirectsTo(t, "/queues#policies")
 	if len(a.applied) != 1 || len(a.applied[0].Policies) != 1 || a.applied[0].Policies[0].Queues[0] != "sms" {
 		t.Errorf("applied: %+v", a.applied)
 	}
@@ -81,8 +81,8 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	a.refuse = fmt.Errorf("%w: user x of the management API may not set policies", deadletter.ErrForbidden)
 	h.post("/queues/adopt", url.Values{"plan": {sum[1]}}).want(t, 403, "Nothing was changed: user x of the management API may not set policies.")
 	a.refuse = nil
-	h.post("/queues/undo", url.Values{"id": {"1"}}).to(t, "/queues#policies")
-	h.post("/queues/leave", url.Values{"vhost": {"broker=main&vhost=%2F"}, "queue": {"sms"}}).to(t, "/queues#policies")
+	h.post("/queues/undo", url.Values{"id": {"1"}}).redirectsTo(t, "/queues#policies")
+	h.post("/queues/leave", url.Values{"vhost": {"broker=main&vhost=%2F"}, "queue": {"sms"}}).redirectsTo(t, "/queues#policies")
 	h.post("/queues/leave", nil).want(t, 400)
 	if a.left != "main / sms" {
 		t.Errorf("left: %q", a.left)
@@ -99,7 +99,7 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 		t.Fatal("the page of a queue has no form that applies the fix for this queue")
 	}
 	one := url.Values{"plan": {form[1]}, "queue": {html.UnescapeString(form[2])}}
-	h.post("/queues/adopt", one).to(t, "/queues#policies")
+	h.post("/queues/adopt", one).redirectsTo(t, "/queues#policies")
 	if len(a.applied) != 1 || !slices.Equal(a.applied[0].Queues(), []string{"sms"}) {
 		t.Errorf("applied for one of two queues with the same fault: %+v", a.applied)
 	}

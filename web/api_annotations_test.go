@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// silent stores and classifies a letter whose headers do not say what went wrong.
-func (h *house) silent(messageID string) string {
+// receiveSilent stores and classifies a letter whose headers do not say what went wrong.
+func (h *house) receiveSilent(messageID string) string {
 	h.t.Helper()
 	id := h.take(deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: "sms", Body: []byte("x"), Properties: deadletter.Properties{MessageID: messageID, Headers: deadletter.Table{
 		"x-death": []any{deadletter.Table{"queue": "sms", "exchange": "events", "reason": "rejected", "routing-keys": []any{"k"}}},
@@ -31,7 +31,7 @@ func TestALetterSaysWhoReportedIt(t *testing.T) {
 	const card = "4111111111111111"
 	h.postJSON("/api/v1/annotations", `{"message_id":"m","queue":"sms","error_type":"E","message":"card `+card+` refused","stack":"E: card `+card+`\n\tat pay <script>alert(1)</script>","service":"billing-worker","version":"2026.11.20-1"}`).
 		want(t, 200, `{"new":1,"again":0,"joined":0}`)
-	id := h.silent("m")
+	id := h.receiveSilent("m")
 	var l struct {
 		Masked  bool              `json:"masked"`
 		Failure map[string]string `json:"failure"`
@@ -52,7 +52,7 @@ func TestALetterSaysWhoReportedIt(t *testing.T) {
 
 	// This letter arrives before its annotation. Its page must show the annotation at the next
 	// request.
-	other := h.silent("n")
+	other := h.receiveSilent("n")
 	if text := h.get("/api/v1/letters/"+other).want(t, 200).text; strings.Contains(text, `"failure"`) {
 		t.Error(text)
 	}
@@ -88,7 +88,7 @@ func TestAnnotationsThatTheAPIRefuses(t *testing.T) {
 	r := httptest.NewRequest("POST", "/api/v1/annotations", strings.NewReader(`{"message_id":"m","message":"x"}`))
 	r.Header.Set("Content-Type", "text/plain")
 	h.do(r).want(t, 415)
-	if id := h.silent("m"); strings.Contains(h.get("/api/v1/letters/"+id).text, `"failure"`) {
+	if id := h.receiveSilent("m"); strings.Contains(h.get("/api/v1/letters/"+id).text, `"failure"`) {
 		t.Error("a request that was refused stored something")
 	}
 	h.Drain()

@@ -121,7 +121,7 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 		w.fail(rw, r, invalid("format is ndjson or csv"))
 		return
 	}
-	reveal, err := revealing(form.Get("reveal"))
+	reveal, err := parseReveal(form.Get("reveal"))
 	if reveal && form.Get("format") == "csv" {
 		err = invalid("reveal is for ndjson: a table has neither bodies nor headers")
 	}

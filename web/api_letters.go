@@ -221,7 +221,7 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	reveal, err := revealing(form.Get("reveal"))
+	reveal, err := parseReveal(form.Get("reveal"))
 	if err != nil {
 		return nil, err
 	}

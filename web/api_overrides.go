@@ -37,7 +37,7 @@ func (w *Web) apiAddOverride(r *http.Request, in api.OverrideRequest) (any, erro
 	if w.draining() {
 		return nil, errStopping
 	}
-	if err := w.place(r.Context(), &in.Broker, &in.VHost); err != nil {
+	if err := w.fillPlace(r.Context(), &in.Broker, &in.VHost); err != nil {
 		return nil, err
 	}
 	o, err := w.Desk.Redirect(r.Context(), principal(r), deadletter.Override{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue, To: in.To, Reason: in.Reason})
@@ -47,9 +47,9 @@ func (w *Web) apiAddOverride(r *http.Request, in api.OverrideRequest) (any, erro
 	return created{apiOverrideOf(o), "/api/v1/overrides/" + strconv.FormatInt(o.ID, 10)}, nil
 }
 
-// place sets the broker and the vhost of a call if they are missing and there is only one
+// fillPlace sets the broker and the vhost of a call if they are missing and there is only one
 // candidate.
-func (w *Web) place(ctx context.Context, broker, vhost *string) error {
+func (w *Web) fillPlace(ctx context.Context, broker, vhost *string) error {
 	brokers := w.brokers(ctx)
 	if *broker == "" {
 		if len(brokers) != 1 {

@@ -180,7 +180,7 @@ func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadl
 		origin = l.Origin
 	}
 	if p.Letter != "" && l != nil {
-		done, err := w.turn(ctx)
+		done, err := w.waitForPlace(ctx)
 		if err != nil {
 			return false, err
 		}

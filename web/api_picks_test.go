@@ -27,8 +27,8 @@ message Template { string name = 1; string locale = 2; }
 message SmsRequested { string request_id = 1; int64 tenant_id = 2; string text = 3; }
 `
 
-// typed gives dlo the types of notifySource, and lets people pick types.
-func typed(o *web.Options) {
+// withTypes gives dlo the types of notifySource, and lets people pick types.
+func withTypes(o *web.Options) {
 	types := descriptor.NewRegistry()
 	if _, err := types.AddSource("notify", fstest.MapFS{"notify.proto": {Data: []byte(notifySource)}}); err != nil {
 		panic(err)
@@ -52,7 +52,7 @@ func (p picker) RemovePick(ctx context.Context, id int64, by string) error {
 
 func TestTypesArePicked(t *testing.T) {
 	t.Parallel()
-	h := open(t, typed, func(o *web.Options) {
+	h := open(t, withTypes, func(o *web.Options) {
 		o.Bindings = []payload.Binding{{Queue: "old-*", Type: "acme.notify.v1.EmailRequested"}}
 	})
 	id := string(h.receive("sms", 1, "\n\x03abc\x10\x05\x1a\x05hello")[0])
@@ -92,7 +92,7 @@ func TestTypesArePicked(t *testing.T) {
 // queue on the page of the letter, and then undoes the pick.
 func TestTypesArePickedOnALettersPage(t *testing.T) {
 	t.Parallel()
-	h := open(t, typed)
+	h := open(t, withTypes)
 	id := string(h.receive("sms", 1, "\n\x03abc\x10\x05\x1a\x05hello")[0])
 	page := "/letters/" + id
 	h.get(page).want(t, 200, `action="`+page+`/type"`, "Its group, G-1", "Its queue, sms", `<option value="acme.notify.v1.SmsRequested">`, "Matches 1 type")
@@ -101,12 +101,12 @@ func TestTypesArePickedOnALettersPage(t *testing.T) {
 	}
 	pick("acme.notify.v1.Gone", "group").want(t, 400, "Nothing was applied", "is not registered", `value="acme.notify.v1.Gone"`, `value="I know"`, `<option value="group" selected>`)
 	pick("acme.notify.v1.EmailRequested", "everyone").want(t, 400, "letter, group or binding")
-	pick("acme.notify.v1.EmailRequested", "letter").to(t, page+"?q=state%3Adead&tab=raw")
+	pick("acme.notify.v1.EmailRequested", "letter").redirectsTo(t, page+"?q=state%3Adead&tab=raw")
 	h.get(page).want(t, 200, "picked by local for this letter", ": I know", "a person&#39;s pick", `action="/schemas/picks/1/remove"`)
-	pick("acme.notify.v1.EmailRequested", "group").to(t, page+"?q=state%3Adead&tab=raw")
-	pick("acme.notify.v1.EmailRequested", "binding").to(t, page+"?q=state%3Adead&tab=raw")
+	pick("acme.notify.v1.EmailRequested", "group").redirectsTo(t, page+"?q=state%3Adead&tab=raw")
+	pick("acme.notify.v1.EmailRequested", "binding").redirectsTo(t, page+"?q=state%3Adead&tab=raw")
 	h.get(page).want(t, 200, "for its group, G-1", "for <code>sms</code>")
-	h.post("/schemas/picks/1/remove", url.Values{"return": {page}}).to(t, page)
+	h.post("/schemas/picks/1/remove", url.Values{"return": {page}}).redirectsTo(t, page)
 	if text := h.get(page).want(t, 200).text; strings.Contains(text, "for this letter,") {
 		t.Error("the pick is still there")
 	}

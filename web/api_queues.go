@@ -18,9 +18,9 @@ func apiRetriesOf(g deadletter.Guard) api.Retries {
 	return api.Retries{State: string(g.State), Why: g.Why, By: g.By, Since: api.At(g.Since), Until: api.At(g.Until)}
 }
 
-// known returns a number that a broker has reported. If the broker has not reported it, it returns
-// nil.
-func known(n int) *int {
+// knownNumber returns a number that a broker has reported. If the broker has not reported it, it
+// returns nil.
+func knownNumber(n int) *int {
 	if n < 0 {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 	for _, q := range all {
 		v := api.Queue{
 			Broker: q.origin.Broker, VHost: q.origin.VHost, Queue: q.origin.Queue, Scheduled: q.counts[deadletter.StateScheduled], Dead: q.counts[deadletter.StateDead], Held: q.counts[deadletter.StateHeld],
-			Depth: known(q.facts.Ready), Consumers: known(q.facts.Consumers), Retries: apiRetriesOf(q.guard), Away: q.away,
+			Depth: knownNumber(q.facts.Ready), Consumers: knownNumber(q.facts.Consumers), Retries: apiRetriesOf(q.guard), Away: q.away,
 			GroupsPaused: each(q.groups, func(g deadletter.Guard) api.GroupPaused {
 				return api.GroupPaused{Group: g.Group.String(), Title: g.Title, State: string(g.State), Why: g.Why, By: g.By, Since: api.At(g.Since), Until: api.At(g.Until)}
 			}),
@@ -51,7 +51,7 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 		if note == "" && !i.broker.Connected {
 			note = i.broker.Reason
 		}
-		out.Inboxes = append(out.Inboxes, api.Inbox{Broker: i.broker.Name, VHost: i.broker.VHost, Queue: i.inbox.Queue, Connected: i.broker.Connected, Draining: i.inbox.Draining, Depth: known(i.facts.Ready), Note: note})
+		out.Inboxes = append(out.Inboxes, api.Inbox{Broker: i.broker.Name, VHost: i.broker.VHost, Queue: i.inbox.Queue, Connected: i.broker.Connected, Draining: i.inbox.Draining, Depth: knownNumber(i.facts.Ready), Note: note})
 	}
 	return out, nil
 }
@@ -69,7 +69,7 @@ func (w *Web) apiGuardQueue(r *http.Request, do guarding) (any, error) {
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
-	if err := w.place(r.Context(), &in.Broker, &in.VHost); err != nil {
+	if err := w.fillPlace(r.Context(), &in.Broker, &in.VHost); err != nil {
 		return nil, err
 	}
 	g := deadletter.Guard{Origin: deadletter.Origin{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue}, Why: in.Reason}

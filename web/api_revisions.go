@@ -23,7 +23,7 @@ func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 	if in.From != nil {
 		from = strconv.Itoa(*in.From)
 	}
-	l, basis, err := w.basis(r, from, r.Header.Get("Idempotency-Key"))
+	l, basis, err := w.editBasis(r, from, r.Header.Get("Idempotency-Key"))
 	if err != nil {
 		return nil, err
 	}

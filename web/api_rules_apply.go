@@ -33,7 +33,7 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 	if err != nil {
 		return nil, err
 	}
-	a, err := w.apply(rw, r, operation.ApplyRequest{Query: q, DryRun: in.DryRun, Reason: in.Reason})
+	a, err := w.decideAgain(rw, r, operation.ApplyRequest{Query: q, DryRun: in.DryRun, Reason: in.Reason})
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +43,9 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 	return api.Applied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: each(a.Changes, change), Stopped: a.Stopped}, nil
 }
 
-// apply makes the rules in use decide again on waiting letters. It ends when the caller disconnects
-// or dlo stops.
-func (w *Web) apply(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (operation.Applied, error) {
+// decideAgain makes the rules in use decide again on waiting letters. It ends when the caller
+// disconnects or dlo stops.
+func (w *Web) decideAgain(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (operation.Applied, error) {
 	if w.draining() {
 		return operation.Applied{}, errStopping
 	}

@@ -115,7 +115,7 @@ func apiPlanOf(p operation.Plan, q *query.Query, label func(broker string) strin
 	for _, q := range p.Queues {
 		queue := api.PlanQueue{
 			Broker: q.Broker, VHost: q.VHost, Label: label(q.Broker), Queue: q.Queue, Target: q.Target, Letters: q.Letters, CameBack: q.CameBack, Warning: q.Warning,
-			Consumers: known(q.Facts.Consumers), Ready: known(q.Facts.Ready), MaxLength: known(q.Facts.MaxLength), MaxBytes: known(q.Facts.MaxBytes),
+			Consumers: knownNumber(q.Facts.Consumers), Ready: knownNumber(q.Facts.Ready), MaxLength: knownNumber(q.Facts.MaxLength), MaxBytes: knownNumber(q.Facts.MaxBytes),
 		}
 		if q.Facts.DeadLetters != "" {
 			queue.DeadLetters = &q.Facts.DeadLetters

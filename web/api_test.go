@@ -89,7 +89,7 @@ func TestAPILetterSaysWhyItsRule(t *testing.T) {
 	t.Parallel()
 	const card = "4111111111111111"
 	masks := payload.Masks{Headers: []string{"x-error-message"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`\b[0-9]{16}\b`)}}
-	h := open(t, ruled, func(o *web.Options) {
+	h := open(t, withRetries, func(o *web.Options) {
 		decoder := &payload.Decoder{Mask: masks.Body()}
 		o.Decoder, o.Header = func() *payload.Decoder { return decoder }, masks.Header
 	})

@@ -91,7 +91,7 @@ func (w *Web) apiTypeSource(r *http.Request) (any, error) {
 	if name == "" {
 		return nil, invalid("type must be the name of a message type, for example acme.notify.v1.EmailRequested")
 	}
-	done, err := w.turn(r.Context())
+	done, err := w.waitForPlace(r.Context())
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (w *Web) apiUploadTypes(rw http.ResponseWriter, r *http.Request) {
 		case w.draining() && !dryRun:
 			return nil, errStopping
 		}
-		done, err := w.loading.turn(r.Context())
+		done, err := w.loading.waitForPlace(r.Context())
 		if err != nil {
 			return nil, err
 		}

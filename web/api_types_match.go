@@ -12,7 +12,7 @@ import (
 // apiMatchTypes handles POST /types/match. It returns the types that a body matches, and the
 // decoded body. It stores nothing.
 func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
-	done, err := w.turn(r.Context())
+	done, err := w.waitForPlace(r.Context())
 	if err != nil {
 		return nil, err
 	}

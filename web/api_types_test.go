@@ -18,8 +18,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// library gives dlo a schema library with the types of notifySource.
-func library(o *web.Options) {
+// withLibrary gives dlo a schema library with the types of notifySource.
+func withLibrary(o *web.Options) {
 	l := schemas.New(o.Store.(*store.Store), schemas.Options{})
 	if _, _, err := l.Upload(context.Background(), deadletter.Local, "notify", []byte(notifySource), "notify.proto", false); err != nil {
 		panic(err)
@@ -38,7 +38,7 @@ func (h *house) postFile(path string, content []byte) answer {
 
 func TestTypesOverTheAPI(t *testing.T) {
 	t.Parallel()
-	h := open(t, library)
+	h := open(t, withLibrary)
 	h.get("/api/v1/types").want(t, 200, `"name":"notify"`, `"source":"upload"`, `"types":["acme.notify.v1.EmailRequested","acme.notify.v1.SmsRequested","acme.notify.v1.Template"]`, `"hits":[]`, `"removed":[]`, `"problems":[]`)
 	h.get("/api/v1/types?q=TENANT").want(t, 200, `"hits":[{"type":"acme.notify.v1.EmailRequested","set":"notify","field":"tenant_id","is":"int64"},{"type":"acme.notify.v1.SmsRequested"`)
 	h.get("/api/v1/types?q="+strings.Repeat("a", 201)).want(t, 400)
@@ -79,7 +79,7 @@ func TestTypesOverTheAPI(t *testing.T) {
 
 func TestTypesThatAForeignerMayNotChange(t *testing.T) {
 	t.Parallel()
-	h := open(t, library, func(o *web.Options) {
+	h := open(t, withLibrary, func(o *web.Options) {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) {
 			return deadletter.Principal{Name: "mallory", Grants: []deadletter.Grant{{Role: deadletter.RoleReader}}}, nil
 		}
@@ -93,7 +93,7 @@ func TestTypesThatAForeignerMayNotChange(t *testing.T) {
 
 func TestUploadByForm(t *testing.T) {
 	t.Parallel()
-	h := open(t, library)
+	h := open(t, withLibrary)
 	send := func(fields ...string) answer {
 		t.Helper()
 		var b bytes.Buffer
@@ -127,7 +127,7 @@ func TestUploadByForm(t *testing.T) {
 
 func TestMatchOverTheAPI(t *testing.T) {
 	t.Parallel()
-	h := open(t, library)
+	h := open(t, withLibrary)
 	body := base64.StdEncoding.EncodeToString([]byte("\x0a\x0areq_9f2c41\x10\xd5\xf8\x02\x22\x16\x0a\x0awelcome_v3\x12\x08en-GB_XX"))
 	h.postJSON("/api/v1/types/match", `{"body":"`+body+`"}`).want(t, 200, `"verdict":"matched"`, `"type":"acme.notify.v1.EmailRequested"`, `"json":{"requestId":"req_9f2c41"`, `"steps":[`)
 	h.postJSON("/api/v1/types/match", `{"body":"`+body+`","as":"Template"}`).want(t, 200, `"chosen":"a person's pick"`)

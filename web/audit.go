@@ -56,7 +56,7 @@ func (w *Web) auditQuery(text string) (query.Query, error) {
 func (w *Web) auditLog(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p := view.AuditPage{
-		Shell: w.shell(r, "Audit log", view.SectionAudit), Query: auditText(form), After: form.Get("after"), Restore: restorable(w.Restore),
+		Shell: w.shell(r, "Audit log", view.SectionAudit), Query: auditText(form), After: form.Get("after"), Restore: restorableWords(w.Restore),
 	}
 	q, err := w.auditQuery(p.Query)
 	var mistake *query.Error
@@ -70,15 +70,15 @@ func (w *Web) auditLog(r *http.Request) (templ.Component, error) {
 	}
 	p.Entries, p.Next = each(w.hideActs(list), auditRow), next
 	for i := range p.Entries {
-		if p.Entries[i].Restorable, err = w.restores(r.Context(), p.Entries[i].Act); err != nil {
+		if p.Entries[i].Restorable, err = w.canRestore(r.Context(), p.Entries[i].Act); err != nil {
 			return nil, err
 		}
 	}
 	return view.Audit(p), nil
 }
 
-// restores reports whether some of the letters that an action discarded can still be restored.
-func (w *Web) restores(ctx context.Context, a deadletter.Act) (bool, error) {
+// canRestore reports whether some of the letters that an action discarded can still be restored.
+func (w *Web) canRestore(ctx context.Context, a deadletter.Act) (bool, error) {
 	if a.Kind != string(deadletter.VerbDiscard) || a.Operation == 0 || a.Done == 0 {
 		return false, nil
 	}

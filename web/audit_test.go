@@ -16,7 +16,7 @@ func TestAudit(t *testing.T) {
 	for _, id := range h.receive("sms", 3, "x") {
 		ids = append(ids, string(id))
 	}
-	h.post("/operations", url.Values{"action": {"discard"}, "id": ids, "reason": {`=cmd("x") <b>`}, "key": {"k"}}).to(t, "/operations/O-1")
+	h.post("/operations", url.Values{"action": {"discard"}, "id": ids, "reason": {`=cmd("x") <b>`}, "key": {"k"}}).redirectsTo(t, "/operations/O-1")
 	h.advance()
 	h.post("/triage", url.Values{"do": {"resolve"}, "id": {"G-1"}})
 	h.get("/audit?q=action:discard").want(t, 200, "=cmd(&#34;x&#34;) &lt;b&gt;", `href="/operations/O-1"`, `value="op:O-1/done"`, "asked 3, discarded 3", `href="/audit/export?q=action%3Adiscard"`, `value="action:discard"`, "1 entry")

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-func below(o *web.Options) { o.BasePath = "/tools/dlo" }
+func withBasePath(o *web.Options) { o.BasePath = "/tools/dlo" }
 
 var pathsOfPage = regexp.MustCompile(` (?:href|src|action|formaction|data-events|data-query)="([^"#][^"]*)"`)
 
@@ -18,7 +18,7 @@ var pathsOfPage = regexp.MustCompile(` (?:href|src|action|formaction|data-events
 // as a proxy sends that keeps the base path. Some are such as a proxy sends that removes it.
 func TestBasePath(t *testing.T) {
 	t.Parallel()
-	h := open(t, below, ruled, library, withUsers)
+	h := open(t, withBasePath, withRetries, withLibrary, withUsers)
 	id := string(h.receive("sms", 3, "x")[0])
 	h.post("/views", url.Values{"name": {`" href="/evil`}, "q": {"state:dead"}}).want(t, 303)
 	seen := map[string]bool{}
@@ -70,7 +70,7 @@ func TestBasePath(t *testing.T) {
 // the palette, live changes and the event stream.
 func TestBasePathInABrowser(t *testing.T) {
 	t.Parallel()
-	h, tab, at := visit(t, below)
+	h, tab, at := visit(t, withBasePath)
 	h.receive("sms", 3, "x")
 	tab.Open(at + "/tools/dlo/letters?q=state:dead")
 	eventually(t, tab, `document.documentElement.dataset.base === '/tools/dlo'`)

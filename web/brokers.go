@@ -19,7 +19,7 @@ type Connector interface {
 	Connect(ctx context.Context, by deadletter.Principal, broker string) error
 }
 
-func (w *Web) connect(r *http.Request, broker string) error {
+func (w *Web) connectNow(r *http.Request, broker string) error {
 	switch {
 	case w.Connector == nil:
 		return deadletter.ErrUnavailable
@@ -34,7 +34,7 @@ func (w *Web) connectBroker(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
 	}
-	return backTo(r, "/"), w.connect(r, r.PostFormValue("broker"))
+	return backTo(r, "/"), w.connectNow(r, r.PostFormValue("broker"))
 }
 
 // label returns the configured label of a broker. It returns "" if the broker has none.
@@ -70,7 +70,7 @@ func (w *Web) apiConnectBroker(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, noSuch("broker", chi.URLParam(r, "name"))
 	}
-	if err := w.connect(r, name); err != nil {
+	if err := w.connectNow(r, name); err != nil {
 		return nil, err
 	}
 	for _, b := range w.brokers(r.Context()) {

@@ -31,8 +31,8 @@ func (c connector) Connect(_ context.Context, by deadletter.Principal, broker st
 	return fmt.Errorf("%w: there is no broker %q in the configuration", deadletter.ErrNotFound, broker)
 }
 
-// away returns the status of brokers that are not connected.
-func away(names ...string) []deadletter.BrokerStatus {
+// awayBrokers returns the status of brokers that are not connected.
+func awayBrokers(names ...string) []deadletter.BrokerStatus {
 	var list []deadletter.BrokerStatus
 	for _, name := range names {
 		list = append(list, deadletter.BrokerStatus{Name: name, VHost: "/", Reached: true, Version: "4.3.6", Reason: "connection refused", Since: start, NextTry: start.Add(90 * time.Second), Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}}})
@@ -45,10 +45,10 @@ func away(names ...string) []deadletter.BrokerStatus {
 func TestABrokerIsTriedNow(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.brokers = away("main", "gone", "a/b c")
+	h.brokers = awayBrokers("main", "gone", "a/b c")
 	h.get("/queues?from=1").want(t, 200, `action="/brokers/connect"`, `name="broker" value="a/b c"`, "Try now", `name="return" value="/queues?from=1"`)
-	h.post("/brokers/connect", url.Values{"broker": {"main"}, "return": {"/queues"}}).to(t, "/queues")
-	h.post("/brokers/connect", url.Values{"broker": {"main"}, "return": {"//evil.example"}}).to(t, "/")
+	h.post("/brokers/connect", url.Values{"broker": {"main"}, "return": {"/queues"}}).redirectsTo(t, "/queues")
+	h.post("/brokers/connect", url.Values{"broker": {"main"}, "return": {"//evil.example"}}).redirectsTo(t, "/")
 	h.post("/brokers/connect", url.Values{"broker": {"other"}}).want(t, 404)
 	var b api.Broker
 	h.postJSON("/api/v1/brokers/gone/connect", "").want(t, 200).json(t, &b)
@@ -81,7 +81,7 @@ func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	h.get("/letters?q=group:G-1").want(t, 200, "Running").wantNot(t, waits)
 	h.post("/letters/confirm", plan).want(t, 200, ">unknown</td>").wantNot(t, waits)
 
-	h.brokers = away("main")
+	h.brokers = awayBrokers("main")
 	h.get("/queues").want(t, 200, waits, "Waiting").wantNot(t, "Running")
 	h.get("/letters?q=group:G-1").want(t, 200, waits, "Waiting").wantNot(t, "Running")
 	h.post("/letters/confirm", plan).want(t, 200, waits, "not known until it is back").wantNot(t, ">unknown</td>")

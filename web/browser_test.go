@@ -54,9 +54,9 @@ func eventually(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Fatalf("never true: %s\non %s: %.2000s", expression, js[string](tab, "location.href"), js[string](tab, "document.querySelector('main')?.innerText ?? ''"))
 }
 
-// silent fails the test if a page logged anything, or if the content security policy blocked
+// checkConsole fails the test if a page logged anything, or if the content security policy blocked
 // anything.
-func silent(t *testing.T, tab *testenv.Tab) {
+func checkConsole(t *testing.T, tab *testenv.Tab) {
 	t.Helper()
 	for _, m := range tab.Console() {
 		t.Errorf("console: %s", m)
@@ -78,7 +78,7 @@ func TestRequeueByKeyboard(t *testing.T) {
 	if focus := js[string](tab, `document.activeElement.innerText`); focus != "Cancel" {
 		t.Errorf("the focus is on %q, not on the safe button", focus)
 	}
-	silent(t, tab) // must come before axe-core, which sets styles that the policy blocks
+	checkConsole(t, tab) // must come before axe-core, which sets styles that the policy blocks
 	for _, fault := range tab.Axe() {
 		t.Errorf("dialog: %s", fault)
 	}
@@ -111,12 +111,12 @@ func TestTheSignOfLiveUpdatesKnowsTheBroker(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
 	h.receive("sms", 1, "x")
-	h.brokers = away("main")
+	h.brokers = awayBrokers("main")
 	tab.Open(url + "/letters")
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates, broker away' && document.querySelector('[data-live-state] .dot').className == 'dot warn'`)
 	tab.Act(`document.querySelector('#banners button').click()`)
 	eventually(t, tab, `!document.querySelector('#banners button') && document.querySelector('[data-live-word]').innerText == 'Live updates' && document.querySelector('[data-live-state] .dot').className == 'dot '`)
-	silent(t, tab)
+	checkConsole(t, tab)
 }
 
 func TestTheSameWithoutJavaScript(t *testing.T) {
@@ -150,7 +150,7 @@ func TestTheSameWithoutJavaScript(t *testing.T) {
 	if js[int](tab, `[...document.querySelectorAll('[data-js]')].filter(x => !x.hidden).length`) != 0 {
 		t.Error("something shows that needs JavaScript")
 	}
-	silent(t, tab)
+	checkConsole(t, tab)
 }
 
 func TestALettersTabsAndActions(t *testing.T) {
@@ -216,7 +216,7 @@ func TestSelectAllThatMatch(t *testing.T) {
 	says(`[data-bulk-count]`, "All 1,060 matching")
 	press(`[data-row]:nth-child(2) [data-pick]`)
 	says(`[data-bulk-count]`, "All 1,060 matching, except 1")
-	silent(t, tab)
+	checkConsole(t, tab)
 	for _, fault := range tab.Axe() {
 		t.Errorf("selection: %s", fault)
 	}
@@ -275,13 +275,13 @@ func TestTheQueryBox(t *testing.T) {
 	eventually(t, tab, `document.cookie.includes('zone=local') && document.querySelector('[data-zone-word]').textContent == 'local time'`)
 	tab.Act(`document.querySelector('#from').value = '2026-11-20T08:00'; document.querySelector('[data-times] .btn-primary').click()`)
 	eventually(t, tab, `decodeURIComponent(location.search).includes('since:' + new Date('2026-11-20T08:00').toISOString())`)
-	silent(t, tab)
+	checkConsole(t, tab)
 
 	tab.Viewport(390, 900)
 	tab.Open(url + "/letters?q=queue:sms")
 	tab.Act(`document.querySelector('[data-filters]').click()`)
 	eventually(t, tab, `document.querySelector('#dlg-filters').open && document.querySelector('#filters').getBoundingClientRect().height > 100`)
-	silent(t, tab)
+	checkConsole(t, tab)
 	for _, fault := range tab.Axe() {
 		t.Errorf("filters: %s", fault)
 	}
@@ -323,7 +323,7 @@ func TestThePalette(t *testing.T) {
 	eventually(t, tab, `[...document.querySelectorAll('#jump-list .choice')].pop().innerText.includes('Resolve')`) // the earlier results are not shown any more
 	tab.Do(chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.Tab))                                               // the last choice
 	eventually(t, tab, `document.querySelector('main').innerText.includes('Resolved G-1')`)
-	silent(t, tab)
+	checkConsole(t, tab)
 	found("audit", "Page Audit log")
 	for _, fault := range tab.Axe() {
 		t.Errorf("palette: %s", fault)
@@ -360,7 +360,7 @@ func TestListsWithoutJavaScript(t *testing.T) {
 	eventually(t, tab, `document.querySelector('h1').innerText == 'Discard 60 letters?'`)
 	press(`[data-confirm-btn]`)
 	eventually(t, tab, `location.pathname == '/operations/O-1'`)
-	silent(t, tab)
+	checkConsole(t, tab)
 }
 
 // TestRetriesArePausedByKeyboard checks that retries can be paused and resumed with the keyboard
@@ -407,5 +407,5 @@ func TestRetriesArePausedByKeyboard(t *testing.T) {
 		enter(`#origins td summary`)
 		resume("group G-1")
 	}
-	silent(t, tab)
+	checkConsole(t, tab)
 }

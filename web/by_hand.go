@@ -14,7 +14,7 @@ import (
 // have to handle it by hand.
 func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
-	reveal, err := revealing(form.Get("reveal"))
+	reveal, err := parseReveal(form.Get("reveal"))
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	p := view.ByHandPage{Shell: w.shell(r, "Copy letter "+l.ID.Short(), view.SectionLetters), Letter: l.ID, Query: form.Get("q"), Form: view.ParseForm(form.Get("as")), Revealed: reveal}
-	p.MayReveal = revealable(principal(r), l.Origin) && l.State != deadletter.StatePurged
+	p.MayReveal = canReveal(principal(r), l.Origin) && l.State != deadletter.StatePurged
 	if p.Form == view.FormJSON {
 		whole, err := w.wholeLetter(r, l, reveal)
 		if err != nil {
@@ -43,7 +43,7 @@ func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	properties, body := sendable(&l)
+	properties, body := asSent(&l)
 	hidden := properties
 	p.Masked = w.hideProperties(&hidden) || w.bytesMasked(doc)
 	if p.Masked && !reveal {
@@ -62,9 +62,9 @@ func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 	return view.ByHand(p), nil
 }
 
-// sendable returns the properties and the body that a requeue of a letter would send, without the
+// asSent returns the properties and the body that a requeue of a letter would send, without the
 // headers that each attempt adds.
-func sendable(l *deadletter.Letter) (deadletter.Properties, []byte) {
+func asSent(l *deadletter.Letter) (deadletter.Properties, []byte) {
 	properties, body := l.Current()
 	clean := deadletter.Sanitise
 	if l.Revised != nil {

@@ -113,7 +113,7 @@ func TestCopyingInTheBrowser(t *testing.T) {
 	eventually(t, tab, `location.pathname == '/letters/`+odd+`/copy' && document.querySelector('main').innerText.includes('header blob: the management API has no such type: bytes')`)
 	tab.Act(`navigator.clipboard.writeText = async t => { window.copied = t }; document.querySelector('main [data-copy]').click()`)
 	eventually(t, tab, `window.copied?.startsWith('curl --user USER')`)
-	silent(t, tab)
+	checkConsole(t, tab)
 	for _, width := range []int64{1440, 390} {
 		tab.Viewport(width, 900)
 		for _, fault := range tab.Axe() {
@@ -142,5 +142,5 @@ func TestRequeueIsInSightOnAPhone(t *testing.T) {
 	tab.Act(`document.querySelector('[data-copies] summary').click()`)
 	eventually(t, tab, `(() => { const b = document.querySelector('[data-copies] .menu-list').getBoundingClientRect(); return b.left >= 0 && b.right <= innerWidth && b.width > 100; })()`)
 	tab.Do(chromedp.KeyEvent("k", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
-	silent(t, tab)
+	checkConsole(t, tab)
 }

@@ -52,7 +52,7 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	decoder := &payload.Decoder{Types: types, Mask: masks.Body()}
 	now := func() *payload.Decoder { return decoder }
 	metrics = prometheus.NewRegistry()
-	h = open(t, ruled, func(o *web.Options) {
+	h = open(t, withRetries, func(o *web.Options) {
 		o.Decoder, o.Header, o.Masked, o.Fields = now, masks.Header, masks.Field, []string{"id", "customer.email", "card.number", "customer.name"}
 		o.Picker = picker{o.Store.(*store.Store)}
 		o.Users = identity.NewAccounts(o.Store.(*store.Store), nil)

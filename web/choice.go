@@ -52,11 +52,11 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 	}
 	switch action {
 	case deadletter.VerbRequeue:
-		c.pace(r)
+		c.parsePace(r)
 		c.options.Reset = r.PostFormValue("reset")
 		c.request.Reset = c.options.Reset != ""
 	case deadletter.VerbEdit:
-		c.pace(r)
+		c.parsePace(r)
 		c.options.Patch = strings.TrimSpace(strings.ReplaceAll(r.PostFormValue("patch"), "\r\n", "\n"))
 		c.request.Patch = []byte(c.options.Patch)
 		if c.options.Patch != "" {
@@ -68,23 +68,23 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 			c.mistakes["reason"] = "Say why, so that the next person understands the change."
 		}
 	case deadletter.VerbReschedule:
-		c.order(r)
-		c.due(r, time.Now())
+		c.parseOrder(r)
+		c.parseDue(r, time.Now())
 	default:
-		c.order(r)
+		c.parseOrder(r)
 	}
 	return c, nil
 }
 
-// order parses the order in which letters are processed, and the maximum number of letters.
-func (c *choice) order(r *http.Request) {
+// parseOrder parses the order in which letters are processed, and the maximum number of letters.
+func (c *choice) parseOrder(r *http.Request) {
 	c.options.Order = "oldest"
 	for name, into := range map[string]*string{"order": &c.options.Order, "first": &c.options.First} {
 		if r.PostForm.Has(name) {
 			*into = strings.TrimSpace(r.PostFormValue(name))
 		}
 	}
-	if n, ok := c.count("first", c.options.First, "letters"); ok {
+	if n, ok := c.parseCount("first", c.options.First, "letters"); ok {
 		c.request.First = n
 	}
 	switch c.options.Order {
@@ -96,11 +96,11 @@ func (c *choice) order(r *http.Request) {
 	}
 }
 
-// pace parses the fields that say how fast and how carefully a requeue sends letters. A form
+// parsePace parses the fields that say how fast and how carefully a requeue sends letters. A form
 // without these fields, such as the button on the page of a letter, gets the defaults.
-func (c *choice) pace(r *http.Request) {
+func (c *choice) parsePace(r *http.Request) {
 	c.options.Canary, c.options.Wait = strconv.Itoa(operation.DefaultCanary), view.TypedDuration(operation.DefaultCanaryWait)
-	c.options.Rate, c.options.StopAt = plain(operation.DefaultRate), plain(operation.DefaultStopAt)
+	c.options.Rate, c.options.StopAt = decimal(operation.DefaultRate), decimal(operation.DefaultStopAt)
 	for name, into := range map[string]*string{
 		"canary": &c.options.Canary, "wait": &c.options.Wait, "rate": &c.options.Rate, "stop_at": &c.options.StopAt,
 		"max_depth": &c.options.MaxDepth, "to": &c.options.To,
@@ -110,7 +110,7 @@ func (c *choice) pace(r *http.Request) {
 		}
 	}
 	o, pace := &c.options, &c.request.Pace
-	if n, ok := c.count("canary", o.Canary, "letters, or 0 for none"); ok {
+	if n, ok := c.parseCount("canary", o.Canary, "letters, or 0 for none"); ok {
 		pace.Canary = &n
 	}
 	if wait, err := deadletter.ParseDuration(o.Wait); err != nil || wait < 0 || wait > 24*time.Hour {
@@ -128,10 +128,10 @@ func (c *choice) pace(r *http.Request) {
 	} else {
 		pace.StopAt = &stop
 	}
-	if n, ok := c.count("max_depth", o.MaxDepth, "messages"); ok && n > 0 {
+	if n, ok := c.parseCount("max_depth", o.MaxDepth, "messages"); ok && n > 0 {
 		pace.MaxDepth = &n
 	}
-	c.order(r)
+	c.parseOrder(r)
 	if len(o.To) > 255 {
 		c.mistakes["to"] = "The name of a queue has at most 255 bytes."
 	} else {
@@ -143,9 +143,9 @@ func (c *choice) pace(r *http.Request) {
 	}
 }
 
-// due parses the time of the retry, which is a duration from now or a point in time. A form without
-// this field, such as the button on the page of a letter, gets one hour.
-func (c *choice) due(r *http.Request, now time.Time) {
+// parseDue parses the time of the retry, which is a duration from now or a point in time. A form
+// without this field, such as the button on the page of a letter, gets one hour.
+func (c *choice) parseDue(r *http.Request, now time.Time) {
 	c.options.Due = "1h"
 	if r.PostForm.Has("due") {
 		c.options.Due = strings.TrimSpace(r.PostFormValue("due"))
@@ -164,8 +164,8 @@ func (c *choice) due(r *http.Request, now time.Time) {
 	}
 }
 
-// count parses a whole number in the forms in which people write it. An empty text means 0.
-func (c *choice) count(name, text, of string) (int, bool) {
+// parseCount parses a whole number in the forms in which people write it. An empty text means 0.
+func (c *choice) parseCount(name, text, of string) (int, bool) {
 	if text == "" {
 		return 0, true
 	}
@@ -179,4 +179,4 @@ func (c *choice) count(name, text, of string) (int, bool) {
 
 func number(text string) (float64, error) { return strconv.ParseFloat(strings.TrimSpace(text), 64) }
 
-func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

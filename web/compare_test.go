@@ -99,7 +99,7 @@ func TestTwoTickedLettersAreCompared(t *testing.T) {
 	eventually(t, tab, `location.pathname == '/letters/compare' && new URLSearchParams(location.search).get('q') == 'state:dead' && document.querySelectorAll('.compared').length >= 2`)
 	tab.Act(`document.querySelector('details.panel summary').click()`)
 	eventually(t, tab, `document.querySelector('details.panel .compared').checkVisibility() && document.querySelector('details.panel').innerText.includes('app-id')`)
-	silent(t, tab)
+	checkConsole(t, tab)
 	for _, width := range []int64{1440, 390} {
 		tab.Viewport(width, 900)
 		if tab.Is(`document.documentElement.scrollWidth > innerWidth`) {

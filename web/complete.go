@@ -18,15 +18,15 @@ const completions = 20 // maximum number of completions in a response
 func fieldWords(help []query.FieldHelp, before, name string) []view.Word {
 	out := []view.Word{}
 	for _, h := range help {
-		if text := begun(h.Field); strings.HasPrefix(text, name) && text != name {
+		if text := fieldPrefix(h.Field); strings.HasPrefix(text, name) && text != name {
 			out = append(out, view.Word{Text: before + text, Label: h.Help})
 		}
 	}
 	return out
 }
 
-// begun returns the name of a field, with the colon or the dot that follows it in a query.
-func begun(f query.Field) string {
+// fieldPrefix returns the name of a field, with the colon or the dot that follows it in a query.
+func fieldPrefix(f query.Field) string {
 	if f == query.Header || f == query.Body {
 		return string(f) + "."
 	}
@@ -83,7 +83,7 @@ func (w *Web) completeAct(r *http.Request) (any, error) {
 			v.offer(t.Name, string(t.Kind))
 		}
 	}
-	v.help(query.ActHelp(), field)
+	v.offerHelp(query.ActHelp(), field)
 	return v.out, nil
 }
 
@@ -133,7 +133,7 @@ func (w *Web) completeValue(before, name, value string, counted deadletter.Facet
 			}
 		}
 	}
-	words.help(query.Help(), field)
+	words.offerHelp(query.Help(), field)
 	for _, v := range names[field] {
 		words.offer(v, "")
 	}
@@ -163,8 +163,9 @@ func (w *valueWords) offer(v, label string) {
 	}
 }
 
-// help adds the values that the help of a field names, if they begin with the text that was typed.
-func (w *valueWords) help(help []query.FieldHelp, field string) {
+// offerHelp adds the values that the help of a field names, if they begin with the text that was
+// typed.
+func (w *valueWords) offerHelp(help []query.FieldHelp, field string) {
 	for _, h := range help {
 		for _, v := range h.Values {
 			if string(h.Field) == field && strings.HasPrefix(v, w.part) {

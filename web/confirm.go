@@ -74,7 +74,7 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	}
 	p := view.ConfirmPage{
 		Shell: w.shell(r, view.VerbWord(plan.Action), view.SectionLetters), Action: plan.Action, IDs: sel.IDs, Except: sel.Except, Until: sel.Until, Total: plan.Total, Eligible: plan.Eligible, First: plan.First,
-		Warnings: plan.Warnings, Options: c.options, Mistakes: c.mistakes, Key: r.PostFormValue("key"), Return: backTo(r, "/letters"), Restore: restorable(w.Restore), Hold: plan.Pace.Hold,
+		Warnings: plan.Warnings, Options: c.options, Mistakes: c.mistakes, Key: r.PostFormValue("key"), Return: backTo(r, "/letters"), Restore: restorableWords(w.Restore), Hold: plan.Pace.Hold,
 	}
 	p.Takes, p.Revision = c.request.TakesOver, revision
 	if sel.Query != nil {
@@ -84,14 +84,14 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 		}
 	}
 	if plan.Action == deadletter.VerbEdit && c.mistakes["patch"] == "" {
-		if err := w.samples(r, &p, sel, c.request.Patch); err != nil {
+		if err := w.addSamples(r, &p, sel, c.request.Patch); err != nil {
 			return p, err
 		}
 	}
 	for _, q := range plan.Queues {
 		v := view.ConfirmQueue{
 			Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Letters: q.Letters, Known: q.Facts.Known, Exists: q.Facts.Exists, Consumers: q.Facts.Consumers, Depth: q.Facts.Ready,
-			Limits: limits(q.Facts), Warning: q.Warning, Away: q.Away != "",
+			Limits: limitWords(q.Facts), Warning: q.Warning, Away: q.Away != "",
 		}
 		if q.Target != q.Queue {
 			v.Target = q.Target
@@ -115,9 +115,9 @@ func (w *Web) revision(ctx context.Context, ids []deadletter.ID) (int, error) {
 	return l.Revision, err
 }
 
-// limits describes the length limits of a queue. It also says whether the queue has no dead-letter
-// exchange. It returns "" if neither is known.
-func limits(f deadletter.QueueFacts) string {
+// limitWords describes the length limits of a queue. It also says whether the queue has no
+// dead-letter exchange. It returns "" if neither is known.
+func limitWords(f deadletter.QueueFacts) string {
 	var parts []string
 	if f.MaxLength > 0 {
 		parts = append(parts, view.Count(f.MaxLength)+" messages")
@@ -134,7 +134,7 @@ func limits(f deadletter.QueueFacts) string {
 	return strings.Join(parts, ", ")
 }
 
-func restorable(d time.Duration) string {
+func restorableWords(d time.Duration) string {
 	if d <= 0 {
 		return ""
 	}

@@ -22,7 +22,7 @@ func TestAllThatMatch(t *testing.T) {
 	form := url.Values{"action": {"discard"}, "scope": {"all"}, "q": {"state:dead"}, "until": {"2026-11-20T09:01:00Z"}, "except": {string(ids[0]) + " " + string(ids[1])}, "id": {string(ids[0])}}
 	h.post("/letters/confirm", form).want(t, 200, "Discard 2 letters?", "2 letters matched at 09:01:00 UTC, 2 left out", `name="except" value="`+string(ids[0]))
 	form.Set("key", "k")
-	h.post("/operations", form).to(t, "/operations/O-1")
+	h.post("/operations", form).redirectsTo(t, "/operations/O-1")
 	h.advance()
 	h.get("/operations/O-1").want(t, 200, "2 discarded", "state:dead", "Except 2 letters", "Undo: restore 2", `value="op:O-1/done"`, "dlo letters discard -q &#39;state:dead before:2026-11-20T09:00:00.000Z&#39;", "including the letters left out")
 	h.get("/letters?q=op:O-1/done").want(t, 200, "2 match")
@@ -56,10 +56,10 @@ func TestMistakesInAPlan(t *testing.T) {
 	}
 	h.post("/operations", form).want(t, 400, `id="confirm-to-wrong"`, "belongs to the broker", `value="amq.gen-x"`)
 	form.Set("to", "")
-	h.post("/operations", form).to(t, "/operations/O-1")
+	h.post("/operations", form).redirectsTo(t, "/operations/O-1")
 	h.get("/operations/O-1").want(t, 200, "20/s", "watched for 2 min", "5% that came back", "1,000 ready", "newest first")
 
-	h.post("/operations", url.Values{"action": {"requeue"}, "id": {string(h.receive("sms", 1, "x")[0])}, "try": {"1"}, "key": {"t"}}).to(t, "/operations/O-2")
+	h.post("/operations", url.Values{"action": {"requeue"}, "id": {string(h.receive("sms", 1, "x")[0])}, "try": {"1"}, "key": {"t"}}).redirectsTo(t, "/operations/O-2")
 	h.get("/operations/O-2").want(t, 200, "Requeue 1 letter", "<dd>none</dd>")
 	h.post("/operations", url.Values{"action": {"purge"}, "id": {string(h.receive("sms", 1, "x")[0])}, "key": {"p"}}).want(t, 400, "Type 1 to purge 1 letter")
 }
@@ -80,14 +80,14 @@ func TestFromAChoiceToAnOperation(t *testing.T) {
 		t.Fatalf("key %q", key)
 	}
 	go2 := url.Values{"action": {"requeue"}, "ids": {string(ids[0]) + " " + string(ids[1])}, "key": {key}, "reason": {"fixed"}}
-	h.post("/operations", go2).to(t, "/operations/O-1")
-	h.post("/operations", go2).to(t, "/operations/O-1") // the button is pressed twice
+	h.post("/operations", go2).redirectsTo(t, "/operations/O-1")
+	h.post("/operations", go2).redirectsTo(t, "/operations/O-1") // the button is pressed twice
 	h.get("/operations/O-1").want(t, 200, "Requeue 2 letters to the tail", "fixed", "Nothing is sent yet", "Undo", "0%")
 	h.get("/operations").want(t, 200, "O-1", "1 in progress")
 
 	h.advance()
 	h.get("/operations/O-1").want(t, 200, "2 of them on their way")
-	h.post("/operations/O-1/cancel", nil).to(t, "/operations/O-1")
+	h.post("/operations/O-1/cancel", nil).redirectsTo(t, "/operations/O-1")
 	h.get("/operations/O-1").want(t, 200, "Cancelled", "2 cancelled, left as they were")
 	h.post("/operations/O-1/cancel", nil).want(t, 409, "The state has changed")
 	h.get("/operations/O-99").want(t, 404)
@@ -109,18 +109,18 @@ func TestDiscardAndRestore(t *testing.T) {
 	form.Set("count", "99")
 	h.post("/operations", form).want(t, 400, `value="99"`)
 	form.Set("count", "101")
-	h.post("/operations", form).to(t, "/operations/O-1")
+	h.post("/operations", form).redirectsTo(t, "/operations/O-1")
 	h.advance()
 	h.get("/operations/O-1").want(t, 200, "101 discarded", "can be restored")
 	h.post("/letters/confirm", form).want(t, 200, "None of the selected letters can be acted on", "it is discarded")
 	h.get("/letters?q=state:discarded").want(t, 200, "101 match", `value="restore"`)
-	h.post("/operations", url.Values{"action": {"restore"}, "id": all[:1], "key": {"k2"}}).to(t, "/operations/O-2")
+	h.post("/operations", url.Values{"action": {"restore"}, "id": all[:1], "key": {"k2"}}).redirectsTo(t, "/operations/O-2")
 	h.advance()
 	h.get("/letters?q=state:dead").want(t, 200, "1 matches")
 
 	h.get("/operations/O-1").want(t, 200, "Of these, 100 can still be restored", "Undo: restore 100 ")
 	h.get("/audit").want(t, 200, "Restore what O-1 discarded")
-	h.post("/operations", url.Values{"action": {"restore"}, "scope": {"all"}, "q": {"op:O-1/done"}, "until": {"2026-11-20T09:01:00Z"}, "count": {"100"}, "key": {"k3"}}).to(t, "/operations/O-3")
+	h.post("/operations", url.Values{"action": {"restore"}, "scope": {"all"}, "q": {"op:O-1/done"}, "until": {"2026-11-20T09:01:00Z"}, "count": {"100"}, "key": {"k3"}}).redirectsTo(t, "/operations/O-3")
 	h.advance()
 	h.get("/operations/O-1").want(t, 200, "None of them is discarded any more").wantNot(t, "Undo: restore")
 	h.get("/audit").want(t, 200, "O-1").wantNot(t, "Restore what O-1 discarded")
@@ -142,7 +142,7 @@ func TestDiscardOfTheOldest(t *testing.T) {
 	h.post("/operations", form).want(t, 400, "Type 120 to discard 120 letters")
 	form.Set("first", "80")
 	h.post("/letters/confirm", form).want(t, 200, "Discard 80 letters?").wantNot(t, "to confirm")
-	h.post("/operations", form).to(t, "/operations/O-1")
+	h.post("/operations", form).redirectsTo(t, "/operations/O-1")
 	h.advance()
 	h.get("/letters?q=state:dead").want(t, 200, "80 match")
 	h.get("/letters/"+string(newest[0])).want(t, 200, `value="discard"`)

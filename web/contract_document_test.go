@@ -29,18 +29,18 @@ func readDocument(t *testing.T, h *house) *document {
 	return d
 }
 
-// at follows a path of keys in the document. It resolves references on the way.
-func (d *document) at(v any, keys ...string) any {
-	v = d.follow(v)
+// valueAt follows a path of keys in the document. It resolves references on the way.
+func (d *document) valueAt(v any, keys ...string) any {
+	v = d.resolve(v)
 	for _, k := range keys {
 		m, _ := v.(map[string]any)
-		v = d.follow(m[k])
+		v = d.resolve(m[k])
 	}
 	return v
 }
 
-// follow resolves a reference, and merges the keys that are beside it.
-func (d *document) follow(v any) any {
+// resolve resolves a reference, and merges the keys that are beside it.
+func (d *document) resolve(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return v
@@ -50,7 +50,7 @@ func (d *document) follow(v any) any {
 		return v
 	}
 	d.used[ref] = true
-	target := d.at(d.root, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+	target := d.valueAt(d.root, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
 	if target == nil {
 		panic("nothing at " + ref)
 	}
@@ -69,16 +69,16 @@ func (d *document) follow(v any) any {
 	return both
 }
 
-// known lists the JSON Schema keywords that the method hold knows. Any other keyword in the
+// known lists the JSON Schema keywords that the method violations knows. Any other keyword in the
 // document fails the test, so that the test ignores no keyword.
 var known = []string{
 	"type", "enum", "const", "required", "properties", "additionalProperties", "items", "allOf", "anyOf", "pattern", "format", "contentEncoding", "minLength", "maxLength", "minItems", "maxItems",
 	"minimum", "maximum", "exclusiveMinimum", "default", "description",
 }
 
-// hold returns the places where a value violates a schema. A key of the value that no part of the
-// schema names is a violation, unless the schema names no keys at all.
-func (d *document) hold(schema, v any, at string) []string {
+// violations returns the places where a value violates a schema. A key of the value that no part of
+// the schema names is a violation, unless the schema names no keys at all.
+func (d *document) violations(schema, v any, at string) []string {
 	wrong, named, open := d.check(schema, v, at)
 	if m, ok := v.(map[string]any); ok && !open {
 		for k := range m {
@@ -91,7 +91,7 @@ func (d *document) hold(schema, v any, at string) []string {
 }
 
 func (d *document) check(schema, v any, at string) (wrong []string, named map[string]bool, open bool) {
-	s, _ := d.follow(schema).(map[string]any)
+	s, _ := d.resolve(schema).(map[string]any)
 	named = map[string]bool{}
 	say := func(format string, args ...any) { wrong = append(wrong, at+" "+fmt.Sprintf(format, args...)) }
 	for word := range s {
@@ -124,7 +124,7 @@ func (d *document) check(schema, v any, at string) (wrong []string, named map[st
 		}
 	case []any:
 		for i, e := range v {
-			wrong = append(wrong, d.hold(s["items"], e, fmt.Sprintf("%s[%d]", at, i))...)
+			wrong = append(wrong, d.violations(s["items"], e, fmt.Sprintf("%s[%d]", at, i))...)
 		}
 	case map[string]any:
 		for _, k := range list(s["required"]) {
@@ -138,10 +138,10 @@ func (d *document) check(schema, v any, at string) (wrong []string, named map[st
 		for k, e := range v {
 			if p, ok := properties[k]; ok {
 				named[k] = true
-				wrong = append(wrong, d.hold(p, e, at+"."+k)...)
+				wrong = append(wrong, d.violations(p, e, at+"."+k)...)
 			} else if sub, ok := more.(map[string]any); ok {
 				named[k] = true
-				wrong = append(wrong, d.hold(sub, e, at+"."+k)...)
+				wrong = append(wrong, d.violations(sub, e, at+"."+k)...)
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func (d *document) check(schema, v any, at string) (wrong []string, named map[st
 			named[k] = true
 		}
 	}
-	if parts := list(s["anyOf"]); len(parts) > 0 && !slices.ContainsFunc(parts, func(part any) bool { return len(d.hold(part, v, at)) == 0 }) {
+	if parts := list(s["anyOf"]); len(parts) > 0 && !slices.ContainsFunc(parts, func(part any) bool { return len(d.violations(part, v, at)) == 0 }) {
 		say("is none of what it may be")
 	} else if len(parts) > 0 {
 		open = true

@@ -58,7 +58,7 @@ func (c *contract) holdType(t reflect.Type, schema any, at string, u use) {
 		}
 		c.once[once] = true
 	}
-	s, _ := c.follow(schema).(map[string]any)
+	s, _ := c.resolve(schema).(map[string]any)
 	switch t {
 	case reflect.TypeFor[api.Text](), reflect.TypeFor[deadletter.Typed]():
 		return // the component of the type itself describes it
@@ -138,7 +138,7 @@ func (c *contract) sameName(t reflect.Type, name, at string) bool {
 		c.reached[own] = true
 	}
 	_, ours := c.exported[name]
-	described := c.at(c.root, "components", "schemas", own) != nil
+	described := c.valueAt(c.root, "components", "schemas", own) != nil
 	switch {
 	case name == own || !ours && !described:
 		return true
@@ -213,7 +213,7 @@ func (c *contract) flatten(t reflect.Type, into map[string]jsonField, at string,
 	for i := range t.NumField() {
 		if f := t.Field(i); f.Anonymous {
 			c.flatten(f.Type, into, at, u)
-			if c.reached[f.Type.Name()] = true; c.at(c.root, "components", "schemas", f.Type.Name()) != nil {
+			if c.reached[f.Type.Name()] = true; c.valueAt(c.root, "components", "schemas", f.Type.Name()) != nil {
 				c.holdType(f.Type, map[string]any{"$ref": "#/components/schemas/" + f.Type.Name()}, at, u)
 			}
 		}
@@ -244,7 +244,7 @@ func (c *contract) members(s map[string]any, t reflect.Type, at string) (propert
 				c.say(at, "has all of %s by the document, which %s does not embed", name, t)
 			}
 		}
-		p, r := c.members(c.follow(part).(map[string]any), t, at)
+		p, r := c.members(c.resolve(part).(map[string]any), t, at)
 		maps.Copy(properties, p)
 		maps.Copy(required, r)
 	}

@@ -52,8 +52,8 @@ func someFacts(_ context.Context, o deadletter.Origin) deadletter.QueueFacts {
 	return f
 }
 
-// prepared makes the objects that an example needs.
-func prepared(h *house, method, path string) {
+// prepare makes the objects that an example needs.
+func prepare(h *house, method, path string) {
 	switch {
 	case path == "/operations/{id}" && method == "GET": // the operation has letters that were skipped
 		h.postJSON("/api/v1/operations", `{"action":"restore","q":"state:dead"}`).want(h.t, 202)
@@ -93,7 +93,7 @@ func prepared(h *house, method, path string) {
 	case strings.HasPrefix(path, "/tokens") && method != "POST":
 		h.postJSON("/api/v1/tokens", `{"name":"ci","role":"reader"}`).want(h.t, 201)
 	case path == "/trial" && method == "GET":
-		h.Trials.(*staged).newest = &deadletter.Trial{Broker: "main", VHost: "/", State: deadletter.TrialDone, Letter: h.tried(), StartedAt: start, RejectedAt: start, ArrivedAt: start, DecodedAt: start, RequeuedAt: start, AcceptedAt: start, SettledAt: start}
+		h.Trials.(*staged).newest = &deadletter.Trial{Broker: "main", VHost: "/", State: deadletter.TrialDone, Letter: h.storeTrial(), StartedAt: start, RejectedAt: start, ArrivedAt: start, DecodedAt: start, RequeuedAt: start, AcceptedAt: start, SettledAt: start}
 	case strings.HasPrefix(path, "/brokers"):
 		h.brokers[0].NextTry = start
 	case strings.HasPrefix(path, "/topology"):
@@ -136,10 +136,10 @@ func TestTheDocumentIsTrue(t *testing.T) {
 		for method, v := range v.(map[string]any) {
 			operation, method := v.(map[string]any), strings.ToUpper(method)
 			requests := 0
-			if body, ok := d.follow(operation["requestBody"]).(map[string]any); ok {
+			if body, ok := d.resolve(operation["requestBody"]).(map[string]any); ok {
 				for kind, v := range body["content"].(map[string]any) {
-					for name, v := range d.at(v, "examples").(map[string]any) {
-						value, err := json.Marshal(d.at(v, "value"))
+					for name, v := range d.valueAt(v, "examples").(map[string]any) {
+						value, err := json.Marshal(d.valueAt(v, "value"))
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -148,7 +148,7 @@ func TestTheDocumentIsTrue(t *testing.T) {
 						if text, ok := plain.(string); ok && kind == "application/octet-stream" {
 							value = []byte(text)
 						}
-						for _, wrong := range d.hold(d.at(body, "content", kind, "schema"), plain, "request") {
+						for _, wrong := range d.violations(d.valueAt(body, "content", kind, "schema"), plain, "request") {
 							t.Errorf("%s %s, example %s: %s", method, path, name, wrong)
 						}
 						d.example(t, method, path, name, operation, kind, value)
@@ -157,7 +157,7 @@ func TestTheDocumentIsTrue(t *testing.T) {
 				}
 			} else {
 				d.example(t, method, path, "of parameters", operation, "", nil)
-				d.example(t, method, path, "without parameters", without(operation), "", nil)
+				d.example(t, method, path, "without parameters", withoutOptional(operation), "", nil)
 				requests += 2
 			}
 			if requests == 0 {
@@ -177,8 +177,8 @@ func TestTheDocumentIsTrue(t *testing.T) {
 	t.Logf("%d examples", examples)
 }
 
-// without returns an operation of the document without its optional parameters.
-func without(operation map[string]any) map[string]any {
+// withoutOptional returns an operation of the document without its optional parameters.
+func withoutOptional(operation map[string]any) map[string]any {
 	copied := map[string]any{}
 	for k, v := range operation {
 		copied[k] = v
@@ -196,7 +196,7 @@ func without(operation map[string]any) map[string]any {
 // example sends one request and checks its response against the document.
 func (d *document) example(t *testing.T, method, path, name string, operation map[string]any, kind string, body []byte) {
 	t.Helper()
-	h := open(t, ruled, typed, library, func(o *web.Options) {
+	h := open(t, withRetries, withTypes, withLibrary, func(o *web.Options) {
 		o.Hosts, o.Drains, o.Trials, o.Facts, o.Digests = nil, &fakeDrains{}, &staged{}, someFacts, digests{o.Store.(*store.Store)}
 		if path == "/letters/{id}/reveal" {
 			o.Header = payload.Masks{Headers: []string{"message-id"}}.Header
@@ -204,14 +204,14 @@ func (d *document) example(t *testing.T, method, path, name string, operation ma
 	})
 	h.importLines(sample(1, "sms")+sample(2, "sms")+sample(3, "email")).want(t, 200, `"imported":3`)
 	h.receive("sms", 1, "x")
-	prepared(h, method, path)
+	prepare(h, method, path)
 	server := httptest.NewServer(h)
 	defer server.Close()
 	defer h.Drain()
 	values := url.Values{}
 	where := path
 	for _, p := range list(operation["parameters"]) {
-		p := d.follow(p).(map[string]any)
+		p := d.resolve(p).(map[string]any)
 		example, ok := p["example"]
 		switch {
 		case p["in"] == "path":
@@ -247,13 +247,13 @@ func (d *document) example(t *testing.T, method, path, name string, operation ma
 
 // answer checks a response against the description that an operation gives for its status.
 func (d *document) answer(operation map[string]any, answer *http.Response) []string {
-	response, ok := d.at(operation, "responses", fmt.Sprint(answer.StatusCode)).(map[string]any)
+	response, ok := d.valueAt(operation, "responses", fmt.Sprint(answer.StatusCode)).(map[string]any)
 	if !ok {
-		if response, ok = d.at(operation, "responses", "default").(map[string]any); !ok || answer.StatusCode < 400 {
+		if response, ok = d.valueAt(operation, "responses", "default").(map[string]any); !ok || answer.StatusCode < 400 {
 			return []string{fmt.Sprintf("status %d is not described", answer.StatusCode)}
 		}
 	}
-	content, ok := d.at(response, "content").(map[string]any)
+	content, ok := d.valueAt(response, "content").(map[string]any)
 	if !ok {
 		if rest, _ := io.ReadAll(answer.Body); len(rest) > 0 {
 			return []string{"a body is answered, and none is described"}
@@ -265,7 +265,7 @@ func (d *document) answer(operation map[string]any, answer *http.Response) []str
 	if !ok {
 		return []string{kind + " is not described"}
 	}
-	schema := d.at(described, "schema")
+	schema := d.valueAt(described, "schema")
 	if ref, ok := described.(map[string]any)["schema"].(map[string]any); ok {
 		schema = ref
 	}
@@ -276,7 +276,7 @@ func (d *document) answer(operation map[string]any, answer *http.Response) []str
 		if err := json.NewDecoder(answer.Body).Decode(&v); err != nil {
 			return []string{err.Error()}
 		}
-		wrong = d.hold(schema, v, "answer")
+		wrong = d.violations(schema, v, "answer")
 	case "application/x-ndjson":
 		lines := bufio.NewScanner(answer.Body)
 		for lines.Scan() {
@@ -284,7 +284,7 @@ func (d *document) answer(operation map[string]any, answer *http.Response) []str
 			if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
 				return []string{err.Error()}
 			}
-			wrong = append(wrong, d.hold(schema, v, "line")...)
+			wrong = append(wrong, d.violations(schema, v, "line")...)
 		}
 	}
 	return wrong
@@ -297,7 +297,7 @@ func (d *document) refused(t *testing.T, method, path string, operation map[stri
 	if slices.Contains([]string{"/openapi.yaml", "/events", "/letters/{id}/body"}, path) || method == "DELETE" || strings.HasSuffix(path, "/cancel") || strings.HasSuffix(path, "/pause") || strings.HasSuffix(path, "/resume") || strings.HasSuffix(path, "/stop") {
 		return // these operations ignore parameters
 	}
-	h := open(t, ruled, func(o *web.Options) { o.Drains, o.Trials = &fakeDrains{}, &staged{} })
+	h := open(t, withRetries, func(o *web.Options) { o.Drains, o.Trials = &fakeDrains{}, &staged{} })
 	rec := httptest.NewRecorder()
 	r := request(method, "/api/v1"+strings.ReplaceAll(path, "{id}", "7")+"?nonsense=1", "nonsense")
 	r.Host = "dlo.example"

@@ -100,8 +100,8 @@ func (c *contract) say(at, format string, args ...any) {
 
 // holdCall checks an operation of the document against its entry in calls.
 func (c *contract) holdCall(name string, row call, operation any) {
-	c.holdJSON(name+" takes", row.takes, c.at(operation, "requestBody"), false)
-	for status, response := range c.at(operation, "responses").(map[string]any) {
+	c.holdJSON(name+" takes", row.takes, c.valueAt(operation, "requestBody"), false)
+	for status, response := range c.valueAt(operation, "responses").(map[string]any) {
 		gives := row.gives
 		if statuses, ok := gives.(byStatus); ok {
 			gives = statuses[status]
@@ -113,7 +113,7 @@ func (c *contract) holdCall(name string, row call, operation any) {
 	}
 	if statuses, ok := row.gives.(byStatus); ok {
 		for status := range statuses {
-			if c.at(operation, "responses", status) == nil {
+			if c.valueAt(operation, "responses", status) == nil {
 				c.say(name, "has no answer %s", status)
 			}
 		}
@@ -124,7 +124,7 @@ func (c *contract) holdCall(name string, row call, operation any) {
 func (c *contract) holdJSON(at string, want, message any, answer bool) {
 	var schema any
 	for _, kind := range []string{"application/json", "application/problem+json", "application/x-ndjson"} {
-		if content, ok := c.at(message, "content", kind).(map[string]any); ok {
+		if content, ok := c.valueAt(message, "content", kind).(map[string]any); ok {
 			schema = content["schema"]
 		}
 	}
@@ -134,7 +134,7 @@ func (c *contract) holdJSON(at string, want, message any, answer bool) {
 			c.say(at, "JSON by the document, and none by the table")
 		}
 	case either:
-		parts := list(c.at(schema, "anyOf"))
+		parts := list(c.valueAt(schema, "anyOf"))
 		if len(parts) != len(want) {
 			c.say(at, "one of %d types by the document, and of %d by the table", len(parts), len(want))
 			return

@@ -14,7 +14,7 @@ import (
 // The functions below convert a payload.Document to what pages show. Pages have no other access to
 // the document.
 
-func decoded(d *payload.Document, l *deadletter.Letter, at window) view.Decoded {
+func decodedView(d *payload.Document, l *deadletter.Letter, at window) view.Decoded {
 	v := view.Decoded{Kind: string(d.Kind), Type: d.Type, Text: d.Text, Notes: d.Notes}
 	if d.Type != "" {
 		v.From = "by " + d.Chosen

@@ -18,7 +18,7 @@ func TestTheValueInTheErrorIsMarked(t *testing.T) {
 			{Number: 1, Name: "name", Value: `"welcome_v3"`, Kind: payload.String}, {Number: 2, Name: "again", Value: `"welcome_v3"`, Kind: payload.String, Masked: true},
 		}},
 	}}
-	v := decoded(d, &deadletter.Letter{Error: `template "welcome_v3" of tenant 48213 not found`}, window{})
+	v := decodedView(d, &deadletter.Letter{Error: `template "welcome_v3" of tenant 48213 not found`}, window{})
 	if v.Nodes[0].InError || !v.Nodes[1].Children[0].InError || v.Nodes[1].Children[1].InError {
 		t.Errorf("%+v", v.Nodes)
 	}
@@ -37,19 +37,19 @@ func TestTypesThatFitAreListed(t *testing.T) {
 	if len(all) != 2 || all[0] != (view.Candidate{Type: "a.A", Score: 0.98, Why: "whole body used, 2 of 3 fields present"}) {
 		t.Errorf("%+v", all)
 	}
-	if v := decoded(d, &deadletter.Letter{}, window{}); v.Title != "2 types fit equally well." || v.Note != "Ambiguous: a.A, a.B." {
+	if v := decodedView(d, &deadletter.Letter{}, window{}); v.Title != "2 types fit equally well." || v.Note != "Ambiguous: a.A, a.B." {
 		t.Errorf("%+v", v)
 	}
 	for title, r := range map[string]payload.Ranking{
 		"A message, or a text.":        {Verdict: payload.Ambiguous, Why: "ambiguous: a.A, or text", Tied: 1},
 		"Not compared with all types.": {Verdict: payload.Ambiguous, Why: "too large", Tied: 1, Left: 3},
 	} {
-		if v := decoded(&payload.Document{Kind: payload.Binary, Ranking: r}, &deadletter.Letter{}, window{}); v.Title != title {
+		if v := decodedView(&payload.Document{Kind: payload.Binary, Ranking: r}, &deadletter.Letter{}, window{}); v.Title != title {
 			t.Errorf("%q for %+v", v.Title, r)
 		}
 	}
 	d.Kind, d.Type, d.Ranking.Verdict, d.ShapeOnly = payload.Protobuf, "a.A", payload.Matched, true
-	if v := decoded(d, &deadletter.Letter{}, window{}); len(v.Notes) != 1 || !strings.HasPrefix(v.Notes[0], "Matched by shape only: ") {
+	if v := decodedView(d, &deadletter.Letter{}, window{}); len(v.Notes) != 1 || !strings.HasPrefix(v.Notes[0], "Matched by shape only: ") {
 		t.Errorf("%+v", v)
 	}
 	if all = candidates(d); !all[0].Chosen || all[1].Chosen {

@@ -25,8 +25,8 @@ type denials struct {
 	last map[string]time.Time // time of the newest entry by principal and route
 }
 
-// due reports whether the audit should get an entry about a denied request now.
-func (d *denials) due(key string, now time.Time) bool {
+// shouldRecord reports whether the audit should get an entry about a denied request now.
+func (d *denials) shouldRecord(key string, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if now.Sub(d.last[key]).Abs() < deniedEvery {
@@ -42,7 +42,7 @@ func (d *denials) due(key string, now time.Time) bool {
 // denied records a request that dlo has denied to a known principal.
 func (w *Web) denied(r *http.Request, err error) {
 	p, route := principal(r), r.Method+" "+cmp.Or(chi.RouteContext(r.Context()).RoutePattern(), r.URL.Path)
-	if p.Name == "" || !w.denials.due(p.Name+" "+route, w.Now()) {
+	if p.Name == "" || !w.denials.shouldRecord(p.Name+" "+route, w.Now()) {
 		return
 	}
 	w.recordDenied(r.Context(), p.Name, err, deadletter.Target{Kind: deadletter.TargetRoute, Name: route})
@@ -57,7 +57,7 @@ func (w *Web) deniedUnknown(r *http.Request, name string, err error) {
 		return
 	}
 	name = cmp.Or(name, deadletter.Unknown)
-	if !w.denials.due(name+" from "+deadletter.Network(deadletter.AddressOf(r.Context())), w.Now()) {
+	if !w.denials.shouldRecord(name+" from "+deadletter.Network(deadletter.AddressOf(r.Context())), w.Now()) {
 		return
 	}
 	w.recordDenied(r.Context(), name, err)

@@ -51,7 +51,7 @@ func TestDoubtfulTwinsAreSettledOnOnePage(t *testing.T) {
 	form := url.Values{"action": {"discard"}, "scope": {field(t, page, "scope")}, "q": {field(t, page, "q")}, "until": {field(t, page, "until")}}
 	h.post("/letters/confirm", form).want(t, 200, "Discard 3 letters?")
 	form.Set("key", "k")
-	h.post("/operations", form).to(t, "/operations/O-1")
+	h.post("/operations", form).redirectsTo(t, "/operations/O-1")
 	h.advance()
 	h.get("/operations/O-1").want(t, 200, "3 discarded")
 	h.get("/letters?q=doubt:restart").want(t, 200, "0 match")

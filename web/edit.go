@@ -44,13 +44,13 @@ func editURL(path string) bool {
 	return strings.HasPrefix(path, "/letters/") && strings.HasSuffix(path, "/edit") || strings.HasPrefix(path, "/api/v1/letters/") && strings.HasSuffix(path, "/revisions")
 }
 
-// basis returns the letter in a request, and the version on which the edit is based. This is the
-// newest revision. If the parameter from is "0", it is the letter as received. basis returns an
-// error if the principal may not edit the letter.
+// editBasis returns the letter in a request, and the version on which the edit is based. This is
+// the newest revision. If the parameter from is "0", it is the letter as received. editBasis
+// returns an error if the principal may not edit the letter.
 //
-// If a request with the same key has already made a revision, basis returns the letter and the
+// If a request with the same key has already made a revision, editBasis returns the letter and the
 // version as they were before that revision. A repeated request therefore has the same result.
-func (w *Web) basis(r *http.Request, from, key string) (l, basis deadletter.Letter, err error) {
+func (w *Web) editBasis(r *http.Request, from, key string) (l, basis deadletter.Letter, err error) {
 	if l, err = w.readLetter(r); err != nil {
 		return l, l, err
 	}
@@ -106,7 +106,7 @@ func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 // runHeavy runs work that handles bodies. At most maxHeavy such calls run at the same time. Others
 // wait for their turn, or until ctx ends.
 func (w *Web) runHeavy(ctx context.Context, work func()) error {
-	done, err := w.turn(ctx)
+	done, err := w.waitForPlace(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (w *Web) runHeavy(ctx context.Context, work func()) error {
 
 // edit handles GET /letters/{id}/edit?q=&from=.
 func (w *Web) edit(r *http.Request) (templ.Component, error) {
-	l, basis, err := w.basis(r, r.URL.Query().Get("from"), "")
+	l, basis, err := w.editBasis(r, r.URL.Query().Get("from"), "")
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
 	}
-	l, basis, err := w.basis(r, r.PostFormValue("revision"), r.PostFormValue("key"))
+	l, basis, err := w.editBasis(r, r.PostFormValue("revision"), r.PostFormValue("key"))
 	if err != nil {
 		return nil, err
 	}
@@ -263,14 +263,14 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 		}
 		return w.sameChange(r, &l, &p, patch)
 	case "send":
-		return w.sent(r, &l, p, e, edited, changed, wrong)
+		return w.storeEdit(r, &l, p, e, edited, changed, wrong)
 	}
 	return view.Edit(p), nil
 }
 
-// sent handles an edit that has no mistakes. It stores the edit, requeues the letter, and redirects
-// the reader to the operation.
-func (w *Web) sent(r *http.Request, l *deadletter.Letter, p view.EditPage, e *payload.Edited, properties deadletter.Properties, changed []string, wrong bool) (templ.Component, error) {
+// storeEdit handles an edit that has no mistakes. It stores the edit, requeues the letter, and
+// redirects the reader to the operation.
+func (w *Web) storeEdit(r *http.Request, l *deadletter.Letter, p view.EditPage, e *payload.Edited, properties deadletter.Properties, changed []string, wrong bool) (templ.Component, error) {
 	if p.Reason == "" {
 		p.Mistakes["reason"] = "Say why, so that the next person understands the change."
 		wrong = true

@@ -58,7 +58,7 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 		text, _ = w.Header(name, text)
 		p.Headers = append(p.Headers, view.EditField{Name: name, Value: text, Was: text, Kind: deadletter.HeaderKind(sent.Headers[name])})
 	}
-	fewer(p)
+	shortenHeaders(p)
 	if err := deadletter.Publishable(sent); err != nil {
 		p.Mistakes["headers"] = "The properties cannot be sent as they are: " + err.Error() + "."
 	}

@@ -36,9 +36,9 @@ func checkPatch(patch []byte) error {
 
 const sampled = 5 // number of letters for which the effect of a patch is shown
 
-// samples adds to the page what a patch does to the newest letters of a selection. If the patch has
-// a mistake, it is shown at the field of the patch.
-func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection, patch []byte) error {
+// addSamples adds to the page what a patch does to the newest letters of a selection. If the patch
+// has a mistake, it is shown at the field of the patch.
+func (w *Web) addSamples(r *http.Request, p *view.ConfirmPage, sel query.Selection, patch []byte) error {
 	ctx, ids := r.Context(), sel.IDs
 	if sel.Query != nil {
 		rows, _, _, err := w.Store.Letters(ctx, *sel.Query, deadletter.Page{Limit: sampled})

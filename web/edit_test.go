@@ -18,7 +18,7 @@ const mail = "\n\x03abc\x10\x05\x22\x10\n\nwelcome_v3\x12\x02enJ\x02hi"
 // mails returns a dlo with n letters of type EmailRequested, in base64.
 func mails(t *testing.T, n int) (*house, []deadletter.ID) {
 	t.Helper()
-	h := open(t, typed)
+	h := open(t, withTypes)
 	ids := h.receive("email", n, base64.StdEncoding.EncodeToString([]byte(mail)))
 	for _, id := range ids {
 		h.postJSON("/api/v1/letters/"+string(id)+"/type", `{"type":"acme.notify.v1.EmailRequested"}`).want(t, 201)

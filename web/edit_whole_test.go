@@ -25,7 +25,7 @@ func wholeField(t *testing.T, page, box, header string) string {
 // browser cuts or removes them.
 func TestWhatCannotBeSentIsCutOnItsPage(t *testing.T) {
 	t.Parallel()
-	h := open(t, typed)
+	h := open(t, withTypes)
 	stack := strings.Repeat("at Shop.Order(Int32 n) in /src/Shop.cs:line 42\n", 2_800)
 	h.headers = deadletter.Table{"x-exception-stacktrace": stack, "trace": deadletter.Unread{Field: []byte("A...."), Why: "nested deeper than 64"}, "odd\xff\n": "stays", "span": deadletter.Table{"a": int32(1)}}
 	id := string(h.receive("email", 1, "\x08\x96\x01\xff\xfe")[0])
@@ -61,7 +61,7 @@ func TestWhatCannotBeSentIsCutOnItsPage(t *testing.T) {
 // API call. Before that, it makes calls with mistakes, which must be reported.
 func TestWhatCannotBeSentIsCutByTheAPI(t *testing.T) {
 	t.Parallel()
-	h := open(t, typed)
+	h := open(t, withTypes)
 	h.headers = deadletter.Table{"x-big": strings.Repeat("e", 131_000), "trace": deadletter.Unread{Field: []byte("A...."), Why: "nested deeper than 64"}}
 	id := string(h.receive("email", 1, "\x08\x96\x01\xff\xfe")[0])
 	h.get("/api/v1/letters/"+id).want(t, 200, `"trace":{"t":"unread","v":"nested deeper than 64","b":"QS4uLi4="}`)
@@ -75,7 +75,7 @@ func TestWhatCannotBeSentIsCutByTheAPI(t *testing.T) {
 // say how many headers it omits.
 func TestALetterWithManyHeaders(t *testing.T) {
 	t.Parallel()
-	h := open(t, typed)
+	h := open(t, withTypes)
 	h.headers = deadletter.Table{}
 	for n := range 300 {
 		h.headers[fmt.Sprintf("line-%03d", n)], h.headers[fmt.Sprintf("list-%03d", n)] = "v", []any{int32(n)}

@@ -54,8 +54,8 @@ func (h *house) importLines(lines string) answer {
 	return h.do(r)
 }
 
-// odd returns deliveries that are difficult to represent in JSON.
-func odd() []deadletter.Arrival {
+// oddArrivals returns deliveries that are difficult to represent in JSON.
+func oddArrivals() []deadletter.Arrival {
 	all := deadletter.Table{
 		"nil": nil, "bool": true, "int8": int8(-8), "uint8": uint8(200), "int16": int16(-16), "uint16": uint16(60000), "int32": int32(-32), "uint32": uint32(4e9), "int64": int64(math.MaxInt64),
 		"float32": float32(0.1), "float64": math.Inf(-1), "nan": math.NaN(), "decimal": deadletter.Decimal{Scale: 2, Value: 314}, "text": "a<b>&\u2028\u202e", "bytes": []byte{0, 255}, "empty": "",
@@ -76,7 +76,7 @@ func odd() []deadletter.Arrival {
 func TestWhatIsExportedIsImportedToTheByte(t *testing.T) {
 	t.Parallel()
 	from, to := open(t), open(t)
-	ids := append(from.take(odd()...), from.receive("sms", 700, "more than a page")...)
+	ids := append(from.take(oddArrivals()...), from.receive("sms", 700, "more than a page")...)
 	export := from.get("/api/v1/letters/export").want(t, 200)
 	if kind := export.Header.Get("Content-Type"); kind != "application/x-ndjson" || strings.Count(export.text, "\n") != len(ids) {
 		t.Fatalf("%s, %d lines of %d letters", kind, strings.Count(export.text, "\n"), len(ids))

@@ -35,7 +35,7 @@ func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map
 	if whole && w.names.known != nil && time.Since(w.names.at) < namesHold {
 		return w.names.known, nil
 	}
-	done, err := w.turn(ctx)
+	done, err := w.waitForPlace(ctx)
 	if err != nil {
 		return nil, err
 	}

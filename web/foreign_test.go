@@ -58,8 +58,8 @@ func refusedBare(t *testing.T, w *web.Web, r *http.Request, want int) {
 	}
 }
 
-// doors returns all routes, each with every method, and some paths that have no route.
-func doors(t *testing.T, w *web.Web) [][2]string {
+// allRoutes returns all routes, each with every method, and some paths that have no route.
+func allRoutes(t *testing.T, w *web.Web) [][2]string {
 	t.Helper()
 	list := [][2]string{{"GET", "/nowhere"}, {"POST", "/api/v1/nowhere"}, {"DELETE", "/letters"}}
 	err := chi.Walk(w.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
@@ -76,7 +76,7 @@ func doors(t *testing.T, w *web.Web) [][2]string {
 func TestAForeignHostSeesABarePage(t *testing.T) {
 	t.Parallel()
 	w := guardedWeb(t)
-	for _, door := range doors(t, w) {
+	for _, door := range allRoutes(t, w) {
 		if door[1] == "/healthz" {
 			continue
 		}
@@ -89,7 +89,7 @@ func TestAForeignHostSeesABarePage(t *testing.T) {
 func TestAnotherSiteSeesABarePage(t *testing.T) {
 	t.Parallel()
 	w := guardedWeb(t)
-	for _, door := range doors(t, w) {
+	for _, door := range allRoutes(t, w) {
 		method, path := door[0], door[1]
 		for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
 			if name == "Origin" && (method == "GET" || method == "HEAD" || method == "OPTIONS") {

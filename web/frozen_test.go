@@ -18,7 +18,7 @@ import (
 func TestAReadOnlyBroker(t *testing.T) {
 	t.Parallel()
 	frozen := []string{"main"}
-	h := open(t, ruled, typed, func(o *web.Options) {
+	h := open(t, withRetries, withTypes, func(o *web.Options) {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) {
 			p := deadletter.Local
 			p.Frozen = frozen
@@ -48,7 +48,7 @@ func TestAReadOnlyBroker(t *testing.T) {
 // able to change anything but their own sign-in and the look of their pages.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled, library, withUsers, func(o *web.Options) {
+	h := open(t, withRetries, withLibrary, withUsers, func(o *web.Options) {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) {
 			p := deadletter.Local
 			p.Fixed = true

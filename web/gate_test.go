@@ -39,7 +39,7 @@ func TestAnEncodedSlashIsGated(t *testing.T) {
 func TestAPurgeOfAnyQueueAsksAgain(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
-	h := open(t, ruled, knownAs(&who), withUsers)
+	h := open(t, withRetries, knownAs(&who), withUsers)
 	who = teamB
 	id := string(h.receive("sms", 1, `{"x":1}`)[0])
 	for _, places := range []deadletter.Places{{}, {Queues: []string{"sms"}}} {
@@ -77,7 +77,7 @@ func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var who deadletter.Principal
-			h := open(t, ruled, knownAs(&who), func(o *web.Options) {
+			h := open(t, withRetries, knownAs(&who), func(o *web.Options) {
 				o.Decoder, o.Header = func() *payload.Decoder { return decoder }, masks.Header
 			})
 			who = teamB
@@ -116,7 +116,7 @@ func TestViewAsAsksAgain(t *testing.T) {
 func TestLettersOfUnknownOriginAreActedOn(t *testing.T) {
 	t.Parallel()
 	who := teamB
-	h := open(t, ruled, knownAs(&who), withUsers)
+	h := open(t, withRetries, knownAs(&who), withUsers)
 	other := string(h.receive("sms", 1, `{"x":1}`)[0])
 	ids := h.receive("", 2, `{"x":2}`)
 	operator := func(queue string) deadletter.Principal {

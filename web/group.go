@@ -21,7 +21,7 @@ func (w *Web) groupPage(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	p := view.GroupPage{Shell: w.shell(r, g.ID.String()+" "+g.Title, view.SectionTriage)}
-	if p.Done, err = w.done(r); err != nil {
+	if p.Done, err = w.justDecided(r); err != nil {
 		return nil, err
 	}
 	if p.Group, err = w.groupView(r, g, r.URL.Query().Get("peek") == ""); err != nil {
@@ -92,7 +92,7 @@ func (w *Web) newestLetter(r *http.Request, id deadletter.ID) (*view.LetterPage,
 		return nil, err
 	}
 	w.hide(&l)
-	p := &view.LetterPage{Letter: l, Query: inGroup(l.Group).String(), Decoded: decoded(doc, &l, window{})}
+	p := &view.LetterPage{Letter: l, Query: inGroup(l.Group).String(), Decoded: decodedView(doc, &l, window{})}
 	p.Decoded.Bytes = nil // only the page of the letter itself shows the bytes
 	return p, nil
 }

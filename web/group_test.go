@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// quiet requeues letters of a queue, and records that none of them came back.
-func (h *house) quiet(queue string, ids []deadletter.ID) {
+// requeueQuietly requeues letters of a queue, and records that none of them came back.
+func (h *house) requeueQuietly(queue string, ids []deadletter.ID) {
 	h.t.Helper()
 	confirmed := h.requeued(ids)
 	if n, err := h.store.SettleQuiet(h.t.Context(), deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, confirmed.Add(time.Hour), len(ids), deadletter.QueueFacts{Exists: true, Consumers: 1, Ready: 0}); n != len(ids) || err != nil {
@@ -63,7 +63,7 @@ func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 	}
 	h.failure = "first"
 	for i := range 20 {
-		h.quiet("mail", h.receive("mail", 1, letter(i, []string{"bolt", "core", "dune"}[i%3])))
+		h.requeueQuietly("mail", h.receive("mail", 1, letter(i, []string{"bolt", "core", "dune"}[i%3])))
 	}
 	h.failure = "second"
 	for i := range 10 {
@@ -96,7 +96,7 @@ func TestOneLetterIsTried(t *testing.T) {
 	h.get("/groups/G-1").want(t, 200, "Try this one", `name="id" value="`+newest+`"`)
 	h.facts = deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Unacked: 1}
 	h.post("/letters/confirm", url.Values{"id": {newest}, "action": {"requeue"}}).want(t, 200, "1 letter")
-	h.quiet("mail", ids[2:])
+	h.requeueQuietly("mail", ids[2:])
 	h.get("/operations/O-1").want(t, 200, "This letter", "Requested", "Confirmed", "Quiet")
 	h.post("/operations", url.Values{"action": {"requeue"}, "ids": {string(ids[0]) + " " + string(ids[1])}, "key": {"k"}}).want(t, 303)
 	if two := h.get("/operations/O-2").want(t, 200); strings.Contains(two.text, "This letter") {

@@ -100,7 +100,7 @@ func readyProblemOf(p deadletter.Problem) readyProblem {
 // it responds with 503. For principals who may see all letters, the response lists the state of the
 // store and of each broker, with reasons.
 func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
-	p, err := w.Actor(w.located(r))
+	p, err := w.Actor(w.withClient(r))
 	w.answerReady(rw, r, err == nil && p.MayEverywhere(deadletter.VerbView))
 }
 
@@ -130,7 +130,7 @@ func (w *Web) Operations(open bool) http.Handler {
 	if w.Metrics != nil {
 		mux.Handle("GET /metrics", w.Metrics)
 	}
-	return w.headers(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	return w.setHeaders(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
 			host = r.Host

@@ -22,7 +22,7 @@ func (w *Web) jump(r *http.Request) (string, error) {
 	if id, ok := operationWritten(to); ok {
 		return view.OperationURL(id), nil
 	}
-	page, found, err := w.named(r.Context(), to)
+	page, found, err := w.pageOf(r.Context(), to)
 	if err != nil || found {
 		return page, err
 	}
@@ -41,10 +41,10 @@ func operationWritten(text string) (deadletter.OperationID, bool) {
 	return id, err == nil && strings.EqualFold(text, id.String())
 }
 
-// named returns the page of the object that a text names. The text may be the full or short id of a
-// letter, a group or an operation. If several letters have the same short id, the page is a list of
-// them. The result found is false if there is no such object.
-func (w *Web) named(ctx context.Context, text string) (page string, found bool, err error) {
+// pageOf returns the page of the object that a text names. The text may be the full or short id of
+// a letter, a group or an operation. If several letters have the same short id, the page is a list
+// of them. The result found is false if there is no such object.
+func (w *Web) pageOf(ctx context.Context, text string) (page string, found bool, err error) {
 	text = strings.TrimSpace(text)
 	if id, ok := groupWritten(text); ok {
 		_, err := w.Store.GroupTitle(ctx, id)

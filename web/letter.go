@@ -101,12 +101,12 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 	if err != nil {
 		q, p.Query = query.Query{}, ""
 	}
-	p.MayReveal = revealable(principal(r), l.Origin) && l.State != deadletter.StatePurged
+	p.MayReveal = canReveal(principal(r), l.Origin) && l.State != deadletter.StatePurged
 	if _, looked := q.Split(w.indexedPath); len(looked) == 0 { // otherwise, the neighbours are not known
 		if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID, orderOf(q)); err != nil {
 			return p, err
 		}
-		if err := w.position(ctx, q, &p, l.ID); err != nil {
+		if err := w.addPosition(ctx, q, &p, l.ID); err != nil {
 			return p, err
 		}
 	}
@@ -136,7 +136,7 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 	plain := l
 	w.hide(&l)
 	p.Links = w.linksOf(&l)
-	shown.show(&l, &plain)
+	shown.showHeader(&l, &plain)
 	p.Revealed = shown.header
 	p.Letter, p.ErrorFrom = l, errorFrom(&l)
 	p.Layers, p.Candidates, p.Tied = layerSpans(doc), candidates(doc), doc.Ranking.Tied
@@ -145,8 +145,8 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 	}
 	switch p.Tab {
 	case view.TabDecoded:
-		p.Decoded = decoded(doc, &l, windowOf(form.Get("at")))
-		shown.put(p.Decoded.Nodes)
+		p.Decoded = decodedView(doc, &l, windowOf(form.Get("at")))
+		shown.showField(p.Decoded.Nodes)
 	case view.TabJSON:
 		p.JSON = jsonOf(doc)
 	case view.TabRaw:
@@ -157,9 +157,9 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 
 const aheadTo = 1000 // maximum number of letters before this one that are counted
 
-// position adds the position of a letter in the list from which it was opened. It adds nothing if
-// there was no list, or if very many letters come before the letter.
-func (w *Web) position(ctx context.Context, q query.Query, p *view.LetterPage, id deadletter.ID) error {
+// addPosition adds the position of a letter in the list from which it was opened. It adds nothing
+// if there was no list, or if very many letters come before the letter.
+func (w *Web) addPosition(ctx context.Context, q query.Query, p *view.LetterPage, id deadletter.ID) error {
 	if p.Query == "" {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (w *Web) mayHaveBody(r *http.Request, l *deadletter.Letter) error {
 	if err != nil {
 		return err
 	}
-	reveal, err := revealing(form.Get("reveal"))
+	reveal, err := parseReveal(form.Get("reveal"))
 	if err != nil {
 		return err
 	}

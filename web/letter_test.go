@@ -97,5 +97,5 @@ func TestPurgeIsNotBesideDiscard(t *testing.T) {
 	eventually(t, tab, `document.activeElement?.id === 'jump-in'`)
 	tab.Do(chromedp.KeyEvent("purge"))
 	eventually(t, tab, `document.querySelector('#jump-list')?.innerText.includes('Purge')`)
-	silent(t, tab)
+	checkConsole(t, tab)
 }

@@ -41,7 +41,7 @@ const (
 // person. The function narrow documents the other parameters, which change q.
 func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
-	if to, found, err := w.named(r.Context(), form.Get("add")); err != nil {
+	if to, found, err := w.pageOf(r.Context(), form.Get("add")); err != nil {
 		return nil, err
 	} else if found {
 		return nil, movedError{to}
@@ -87,7 +87,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	p.Doubts = q.Values(query.Doubt)
 	p.Order, p.Sorts = orderOf(q), sorts(q)
 	p.States, p.All = states(q), allOf(q, until)
-	if p.Widen = widened(q); len(p.Rows) == 0 && p.Total > 0 {
+	if p.Widen = withoutTime(q); len(p.Rows) == 0 && p.Total > 0 {
 		p.Widen = ""
 	}
 	if len(liveKinds(r)) > 0 { // the rest of the page is not live, and is therefore not needed
@@ -198,9 +198,9 @@ func rangeOf(q query.Query) view.Range {
 	return r
 }
 
-// widened returns the link to the query without its terms about time. It returns "" if the query
-// has no such terms.
-func widened(q query.Query) string {
+// withoutTime returns the link to the query without its terms about time. It returns "" if the
+// query has no such terms.
+func withoutTime(q query.Query) string {
 	wide := q.With(query.Since).With(query.Before).With(query.Age)
 	if len(wide.Terms) == len(q.Terms) {
 		return ""
@@ -225,14 +225,14 @@ func (w *Web) histogram(ctx context.Context, q query.Query, r view.Range) (*view
 			if i+1 < len(counted.Bars) {
 				end = counted.Bars[i+1].At
 			}
-			h.Links = append(h.Links, view.LettersURL(between(q, b.At, end).String(), "", ""))
+			h.Links = append(h.Links, view.LettersURL(withReceived(q, b.At, end).String(), "", ""))
 		}
 	}
 	return h, nil
 }
 
-// between adds a range of receipt times to the query q.
-func between(q query.Query, from, to time.Time) query.Query {
+// withReceived adds a range of receipt times to the query q.
+func withReceived(q query.Query, from, to time.Time) query.Query {
 	q = q.With(query.Since).With(query.Before)
 	if !from.IsZero() {
 		q = q.With(query.Since, queryTime(from))

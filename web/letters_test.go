@@ -12,7 +12,7 @@ func TestTheListIsWhatNeedsAPerson(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.get("/").want(t, 200, "Three steps to the first letter", "set_policy")
-	h.get("/letters").to(t, "/letters?q=state%3Adead")
+	h.get("/letters").redirectsTo(t, "/letters?q=state%3Adead")
 	h.get("/letters?q=state:dead").want(t, 200, "Three steps to the first letter", "RabbitMQ 4.3.6", "set_policy", "dlo.dlx")
 	h.receive("sms", 1, "x")
 	h.get("/letters?q=state:dead").want(t, 200, "WebhookDelivery", "endpoint answered 410 Gone", "Newest 1 of 1")
@@ -99,7 +99,7 @@ func TestNarrowing(t *testing.T) {
 		{"state:dead since:1h", "from=&to=", "state:dead"},
 		{"since:1h", "between=2026-11-20T06:00:00Z/2026-11-20T07:00:00.5Z", "since:2026-11-20T06:00:00.000Z before:2026-11-20T07:00:00.500Z"},
 	} {
-		h.get("/letters?q="+url.QueryEscape(c.q)+"&"+strings.NewReplacer(":", "%3A", "/", "%2F").Replace(c.press)).to(t, "/letters?q="+url.QueryEscape(c.want))
+		h.get("/letters?q="+url.QueryEscape(c.q)+"&"+strings.NewReplacer(":", "%3A", "/", "%2F").Replace(c.press)).redirectsTo(t, "/letters?q="+url.QueryEscape(c.want))
 	}
 }
 
@@ -134,13 +134,13 @@ func TestSavedViews(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.receive("sms", 1, "x")
-	h.post("/views", url.Values{"q": {"state:dead since:1d"}, "name": {"Needs <b>me</b>"}}).to(t, "/letters?q=state%3Adead+since%3A1d")
+	h.post("/views", url.Values{"q": {"state:dead since:1d"}, "name": {"Needs <b>me</b>"}}).redirectsTo(t, "/letters?q=state%3Adead+since%3A1d")
 	h.get("/letters?q=state:held").want(t, 200, "Needs &lt;b&gt;me&lt;/b&gt;", `href="/letters?q=state%3Adead+since%3A1d"`)
 	h.post("/views", url.Values{"q": {"state:held"}, "name": {"Needs <b>me</b>"}}).want(t, 409)
 	h.post("/views", url.Values{"q": {"state:daed"}, "name": {"x"}}).want(t, 400)
-	h.post("/views", url.Values{"q": {"state:held"}}).to(t, "/letters?q=state%3Aheld")
+	h.post("/views", url.Values{"q": {"state:held"}}).redirectsTo(t, "/letters?q=state%3Aheld")
 	h.get("/letters?q=").want(t, 200, "state:held")
-	h.post("/views/1/remove", url.Values{"return": {"/letters?q=queue%3Asms"}}).to(t, "/letters?q=queue%3Asms")
+	h.post("/views/1/remove", url.Values{"return": {"/letters?q=queue%3Asms"}}).redirectsTo(t, "/letters?q=queue%3Asms")
 	h.post("/views/1/remove", nil).want(t, 404)
 	h.post("/views/x/remove", nil).want(t, 404)
 }
@@ -165,7 +165,7 @@ func TestJump(t *testing.T) {
 		"queue:sms":                            "/letters?q=queue%3Asms",
 		"//evil.example":                       "/letters?q=%2F%2Fevil.example",
 	} {
-		h.get("/jump?to="+url.QueryEscape(to)).to(t, want)
+		h.get("/jump?to="+url.QueryEscape(to)).redirectsTo(t, want)
 	}
 }
 
@@ -177,20 +177,20 @@ func TestAnIDJumps(t *testing.T) {
 	h := open(t)
 	id := h.receive("sms", 1, "x")[0]
 	h.indexed()
-	h.post("/operations", url.Values{"action": {"hold"}, "id": {string(id)}, "key": {"k"}}).to(t, "/operations/O-1")
+	h.post("/operations", url.Values{"action": {"hold"}, "id": {string(id)}, "key": {"k"}}).redirectsTo(t, "/operations/O-1")
 	for text, want := range map[string]string{
 		string(id): "/letters/" + string(id), strings.ToUpper(string(id)): "/letters/" + string(id), id.Short(): "/letters/" + string(id), " " + id.Short() + " ": "/letters/" + string(id),
 		"g-1": "/groups/G-1", "O-1": "/operations/O-1",
 	} {
-		h.get("/jump?to="+url.QueryEscape(text)).to(t, want)
-		h.get("/letters?q=state:dead&add="+url.QueryEscape(text)).to(t, want)
+		h.get("/jump?to="+url.QueryEscape(text)).redirectsTo(t, want)
+		h.get("/letters?q=state:dead&add="+url.QueryEscape(text)).redirectsTo(t, want)
 	}
 	for _, text := range []string{"G-9", "O-9"} {
-		h.get("/letters?q=&add="+text).to(t, "/letters?q="+text)
+		h.get("/letters?q=&add="+text).redirectsTo(t, "/letters?q="+text)
 	}
 	for text, words := range map[string]string{"deadbeef": "deadbeef", "0199aaaa-5b1e-7ac0-9d3f-44e2a6b18c20": "0199aaaa-5b1e-7ac0-9d3f-44e2a6b18c20", "1": "1", "x y": "x+y"} {
-		h.get("/jump?to="+url.QueryEscape(text)).to(t, "/letters?q="+words)
-		h.get("/letters?q=state:dead&add="+url.QueryEscape(text)).to(t, "/letters?q=state%3Adead+"+words)
+		h.get("/jump?to="+url.QueryEscape(text)).redirectsTo(t, "/letters?q="+words)
+		h.get("/letters?q=state:dead&add="+url.QueryEscape(text)).redirectsTo(t, "/letters?q=state%3Adead+"+words)
 	}
 }
 

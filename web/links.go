@@ -26,17 +26,17 @@ const (
 // the letter after masking.
 func (w *Web) linksOf(hidden *deadletter.Letter) (list []view.Link) {
 	for _, l := range w.Links {
-		if to, ok := filled(l.Parts, func(name string) string { return linkValue(hidden, name) }); ok {
+		if to, ok := fillURL(l.Parts, func(name string) string { return linkValue(hidden, name) }); ok {
 			list = append(list, view.Link{Name: l.Name, URL: to})
 		}
 	}
 	return list
 }
 
-// filled puts values into the URL of a link. It escapes each value, so that the value cannot change
-// any other part of the URL. It returns false if a value is missing, or if the URL would lead to a
-// parent path.
-func filled(parts []config.LinkPart, value func(name string) string) (string, bool) {
+// fillURL puts values into the URL of a link. It escapes each value, so that the value cannot
+// change any other part of the URL. It returns false if a value is missing, or if the URL would
+// lead to a parent path.
+func fillURL(parts []config.LinkPart, value func(name string) string) (string, bool) {
 	var b strings.Builder
 	for _, p := range parts {
 		b.WriteString(p.Text)
@@ -79,12 +79,12 @@ func linkValue(l *deadletter.Letter, name string) string {
 	}
 	switch name {
 	case "trace_id":
-		return traced(traceParent, headerValue(l.Properties.Headers, "traceparent"))
+		return traceID(traceParent, headerValue(l.Properties.Headers, "traceparent"))
 	case "b3_trace_id":
-		if id := traced(b3Single, headerValue(l.Properties.Headers, "b3")); id != "" {
+		if id := traceID(b3Single, headerValue(l.Properties.Headers, "b3")); id != "" {
 			return id
 		}
-		return traced(b3TraceID, headerValue(l.Properties.Headers, "x-b3-traceid"))
+		return traceID(b3TraceID, headerValue(l.Properties.Headers, "x-b3-traceid"))
 	case "queue":
 		return l.Origin.Queue
 	case "vhost":
@@ -109,8 +109,8 @@ func linkValue(l *deadletter.Letter, name string) string {
 	return ""
 }
 
-// traced returns the trace id in a header. An id that consists of zeros counts as missing.
-func traced(pattern *regexp.Regexp, header string) string {
+// traceID returns the trace id in a header. An id that consists of zeros counts as missing.
+func traceID(pattern *regexp.Regexp, header string) string {
 	m := pattern.FindStringSubmatch(strings.ToLower(strings.TrimSpace(header)))
 	if m == nil || strings.Trim(m[1], "0") == "" {
 		return ""

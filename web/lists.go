@@ -30,20 +30,20 @@ type ownLists struct {
 	users int
 }
 
-// turn waits until the principal with the given name gets a place, or until ctx ends. The caller
-// must call the returned function done to release the place. If name is "", there is no limit for
-// the principal.
-func (l *lists) turn(ctx context.Context, name string) (done func(), err error) {
+// waitForPlace waits until the principal with the given name gets a place, or until ctx ends. The
+// caller must call the returned function done to release the place. If name is "", there is no
+// limit for the principal.
+func (l *lists) waitForPlace(ctx context.Context, name string) (done func(), err error) {
 	if name == "" {
-		return l.places.turn(ctx)
+		return l.places.waitForPlace(ctx)
 	}
 	own := l.enter(name)
-	leave, err := own.turn(ctx)
+	leave, err := own.waitForPlace(ctx)
 	if err != nil {
 		l.leave(name)
 		return nil, err
 	}
-	give, err := l.places.turn(ctx)
+	give, err := l.places.waitForPlace(ctx)
 	if err != nil {
 		leave()
 		l.leave(name)
@@ -82,7 +82,7 @@ func (w *Web) list(ctx context.Context, by deadletter.Principal, do func(ctx con
 	if w.open {
 		name = ""
 	}
-	done, err := w.lists.turn(ctx, name)
+	done, err := w.lists.waitForPlace(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -95,9 +95,9 @@ func (w *Web) list(ctx context.Context, by deadletter.Principal, do func(ctx con
 	return err
 }
 
-// listed wraps a handler that reads many letters from the store. The handler must wait for its
+// inTurn wraps a handler that reads many letters from the store. The handler must wait for its
 // turn.
-func listed[T any](w *Web, f func(r *http.Request) (T, error)) func(r *http.Request) (T, error) {
+func inTurn[T any](w *Web, f func(r *http.Request) (T, error)) func(r *http.Request) (T, error) {
 	return func(r *http.Request) (v T, err error) {
 		err = w.list(r.Context(), principal(r), func(ctx context.Context) error {
 			v, err = f(r.WithContext(ctx))

@@ -20,7 +20,7 @@ func TestASlowListEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := New(Options{})
 		r := httptest.NewRequest("GET", "/letters", nil)
-		slow := listed(w, func(r *http.Request) (int, error) {
+		slow := inTurn(w, func(r *http.Request) (int, error) {
 			<-r.Context().Done()
 			return 0, r.Context().Err()
 		})

@@ -48,7 +48,7 @@ func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, after
 		if err != nil {
 			return nil, how, "", err
 		}
-		found, err := w.having(ctx, batch, terms)
+		found, err := w.matchingRows(ctx, batch, terms)
 		if err != nil {
 			return nil, how, "", err
 		}
@@ -68,14 +68,14 @@ func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, after
 	}
 }
 
-// having returns the rows whose letters match the terms.
-func (w *Web) having(ctx context.Context, rows []deadletter.Row, terms []query.Term) ([]deadletter.Row, error) {
+// matchingRows returns the rows whose letters match the terms.
+func (w *Web) matchingRows(ctx context.Context, rows []deadletter.Row, terms []query.Term) ([]deadletter.Row, error) {
 	ids := each(rows, func(r deadletter.Row) deadletter.ID { return r.ID })
 	letters, err := w.Store.Whole(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	done, err := w.turn(ctx)
+	done, err := w.waitForPlace(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (w *Web) narrow(form url.Values) (string, bool) {
 			if err != nil || len(term.Terms) != 1 || len(term.Terms[0].Values) != 1 {
 				return text, true
 			}
-			return switched(q, term.Terms[0], name == "exclude").String(), true
+			return toggled(q, term.Terms[0], name == "exclude").String(), true
 		}
 	}
 	if preset := form.Get("range"); preset != "" {
@@ -58,7 +58,7 @@ func (w *Web) narrow(form url.Values) (string, bool) {
 	if interval := form.Get("between"); interval != "" {
 		from, to, _ = strings.Cut(interval, "/")
 	}
-	return between(q, moment(from), moment(to)).String(), true
+	return withReceived(q, moment(from), moment(to)).String(), true
 }
 
 // moment parses a time from a form. A time without a time zone is in UTC. If the text is not a
@@ -72,10 +72,10 @@ func moment(text string) time.Time {
 	return time.Time{}
 }
 
-// switched returns the query q with the value of the term t switched on, or switched off if q
+// toggled returns the query q with the value of the term t switched on, or switched off if q
 // already has it. The term t has one value. If the parameter not is true, the value is switched
 // among the excluded values. A value is never both chosen and excluded.
-func switched(q query.Query, t query.Term, not bool) query.Query {
+func toggled(q query.Query, t query.Term, not bool) query.Query {
 	v := t.Values[0]
 	had := false // reports whether q already had the value
 	out := query.Query{}
@@ -87,7 +87,7 @@ func switched(q query.Query, t query.Term, not bool) query.Query {
 		kept := old
 		kept.Values = nil
 		for _, o := range old.Values {
-			if same(o, v) {
+			if sameValue(o, v) {
 				had = had || old.Not == not
 			} else {
 				kept.Values = append(kept.Values, o)
@@ -111,4 +111,4 @@ func switched(q query.Query, t query.Term, not bool) query.Query {
 	return out
 }
 
-func same(a, b query.Value) bool { return slices.Equal(a.Pattern, b.Pattern) && a.Raw == b.Raw }
+func sameValue(a, b query.Value) bool { return slices.Equal(a.Pattern, b.Pattern) && a.Raw == b.Raw }

@@ -74,5 +74,5 @@ func TestEveryNumberLeadsToThatMany(t *testing.T) {
 	if followed < 20 {
 		t.Errorf("only %d numbers were followed", followed)
 	}
-	silent(t, tab)
+	checkConsole(t, tab)
 }

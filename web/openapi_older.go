@@ -14,16 +14,16 @@ var olderOpenAPI = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	document := root.Content[0]
-	older(document)
+	rewriteFor30(document)
 	document.Content[1].Value = "3.0.3" // the value of the first key, openapi
 	return yaml.Marshal(&root)
 })
 
-// older rewrites what OpenAPI 3.0 expresses differently than 3.1: types that include null,
+// rewriteFor30 rewrites what OpenAPI 3.0 expresses differently than 3.1: types that include null,
 // exclusive limits, constants, and the encoding of a text.
-func older(n *yaml.Node) {
+func rewriteFor30(n *yaml.Node) {
 	for _, child := range n.Content {
-		older(child)
+		rewriteFor30(child)
 	}
 	if n.Kind != yaml.MappingNode {
 		return

@@ -71,7 +71,7 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	if from := r.URL.Query().Get("from"); from != "" && len(from) <= view.MaxFrom {
 		p.From = localPath(from)
 	}
-	if p.Done, err = w.done(r); err != nil {
+	if p.Done, err = w.justDecided(r); err != nil {
 		return p, err
 	}
 	if r.URL.Query().Get("look") != "" && op.State.Active() {
@@ -80,10 +80,10 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	if p.Letters, p.Next, err = w.resultLetters(ctx, id, p.Result, after); err != nil {
 		return p, err
 	}
-	if err := w.outcome(ctx, &p); err != nil {
+	if err := w.addOutcome(ctx, &p); err != nil {
 		return p, err
 	}
-	if err := w.tried(ctx, &p); err != nil {
+	if err := w.addTried(ctx, &p); err != nil {
 		return p, err
 	}
 	if p.NewFailures, p.NewExact, err = w.Store.NewFailures(ctx, id); err != nil {
@@ -131,9 +131,9 @@ func (w *Web) awayOf(ctx context.Context, op deadletter.Operation) string {
 	return ""
 }
 
-// outcome adds two lists of groups to the page of an operation: the groups to which letters came
+// addOutcome adds two lists of groups to the page of an operation: the groups to which letters came
 // back, and the groups for which the page suggests next steps.
-func (w *Web) outcome(ctx context.Context, p *view.OperationPage) error {
+func (w *Web) addOutcome(ctx context.Context, p *view.OperationPage) error {
 	id := p.Operation.ID
 	var err error
 	if p.BackGroups, err = w.Store.BackGroups(ctx, id, backGroups); err != nil {

@@ -14,15 +14,15 @@ func TestControlOfAnOperation(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := string(h.receive("sms", 2, "x")[0])
-	h.post("/operations", url.Values{"action": {"requeue"}, "id": {id}, "key": {"k"}}).to(t, "/operations/O-1")
+	h.post("/operations", url.Values{"action": {"requeue"}, "id": {id}, "key": {"k"}}).redirectsTo(t, "/operations/O-1")
 	h.get("/operations/O-1").want(t, 200, "Not begun", "Nothing is sent yet.", "Undo")
-	h.post("/operations/O-1/pause", nil).to(t, "/operations/O-1")
+	h.post("/operations/O-1/pause", nil).redirectsTo(t, "/operations/O-1")
 	h.get("/operations/O-1").want(t, 200, "Paused", "Resume")
 	h.post("/operations/O-1/rate", url.Values{"rate": {"fast"}}).want(t, 400, `value="fast" aria-invalid="true"`, "a rate is a number")
 	h.post("/operations/O-1/rate", url.Values{"rate": {"0"}}).want(t, 400, "rate is above 0")
-	h.post("/operations/O-1/rate", url.Values{"rate": {"7.5"}}).to(t, "/operations/O-1")
+	h.post("/operations/O-1/rate", url.Values{"rate": {"7.5"}}).redirectsTo(t, "/operations/O-1")
 	h.get("/operations/O-1").want(t, 200, "7.5/s")
-	h.post("/operations/O-1/resume", nil).to(t, "/operations/O-1")
+	h.post("/operations/O-1/resume", nil).redirectsTo(t, "/operations/O-1")
 	h.post("/operations/O-1/resume", nil).want(t, 409)
 	h.post("/operations/O-9/pause", nil).want(t, 404)
 	h.get("/operations/O-1?result=pending").want(t, 200, `aria-current="page"`, "To go")
@@ -39,7 +39,7 @@ func TestAHaltedOperationIsWorkForAPerson(t *testing.T) {
 	h.receive("sms", 3, "x")
 	h.get("/").want(t, 200, `id="halted" data-live="operation" hidden`)
 	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead","hold":"1h","reason":"r"}`).want(t, 202)
-	h.post("/operations/O-1/pause", url.Values{}).to(t, "/operations/O-1")
+	h.post("/operations/O-1/pause", url.Values{}).redirectsTo(t, "/operations/O-1")
 	for _, page := range []string{"/", "/triage", "/triage?tab=digest"} {
 		h.get(page).want(t, 200, ">O-1</a>", "Requeue paused at 09:00.", "3 letters wait for a decision.", `action="/operations/O-1/resume"`, `formaction="/operations/O-1/cancel"`)
 	}
@@ -52,7 +52,7 @@ func TestAHaltedOperationIsWorkForAPerson(t *testing.T) {
 		form.Set(name, html.UnescapeString(value))
 	}
 	h.post("/letters/confirm", form).want(t, 200, "Discard 3 letters?", "The rest of ", "is cancelled, and its letters are included.", `<input type="hidden" name="take" value="O-1">`)
-	h.post("/operations", form).to(t, "/operations/O-2?from=%2Ftriage")
+	h.post("/operations", form).redirectsTo(t, "/operations/O-2?from=%2Ftriage")
 	h.advance()
 	h.get("/operations/O-1").want(t, 200, "Cancelled")
 	h.get("/letters?q=state:discarded").want(t, 200, "3 match")
@@ -69,10 +69,10 @@ func TestAnOperationSaysHowToGoOn(t *testing.T) {
 	h := open(t)
 	ids := h.receive("sms", 3, "x")
 	kept := string(ids[2])
-	h.post("/operations", url.Values{"action": {"requeue"}, "id": {kept}, "key": {"k"}}).to(t, "/operations/O-1")
+	h.post("/operations", url.Values{"action": {"requeue"}, "id": {kept}, "key": {"k"}}).redirectsTo(t, "/operations/O-1")
 	const list = "/letters?q=queue:sms"
 	at := "/operations/O-2?from=" + url.QueryEscape(list)
-	h.post("/operations", url.Values{"action": {"requeue"}, "id": {string(ids[0]), string(ids[1]), kept}, "key": {"l"}, "canary": {"0"}, "stop_at": {"0"}, "return": {list}}).to(t, at)
+	h.post("/operations", url.Values{"action": {"requeue"}, "id": {string(ids[0]), string(ids[1]), kept}, "key": {"l"}, "canary": {"0"}, "stop_at": {"0"}, "return": {list}}).redirectsTo(t, at)
 	h.get(at).want(t, 200, `href="/letters?q=queue:sms">Back to the letters</a>`, "Refresh", `look=5s">every 5 s</a>`)
 	h.get(at+"&look=5s").want(t, 200, `<noscript><meta http-equiv="refresh" content="5"></noscript>`, "This page refreshes every 5 s.")
 	for _, hostile := range []string{"https://example.org/", "//example.org", "javascript:alert(1)"} {
@@ -80,7 +80,7 @@ func TestAnOperationSaysHowToGoOn(t *testing.T) {
 			t.Errorf("%s is a link", hostile)
 		}
 	}
-	h.post("/operations/O-1/pause", url.Values{}).to(t, "/operations/O-1")
+	h.post("/operations/O-1/pause", url.Values{}).redirectsTo(t, "/operations/O-1")
 	h.get("/triage").want(t, 200, `id="op-G-1" data-live="operation"`, ">O-2</a>", "1 of 3") // the newest operation; one letter is skipped
 	h.advance()
 
@@ -100,12 +100,12 @@ func TestAnOperationSaysHowToGoOn(t *testing.T) {
 		"All of them came back and are here again.", "Requeue the skipped one", "1 letter was skipped.", "2 letters of it are dead or held.", "Requeue 2")
 	h.get("/api/v1/operations/O-2").want(t, 200, `"error":"there is no template welcome_v3"`, `"same_error":false`, `"same_error":true`, `"state":"dead"`)
 
-	h.post("/operations", url.Values{"action": {"discard"}, "id": {string(ids[0]), string(ids[1])}, "key": {"m"}}).to(t, "/operations/O-3")
-	h.post("/operations/O-1/cancel", url.Values{}).to(t, "/operations/O-1")
+	h.post("/operations", url.Values{"action": {"discard"}, "id": {string(ids[0]), string(ids[1])}, "key": {"m"}}).redirectsTo(t, "/operations/O-3")
+	h.post("/operations/O-1/cancel", url.Values{}).redirectsTo(t, "/operations/O-1")
 	h.advance()
-	h.post("/operations", url.Values{"action": {"discard"}, "id": {kept}, "key": {"n"}}).to(t, "/operations/O-4")
+	h.post("/operations", url.Values{"action": {"discard"}, "id": {kept}, "key": {"n"}}).redirectsTo(t, "/operations/O-4")
 	h.advance()
 	h.get("/operations/O-4").want(t, 200, "none of its letters is dead, held or waiting to be retried.", "Resolve G-1")
-	h.post("/triage", url.Values{"do": {"resolve"}, "id": {"G-1"}, "return": {"/operations/O-4"}}).to(t, "/operations/O-4?done=1")
+	h.post("/triage", url.Values{"do": {"resolve"}, "id": {"G-1"}, "return": {"/operations/O-4"}}).redirectsTo(t, "/operations/O-4?done=1")
 	h.get("/operations/O-4?done=1").want(t, 200, "Resolved", "Undo", "it is resolved.")
 }

@@ -48,7 +48,7 @@ func (w *Web) span(ctx context.Context, asked string, now time.Time) (string, er
 
 // overview handles GET /?range=.
 func (w *Web) overview(r *http.Request) (templ.Component, error) {
-	p := view.OverviewPage{Shell: w.shell(r, "Overview", view.SectionOverview), Restore: restorable(w.Restore)}
+	p := view.OverviewPage{Shell: w.shell(r, "Overview", view.SectionOverview), Restore: restorableWords(w.Restore)}
 	ctx := r.Context()
 	var err error
 	if p.Range, err = w.span(ctx, r.URL.Query().Get("range"), p.Now); err != nil {
@@ -89,7 +89,7 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if p.Halted, err = w.Store.HaltedOperations(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.standing(r, &p); err != nil {
+	if err := w.addStanding(r, &p); err != nil {
 		return nil, err
 	}
 	groups, more, err := w.groups(ctx, query.Query{}, deadletter.GroupPage{Order: deadletter.ByLetters, Limit: topGroups})
@@ -121,8 +121,8 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	return view.Overview(p), err
 }
 
-// standing adds to the page the facts for its summary sentence.
-func (w *Web) standing(r *http.Request, p *view.OverviewPage) (err error) {
+// addStanding adds to the page the facts for its summary sentence.
+func (w *Web) addStanding(r *http.Request, p *view.OverviewPage) (err error) {
 	ctx := r.Context()
 	if p.Standing, err = w.Store.Standing(ctx); err != nil {
 		return err

@@ -17,7 +17,7 @@ func TestTheme(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	a := h.post("/theme", url.Values{"theme": {"dark"}, "return": {"/operations"}})
-	a.to(t, "/operations")
+	a.redirectsTo(t, "/operations")
 	cookie := a.Cookies()[0]
 	if cookie.Name != "theme" || cookie.Value != "dark" || !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode {
 		t.Errorf("%+v", cookie)
@@ -48,7 +48,7 @@ func TestNobodyIsSentAway(t *testing.T) {
 			t.Errorf("return=%q is on the confirm page", to)
 		}
 	}
-	h.post("/theme", url.Values{"return": {"/letters?q=state%3Adead"}}).to(t, "/letters?q=state%3Adead")
+	h.post("/theme", url.Values{"return": {"/letters?q=state%3Adead"}}).redirectsTo(t, "/letters?q=state%3Adead")
 }
 
 func TestABrokerThatIsDownIsABanner(t *testing.T) {

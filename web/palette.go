@@ -20,17 +20,17 @@ const paletteOf = 5
 func (w *Web) palette(r *http.Request) (any, error) {
 	ctx, text := r.Context(), strings.TrimSpace(r.URL.Query().Get("q"))
 	out := []view.PaletteEntry{}
-	if page, found, err := w.named(ctx, text); err != nil {
+	if page, found, err := w.pageOf(ctx, text); err != nil {
 		return nil, err
 	} else if found {
 		out = append(out, view.PaletteEntry{Kind: "Open", Text: text, Link: page})
 	}
 	for _, place := range view.Places {
-		if holds(place.Name, text) {
+		if containsFold(place.Name, text) {
 			out = append(out, view.PaletteEntry{Kind: "Page", Text: place.Name, Link: place.Path, Key: "g " + place.Key})
 		}
 	}
-	if holds("Users and tokens", text) && principal(r).MayEverywhere(deadletter.VerbAccess) {
+	if containsFold("Users and tokens", text) && principal(r).MayEverywhere(deadletter.VerbAccess) {
 		out = append(out, view.PaletteEntry{Kind: "Page", Text: "Users and tokens", Link: "/access"})
 	}
 	views, err := w.Store.Views(ctx, principal(r).Name)
@@ -38,7 +38,7 @@ func (w *Web) palette(r *http.Request) (any, error) {
 		return nil, err
 	}
 	for _, v := range views {
-		if holds(v.Name, text) {
+		if containsFold(v.Name, text) {
 			out = append(out, view.PaletteEntry{Kind: "View", Text: v.Name, Link: view.LettersURL(v.Query, "", "")})
 		}
 	}
@@ -57,7 +57,7 @@ func (w *Web) palette(r *http.Request) (any, error) {
 	return append(out, view.PaletteEntry{Kind: "Search", Text: text, Label: "in all letters", Link: view.LettersURL(text, "", "")}), nil
 }
 
-func holds(name, text string) bool {
+func containsFold(name, text string) bool {
 	return strings.Contains(strings.ToLower(name), strings.ToLower(text))
 }
 
@@ -83,7 +83,7 @@ func (w *Web) paletteNames(ctx context.Context, text string) ([]view.PaletteEntr
 		n := 0
 		for _, f := range counted.Fields {
 			for _, v := range f.Values {
-				if query.Field(f.Field) == of.field && n < paletteOf && v.Value != "" && holds(v.Value, text) {
+				if query.Field(f.Field) == of.field && n < paletteOf && v.Value != "" && containsFold(v.Value, text) {
 					n++
 					out = append(out, view.PaletteEntry{Kind: of.kind, Text: v.Value, Label: view.LetterCount(v.Count), Link: view.LettersURL((query.Query{}).With(of.field, v.Value).String(), "", "")})
 				}

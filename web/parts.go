@@ -32,7 +32,7 @@ func liveParts(page []byte, kinds []string) []byte {
 		raw := slices.Clone(z.Raw())
 		t := z.Token()
 		switch {
-		case inside == 0 && !marked(t, kinds):
+		case inside == 0 && !beginsPart(t, kinds):
 			continue
 		case kind == html.StartTagToken && !empty[t.DataAtom]:
 			inside++
@@ -43,9 +43,9 @@ func liveParts(page []byte, kinds []string) []byte {
 	}
 }
 
-// marked reports whether the tag t begins a part of the page that must be returned. Its data-live
-// attribute contains one of the kinds, or it has the attribute data-pick.
-func marked(t html.Token, kinds []string) bool {
+// beginsPart reports whether the tag t begins a part of the page that must be returned. Its
+// data-live attribute contains one of the kinds, or it has the attribute data-pick.
+func beginsPart(t html.Token, kinds []string) bool {
 	for _, a := range t.Attr {
 		switch {
 		case a.Key == "data-pick":

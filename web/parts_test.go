@@ -55,5 +55,5 @@ func TestALivePageAsksOnceASecondAtMost(t *testing.T) {
 	if !tab.Is(`window.asked.every((at, i, all) => i == 0 || at - all[i - 1] >= 1000)`) {
 		t.Errorf("it asked at %s", js[string](tab, `JSON.stringify(window.asked)`))
 	}
-	silent(t, tab)
+	checkConsole(t, tab)
 }

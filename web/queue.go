@@ -59,7 +59,7 @@ func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) 
 	if err != nil {
 		return err
 	}
-	all, err := w.watched(r.Context(), states, true)
+	all, err := w.watchedQueues(r.Context(), states, true)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) 
 	if i < 0 {
 		return fmt.Errorf("%w: neither a broker nor the store has a queue %s in vhost %s of broker %s", deadletter.ErrNotFound, deadletter.Visible(o.Queue), deadletter.Visible(o.VHost), deadletter.Visible(o.Broker))
 	}
-	w.ruled(all[i : i+1])
+	w.addRules(all[i : i+1])
 	p.Queue = all[i]
 	state := queueState{origin: o, away: deadletter.Away(w.brokers(r.Context()), o)}
 	if i := slices.IndexFunc(states, func(s queueState) bool { return s.origin == o }); i >= 0 {

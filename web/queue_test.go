@@ -37,7 +37,7 @@ func queuePage(broker, vhost, queue string) string {
 // dead-letter path of each queue, and the facts that the broker reports.
 func TestAllQueuesAreListed(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled)
+	h := open(t, withRetries)
 	h.Topology = looked{site()}
 	h.receive("sms", 2, "no gateway")
 	h.receive("gone", 1, "no route")
@@ -87,10 +87,10 @@ func TestManyWatchedQueuesAreShownInPages(t *testing.T) {
 // retries. The name of the queue may have any bytes.
 func TestTheQueuePage(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled)
+	h := open(t, withRetries)
 	h.Topology = looked{site()}
 	h.receive("sms", 2, "no gateway")
-	h.post("/queues/pause", url.Values{"place": {queueNamed("main", "/", "sms")}, "reason": {"gateway down"}, "return": {queuePage("main", "/", "sms")}}).to(t, queuePage("main", "/", "sms"))
+	h.post("/queues/pause", url.Values{"place": {queueNamed("main", "/", "sms")}, "reason": {"gateway down"}, "return": {queuePage("main", "/", "sms")}}).redirectsTo(t, queuePage("main", "/", "sms"))
 	h.get(queuePage("main", "/", "sms")).want(t, 200, "no dead-letter exchange", "sms has no dead-letter exchange", "41/s in, 3.2/s out", "2 in 7 days, 2 dead, 0 scheduled", "G-1", "gateway down", "retries paused", `action="/queues/resume"`, "Show fix", "Dead-lettered per")
 	h.get(queuePage("main", "/", "mail")).want(t, 200, "policy dlo", "at-most-once", "No group of failures", "unknown", `action="/queues/pause"`)
 	h.get(queuePage("main", "/", "dlo.letters")).want(t, 200, "letters stay here").wantNot(t, `action="/queues/pause"`)

@@ -56,10 +56,10 @@ type depth struct {
 	at    time.Time
 }
 
-// of returns the known facts about each queue, and the number of queues about which no broker was
-// asked. If no broker was asked about a queue, or its request timed out, its facts are
+// factsOf returns the known facts about each queue, and the number of queues about which no broker
+// was asked. If no broker was asked about a queue, or its request timed out, its facts are
 // deadletter.UnknownQueue.
-func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.Origin) deadletter.QueueFacts, queues []deadletter.Origin) (known []deadletter.QueueFacts, left int) {
+func (d *depths) factsOf(ctx context.Context, facts func(context.Context, deadletter.Origin) deadletter.QueueFacts, queues []deadletter.Origin) (known []deadletter.QueueFacts, left int) {
 	known = make([]deadletter.QueueFacts, len(queues))
 	for i := range known {
 		known[i] = deadletter.UnknownQueue
@@ -143,7 +143,7 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	if err != nil {
 		return nil, err
 	}
-	counted = slices.DeleteFunc(counted, tried)
+	counted = slices.DeleteFunc(counted, isEmptyTrial)
 	all := make([]queueState, len(counted))
 	at := map[deadletter.Origin]int{}
 	for i, q := range counted {
@@ -174,9 +174,9 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	return all, nil
 }
 
-// tried reports whether q is the temporary queue of a policy, or the queue of trial letters and no
-// trial letter is left in it. Lists omit such queues.
-func tried(q deadletter.QueueCounts) bool {
+// isEmptyTrial reports whether q is the temporary queue of a policy, or the queue of trial letters
+// and no trial letter is left in it. Lists omit such queues.
+func isEmptyTrial(q deadletter.QueueCounts) bool {
 	return deadletter.IsProbe(q.Origin.Queue) || q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }
 
@@ -221,7 +221,7 @@ func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, 
 			ask, into = append(ask, q.origin), append(into, &queues[i].facts)
 		}
 	}
-	known, left := w.depths.of(ctx, w.Facts, ask)
+	known, left := w.depths.factsOf(ctx, w.Facts, ask)
 	for i, f := range known {
 		*into[i] = f
 	}
@@ -256,13 +256,13 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	if n, err := strconv.Atoi(from); err == nil && n > 0 && n < len(all) {
 		p.From = n
 	}
-	watched, err := w.watched(r.Context(), all, p.Several)
+	watched, err := w.watchedQueues(r.Context(), all, p.Several)
 	if err != nil {
 		return p, err
 	}
 	asked := r.URL.Query()
 	p.Watched = filtered(watched, deadletter.Cut(strings.TrimSpace(asked.Get("name")), deadletter.MaxQueueName), asked.Get("only"), asked.Get("at"))
-	w.ruled(p.Watched.Queues)
+	w.addRules(p.Watched.Queues)
 	shown := all[p.From:min(p.From+queuesShown, len(all))]
 	p.PageSize = queuesShown
 	inboxes, left := w.askFacts(r.Context(), shown)

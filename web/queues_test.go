@@ -35,14 +35,14 @@ func TestQueuesPage(t *testing.T) {
 	if !strings.Contains(page, html.EscapeString(sms)) {
 		t.Errorf("%s is on no form", sms)
 	}
-	h.post("/queues/pause", url.Values{"place": {sms}, "reason": {" the gateway is down "}}).to(t, "/queues")
+	h.post("/queues/pause", url.Values{"place": {sms}, "reason": {" the gateway is down "}}).redirectsTo(t, "/queues")
 	h.get("/queues").want(t, 200, "Paused", "by local: the gateway is down", "Resume the retries of sms")
 	h.post("/queues/pause", url.Values{"place": {sms}}).want(t, 409, "Nothing was changed: the retries of queue sms of broker main are already paused; to pause them for another reason, resume them first.", "by local: the gateway is down")
 	h.post("/queues/pause", url.Values{"place": {queueNamed("main", "/", "email")}, "reason": {strings.Repeat("x", 501)}}).want(t, 400, "a reason has at most 500 bytes")
 	h.post("/queues/pause", url.Values{"place": {queueNamed("main", "/", "nope")}}).want(t, 404)
 	h.post("/queues/pause", url.Values{"place": {"%zz"}}).want(t, 400)
 	h.post("/queues/pause", nil).want(t, 400, "name the queue whose retries are to be paused or resumed")
-	h.post("/queues/resume", url.Values{"place": {sms}, "return": {"/queues?from=30"}}).to(t, "/queues?from=30")
+	h.post("/queues/resume", url.Values{"place": {sms}, "return": {"/queues?from=30"}}).redirectsTo(t, "/queues?from=30")
 	h.post("/queues/resume", url.Values{"place": {sms}}).want(t, 409, "are not paused: there is nothing to resume")
 	h.post("/queues/resume", url.Values{"place": {sms}, "return": {"//evil.example"}}).want(t, 409)
 	h.get("/audit").want(t, 200, "retries paused", "retries resumed", "the gateway is down")
@@ -70,7 +70,7 @@ func TestQueuesWithOddNames(t *testing.T) {
 			t.Errorf("%q is on no form", name)
 			continue
 		}
-		h.post("/queues/pause", url.Values{"place": {place}}).to(t, "/queues")
+		h.post("/queues/pause", url.Values{"place": {place}}).redirectsTo(t, "/queues")
 		link := strings.Split(strings.Split(page, `aria-label="1 dead letter of `)[1], `"`)[0]
 		if link == "" {
 			t.Errorf("%q has no name on the page", name)
@@ -186,11 +186,11 @@ func TestPauseOfAGroupOverItsLetters(t *testing.T) {
 			t.Errorf("%s has buttons for a group", other)
 		}
 	}
-	h.post("/groups/G-1/pause", url.Values{"reason": {"new template"}, "return": {list}}).to(t, list)
+	h.post("/groups/G-1/pause", url.Values{"reason": {"new template"}, "return": {list}}).redirectsTo(t, list)
 	h.get(list).want(t, 200, "Paused", "by local: new template", `action="/groups/G-1/resume"`)
 	h.get("/queues").want(t, 200, "1 group held back", "by local: new template", `action="/groups/G-1/resume"`)
 	h.post("/groups/G-1/pause", nil).want(t, 409, "already paused; to pause them for another reason")
-	h.post("/groups/G-1/resume", nil).to(t, "/groups/G-1")
+	h.post("/groups/G-1/resume", nil).redirectsTo(t, "/groups/G-1")
 	h.post("/groups/G-1/resume", nil).want(t, 409, "there is nothing to resume")
 	h.post("/groups/G-9/pause", nil).want(t, 404)
 	h.post("/groups/x/pause", nil).want(t, 404)

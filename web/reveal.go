@@ -154,9 +154,9 @@ func (w *Web) maskedHeaders(l *deadletter.Letter) map[string]bool {
 	return names
 }
 
-// show puts one unmasked header back into the masked letter l. The parameter plain is the same
-// letter without masks.
-func (v revealed) show(l, plain *deadletter.Letter) {
+// showHeader puts one unmasked header back into the masked letter l. The parameter plain is the
+// same letter without masks.
+func (v revealed) showHeader(l, plain *deadletter.Letter) {
 	for _, p := range []struct{ hidden, plain *deadletter.Properties }{{&l.Properties, &plain.Properties}, {&l.Arrived, &plain.Arrived}} {
 		was := textsOf(p.plain)
 		for i, text := range textsOf(p.hidden) {
@@ -200,10 +200,10 @@ func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
 	return w.letterPage(r, l, r.PostForm, v)
 }
 
-// revealing parses the parameter "reveal" of a GET request. Only the pages of dlo and programs may
-// set it, because each such request is recorded in the audit. The handler sameOrigin has already
-// rejected requests from other sites.
-func revealing(text string) (bool, error) {
+// parseReveal parses the parameter "reveal" of a GET request. Only the pages of dlo and programs
+// may set it, because each such request is recorded in the audit. The handler sameOrigin has
+// already rejected requests from other sites.
+func parseReveal(text string) (bool, error) {
 	switch text {
 	case "", "0":
 		return false, nil
@@ -213,8 +213,8 @@ func revealing(text string) (bool, error) {
 	return false, invalid("reveal is 1, or absent")
 }
 
-// put shows the unmasked value of a field in the tree of the page.
-func (v revealed) put(tree []view.TreeNode) {
+// showField shows the unmasked value of a field in the tree of the page.
+func (v revealed) showField(tree []view.TreeNode) {
 	if v.node == nil {
 		return
 	}
@@ -228,9 +228,9 @@ func (v revealed) put(tree []view.TreeNode) {
 	n.At, n.Revealed = at, true
 }
 
-// revealable reports whether a person may see masked values. The result is also true for a person
+// canReveal reports whether a person may see masked values. The result is also true for a person
 // who first has to enter the password again.
-func revealable(p deadletter.Principal, o deadletter.Origin) bool {
+func canReveal(p deadletter.Principal, o deadletter.Origin) bool {
 	err := deadletter.Allow(p, deadletter.VerbReveal, o)
 	return err == nil || errors.Is(err, deadletter.ErrAgain)
 }

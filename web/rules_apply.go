@@ -111,9 +111,9 @@ func (w *Web) rulesLoaded() time.Time {
 // page with the result.
 func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (view.ApplyPage, error) {
 	p := view.ApplyPage{
-		Shell: w.shell(r, "Apply the rules", view.SectionRules), Query: asked.Query.Fixed().String(), Loaded: w.rulesLoaded(), Done: !asked.DryRun, Restore: restorable(w.Restore),
+		Shell: w.shell(r, "Apply the rules", view.SectionRules), Query: asked.Query.Fixed().String(), Loaded: w.rulesLoaded(), Done: !asked.DryRun, Restore: restorableWords(w.Restore),
 	}
-	a, err := w.apply(rw, r, asked)
+	a, err := w.decideAgain(rw, r, asked)
 	if err != nil {
 		return p, err
 	}

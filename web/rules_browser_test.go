@@ -18,7 +18,7 @@ func TestRulesAreTriedInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {
 		t.Run("scripts "+strconv.FormatBool(scripts), func(t *testing.T) {
-			h, tab, url := visit(t, ruled)
+			h, tab, url := visit(t, withRetries)
 			tab.JavaScript(scripts)
 			h.receive("sms", 3, "x")
 			h.receive("email", 2, "x")
@@ -48,7 +48,7 @@ func TestRulesAreTriedInABrowser(t *testing.T) {
 				tab.Do(chromedp.KeyEvent(kb.Enter))
 				eventually(t, tab, "document.querySelector('#try-text').value.startsWith('\\n- name: sms\\n  \\n  ')")
 			}
-			refused(t, tab)
+			checkConsoleAfter400(t, tab)
 			write("- name: sms\\n  match: {queue: sms}\\n  retry: {delays: [5s, 30s]}\\n")
 			says("Of 5 dead letters, 5 would be retried.")
 			says("5 s, 30 s, then dead: digest")
@@ -56,14 +56,14 @@ func TestRulesAreTriedInABrowser(t *testing.T) {
 			tab.Act("[...document.querySelectorAll('[data-testid=tried] td a')].find(a => a.getAttribute('aria-label') == 'Open 3 letters').click()")
 			eventually(t, tab, "location.pathname == '/letters' && document.querySelectorAll('[data-pick]').length == 3 && document.querySelector('main').innerText.includes('Newest 3 of 3')")
 			h.get("/api/v1/letters/count?q=state:dead").want(t, 200, `"count":5`)
-			refused(t, tab)
+			checkConsoleAfter400(t, tab)
 		})
 	}
 }
 
-// refused does the same as silent after a form was rejected. The console may show only the status
-// of the page.
-func refused(t *testing.T, tab *testenv.Tab) {
+// checkConsoleAfter400 does the same as checkConsole after a form was rejected. The console may
+// show only the status of the page.
+func checkConsoleAfter400(t *testing.T, tab *testenv.Tab) {
 	t.Helper()
 	for _, m := range tab.Console() {
 		if !strings.Contains(m, "400 (Bad Request)") {
@@ -82,13 +82,13 @@ func TestTriedRulesAreAccessible(t *testing.T) {
 	for name, text := range map[string]string{"tried": `- name: sms\n  match: {queue: sms}\n  retry: {delays: [5s, 30s], jitter: 0.1}\n`, "mistaken": `- name: sms\n  mach: {}\n`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, tab, url := visit(t, ruled)
+			h, tab, url := visit(t, withRetries)
 			h.receive("sms", 3, "x")
 			h.wait("email", 2)
 			tab.Open(url + "/rules")
 			tab.Act("document.querySelector('#try-text').value = '" + text + "'; document.querySelector('[action=\"/rules/try\"] .btn-primary').click()")
 			eventually(t, tab, "document.readyState == 'complete' && document.querySelector('[data-testid=tried], #try-text-wrong')")
-			refused(t, tab)
+			checkConsoleAfter400(t, tab)
 			for _, width := range []int64{1440, 390} {
 				tab.Viewport(width, 900)
 				for theme, only := range map[string][]string{"light": nil, "dark": {"color-contrast"}} {

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// ruled gives dlo a default rule with two retries and jitter.
-func ruled(o *web.Options) {
+// withRetries gives dlo a default rule with two retries and jitter.
+func withRetries(o *web.Options) {
 	o.Rules = rules.NewBook(&rules.Set{
 		File: "dlo.yaml", Loaded: start, Seed: 7,
 		Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second}, Jitter: .1, Waiter: rules.WaiterStore}, Severity: deadletter.SeverityDigest},
@@ -23,7 +23,7 @@ func ruled(o *web.Options) {
 func TestTheRulesPage(t *testing.T) {
 	t.Parallel()
 	open(t).get("/rules?whatif=1&letter=x&facts=1").want(t, 200, "Their content is not known here")
-	h := open(t, ruled, func(o *web.Options) {
+	h := open(t, withRetries, func(o *web.Options) {
 		set := *o.Rules.Set()
 		rate := 2.5
 		set.Rules = []rules.Rule{
@@ -40,7 +40,7 @@ func TestTheRulesPage(t *testing.T) {
 
 func TestPausedRetriesAreOnTheRulesPage(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled)
+	h := open(t, withRetries)
 	h.receive("sms", 1, "x")
 	if _, err := h.store.Pause(t.Context(), deadletter.Guard{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, Why: "the <carrier> is down", By: "lena"}); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestPausedRetriesAreOnTheRulesPage(t *testing.T) {
 func TestWhichRuleAppliesToALetter(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	h := open(t, ruled, func(o *web.Options) {
+	h := open(t, withRetries, func(o *web.Options) {
 		o.RuleFacts = func(l *deadletter.Letter) rules.Facts {
 			asked++
 			return rules.Facts{Queue: l.Origin.Queue, Reason: l.Reason, Error: "masked ••••", Attempts: 1, Serial: 3, Header: func(string) (string, bool) { return "secret", true }}
@@ -93,7 +93,7 @@ func TestWhichRuleAppliesToALetter(t *testing.T) {
 
 func TestWhichRuleAppliesToFacts(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled)
+	h := open(t, withRetries)
 	h.get("/rules?facts=1&queue=sms&reason=expired&attempts=0&headers=a%3A+b%0D%0Ac%3A").want(t, 200, "queue <code>sms</code>", "applies: dead, severity digest: reason expired", `value="expired"`)
 	h.get("/rules?facts=1&reason=rejected").want(t, 200, "applies: retry 1, between 9 s and 11 s", "0 attempts used")
 	h.get("/rules?facts=1&attempts=many&headers=x&queue=%3Cb%3E").want(t, 400, "Attempts must be a number", "A header is written as", `value="many"`, `value="&lt;b&gt;"`)
@@ -126,7 +126,7 @@ func TestWhichRuleAppliesToFacts(t *testing.T) {
 func TestWhatTheRulesWouldDo(t *testing.T) {
 	t.Parallel()
 	looked := 0
-	h := open(t, ruled, func(o *web.Options) {
+	h := open(t, withRetries, func(o *web.Options) {
 		o.RuleFacts = func(l *deadletter.Letter) rules.Facts {
 			looked++
 			return rules.Facts{Reason: map[string]string{"sms": "rejected"}[l.Origin.Queue], Attempts: map[string]int{"sms": 0, "email": 2}[l.Origin.Queue]}
@@ -151,7 +151,7 @@ func TestWhatTheRulesWouldDo(t *testing.T) {
 // because the time was over.
 func TestTheTimeForWhatIfIsBounded(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled, func(o *web.Options) {
+	h := open(t, withRetries, func(o *web.Options) {
 		o.RuleFacts = func(*deadletter.Letter) rules.Facts {
 			time.Sleep(1100 * time.Millisecond)
 			return rules.Facts{Reason: "rejected"}
@@ -167,7 +167,7 @@ func TestTheTimeForWhatIfIsBounded(t *testing.T) {
 
 func TestOthersLettersAreNotTested(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled, func(o *web.Options) {
+	h := open(t, withRetries, func(o *web.Options) {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) {
 			return deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}}}}, nil
 		}
@@ -179,7 +179,7 @@ func TestOthersLettersAreNotTested(t *testing.T) {
 
 func TestAPIRules(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled)
+	h := open(t, withRetries)
 	h.get("/api/v1/rules").want(t, 200, `"file":"dlo.yaml","loaded_at":"2026-11-20T09:00:00Z","rules":[],"default":{"name":"default","when":[],"retry":{"delays":["10s","1m40s"],"jitter":0.1,"waiter":"store"},"discard":false,"severity":"digest"`)
 	h.get("/api/v1/rules?x=1").want(t, 400)
 	open(t).get("/api/v1/rules").want(t, 404)

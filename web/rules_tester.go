@@ -22,7 +22,7 @@ import (
 func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	var f rules.Facts
 	if w.RuleFacts != nil {
-		done, err := w.turn(ctx)
+		done, err := w.waitForPlace(ctx)
 		if err != nil {
 			return f, err
 		}

@@ -49,7 +49,7 @@ func (h *house) try(rules, q string) api.WhatIf {
 // happened. Nothing may change.
 func TestRulesAreTried(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled)
+	h := open(t, withRetries)
 	sms, email := h.receive("sms", 5, "x"), h.wait("email", 2)
 	held := h.receive("held", 1, "x")
 	h.postJSON("/api/v1/operations", `{"action":"hold","ids":["`+string(held[0])+`"],"hold":"0s"}`).want(t, 202)
@@ -97,7 +97,7 @@ func TestRulesAreTried(t *testing.T) {
 // must be equal. For waiting letters, the delays must be equal too.
 func TestWhatIsAsItWasIsSaid(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled)
+	h := open(t, withRetries)
 	h.receive("sms", 3, "x")
 	h.wait("email", 2)
 	for text, want := range map[string]string{
@@ -129,7 +129,7 @@ func TestWhatIsAsItWasIsSaid(t *testing.T) {
 // died. Attempts that were made after that must not count.
 func TestRulesAreTriedAsOfTheDeath(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled)
+	h := open(t, withRetries)
 	h.wait("sms", 1)
 	h.late.Store(int64(2 * time.Hour))
 	due, err := h.store.ClaimDue(t.Context(), "main", start.Add(2*time.Hour), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
@@ -155,7 +155,7 @@ func TestRulesAreTriedAsOfTheDeath(t *testing.T) {
 // state and rule distinguish these letters from all others.
 func TestManyLettersHaveALink(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled)
+	h := open(t, withRetries)
 	h.wait("sms", 150)
 	fate := func(rules, q string, limit int) api.Fate {
 		t.Helper()
@@ -180,7 +180,7 @@ func TestManyLettersHaveALink(t *testing.T) {
 func TestRulesWithMistakesAreNotTried(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	h := open(t, ruled, func(o *web.Options) {
+	h := open(t, withRetries, func(o *web.Options) {
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	h.receive("sms", 1, "x")
@@ -209,7 +209,7 @@ func TestRulesWithMistakesAreNotTried(t *testing.T) {
 // TestALetterAndFactsByRulesThatAreTried tries rules in a text on one letter, and then on facts.
 func TestALetterAndFactsByRulesThatAreTried(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled)
+	h := open(t, withRetries)
 	id := h.receive("sms", 1, "x")[0]
 	text, _ := json.Marshal(triedRules)
 	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"letter":"`+string(id)+`"}`).want(t, 200, `"rule":"sms"`, `"action":"retry","retry":1,"delay":"5s"`)
@@ -224,7 +224,7 @@ func TestTheTimeOfOneLetterIsBounded(t *testing.T) {
 	for i := range values {
 		values[i] = strings.Repeat("a", 4096)
 	}
-	h := open(t, ruled, func(o *web.Options) {
+	h := open(t, withRetries, func(o *web.Options) {
 		o.RuleFacts = func(*deadletter.Letter) rules.Facts {
 			return rules.Facts{Field: func(string) ([]string, bool) { return values, true }}
 		}
@@ -247,8 +247,8 @@ func TestTheTimeOfOneLetterIsBounded(t *testing.T) {
 // letter, and has a rule of its own for it.
 func TestNoRuleIsAskedAboutATrial(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled)
-	id := h.tried()
+	h := open(t, withRetries)
+	id := h.storeTrial()
 	h.receive("sms", 1, "x")
 	if a := h.try(triedRules, ""); a.Matching != 2 || a.Looked != 1 || a.LeftOut != 1 || a.Rules[2].Letters != 0 {
 		t.Errorf("%+v", a)
@@ -264,7 +264,7 @@ func TestNoRuleIsAskedAboutATrial(t *testing.T) {
 // caller may not see.
 func TestOthersLettersAreNotTried(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled, func(o *web.Options) {
+	h := open(t, withRetries, func(o *web.Options) {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) {
 			return deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}}}}, nil
 		}
@@ -294,7 +294,7 @@ func TestMaskedValuesCannotBeProbedByRules(t *testing.T) {
 // is.
 func TestRulesAreTriedOnThePage(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled)
+	h := open(t, withRetries)
 	ids := h.receive("sms", 5, "x")
 	h.wait("email", 2)
 	h.get("/rules").want(t, 200, `action="/rules/try"`, html.EscapeString("default:\n  retry: {delays: [10s, 1m40s], jitter: 0.1}\n  dead: {severity: digest}\n"), "<code>dlo.yaml</code>", "then send SIGHUP to dlo or restart it", `href="#h-apply"`, "This changes nothing.")
@@ -308,7 +308,7 @@ func TestRulesAreTriedOnThePage(t *testing.T) {
 	h.post("/rules/try", url.Values{"rules": {triedRules}, "q": {"queu:sms"}}).want(t, 400, "there is no field", `value="queu:sms"`, `id="rule-try-q-wrong"`, html.EscapeString(triedRules))
 	h.post("/rules/try", url.Values{"rules": {strings.Repeat("x", config.MaxPasted+1)}}).want(t, 400, "rules to try have at most 64 KiB")
 	open(t).post("/rules/try", url.Values{"rules": {triedRules}}).want(t, 404)
-	open(t, ruled, func(o *web.Options) {
+	open(t, withRetries, func(o *web.Options) {
 		set := *o.Rules.Set()
 		set.File, set.Rules = "", []rules.Rule{{Name: "long", YAML: "name: long # " + strings.Repeat("x", config.MaxPasted)}}
 		o.Rules.Replace(&set)
@@ -342,7 +342,7 @@ func TestTheRulesInUseCanBePastedBack(t *testing.T) {
 // the text replaces the whole list.
 func TestRulesLeftOutAreNamed(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled, func(o *web.Options) {
+	h := open(t, withRetries, func(o *web.Options) {
 		set := *o.Rules.Set()
 		set.Rules = []rules.Rule{{Name: "noise", Discard: true}, {Name: "billing", Retry: &rules.Retry{Attempts: 0}}, {Name: "sms", Retry: &rules.Retry{Attempts: 0}}}
 		o.Rules = rules.NewBook(&set)

@@ -15,7 +15,7 @@ import (
 // settings that the text does not contain. It waits for its turn until ctx ends, because a hostile
 // text can take a second to parse.
 func (w *Web) parseTriedRules(ctx context.Context, text string) (*rules.Set, []string, error) {
-	done, err := w.turn(ctx)
+	done, err := w.waitForPlace(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -91,17 +91,17 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	p.Queues = queues[p.From:min(p.From+typedShown, len(queues))]
 	for i := range p.Queues {
 		q := &p.Queues[i]
-		q.Link = view.LettersURL(placed(q.Broker, q.VHost, q.Queue, p.Several).String(), "", "")
+		q.Link = view.LettersURL(queueLetters(q.Broker, q.VHost, q.Queue, p.Several).String(), "", "")
 	}
 	if w.Schemas == nil {
 		return p, nil
 	}
-	return p, w.sets(ctx, &p)
+	return p, w.addSets(ctx, &p)
 }
 
-// placed returns the query for the letters of a queue. If the parameter several is true, the name
-// of a queue alone may be ambiguous. The query then also contains the broker and the vhost.
-func placed(broker, vhost, queue string, several bool) query.Query {
+// queueLetters returns the query for the letters of a queue. If the parameter several is true, the
+// name of a queue alone may be ambiguous. The query then also contains the broker and the vhost.
+func queueLetters(broker, vhost, queue string, several bool) query.Query {
 	var q query.Query
 	if several {
 		q = q.With(query.Broker, broker).With(query.VHost, vhost)

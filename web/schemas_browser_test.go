@@ -12,7 +12,7 @@ func TestAnUploadDecodesLetters(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {
 		t.Run("scripts "+strconv.FormatBool(scripts), func(t *testing.T) {
-			h, tab, url := visit(t, shelf)
+			h, tab, url := visit(t, withEmptyLibrary)
 			tab.JavaScript(scripts)
 			id := string(h.arrive("email", 2, mailBody)[0])
 			click := func(selector string) {
@@ -38,7 +38,7 @@ func TestAnUploadDecodesLetters(t *testing.T) {
 			if len(h.Decoder().Types.Types()) != 0 {
 				t.Error("the preview counts already")
 			}
-			silent(t, tab)
+			checkConsole(t, tab)
 			click(`[action="/schemas/upload/use"] button`)
 			eventually(t, tab, `location.pathname == '/schemas' && location.search.startsWith('?set=notify&used=')`)
 			says("Letters are being read again")
@@ -57,7 +57,7 @@ func TestAnUploadDecodesLetters(t *testing.T) {
 			says("bound by local")
 			click(`[action="/schemas/picks/1/remove"] button`)
 			eventually(t, tab, `location.pathname == '/schemas' && document.readyState == 'complete' && !document.querySelector('main').innerText.includes('bound by local')`)
-			silent(t, tab)
+			checkConsole(t, tab)
 		})
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// sets adds the descriptor sets and their sources to the page.
-func (w *Web) sets(ctx context.Context, p *view.SchemasPage) error {
+// addSets adds the descriptor sets and their sources to the page.
+func (w *Web) addSets(ctx context.Context, p *view.SchemasPage) error {
 	status := w.Schemas.Status()
 	p.Directory, p.Servers, p.Problems = status.Directory, status.Servers, schemaProblems(status)
 	types := w.Decoder().Types
@@ -89,7 +89,7 @@ func (w *Web) findTypes(word string) (view.TypeSearch, error) {
 // typeSource returns a message type as .proto text. It also returns the queues that have letters of
 // this type.
 func (w *Web) typeSource(ctx context.Context, name string, several bool) (*view.TypeSource, error) {
-	done, err := w.turn(ctx)
+	done, err := w.waitForPlace(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (w *Web) typeSource(ctx context.Context, name string, several bool) (*view.
 		if !known {
 			i = len(t.Queues)
 			at[place] = i
-			q := placed(c.Broker, c.VHost, c.Queue, several).With(query.Type, source.Type)
+			q := queueLetters(c.Broker, c.VHost, c.Queue, several).With(query.Type, source.Type)
 			t.Queues = append(t.Queues, view.TypedIn{Queue: c.Queue, Link: view.LettersURL(q.String(), "", "")})
 		}
 		t.Queues[i].Letters += c.Letters

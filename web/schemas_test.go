@@ -17,9 +17,9 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// shelf gives dlo an empty schema library, and lets people pick types. The method reread reads the
-// letters that must be read again.
-func shelf(o *web.Options) {
+// withEmptyLibrary gives dlo an empty schema library, and lets people pick types. The method reread
+// reads the letters that must be read again.
+func withEmptyLibrary(o *web.Options) {
 	s := o.Store.(*store.Store)
 	decoder := &payload.Decoder{}
 	l := schemas.New(s, schemas.Options{Decoder: func() *payload.Decoder { return decoder }, Untyped: s.Untyped})
@@ -133,7 +133,7 @@ const mailBody = "\x0a\x0areq_9f2c41\x10\xd5\xf8\x02\x22\x16\x0a\x0awelcome_v3\x
 
 func TestSchemasPage(t *testing.T) {
 	t.Parallel()
-	h := open(t, shelf)
+	h := open(t, withEmptyLibrary)
 	h.get("/schemas").want(t, 200, "No letters yet", "There are no sets", "No queue has letters", "No message types are registered")
 	h.arrive("email", 3, mailBody)
 	h.arrive("hook", 1, `{"a":1}`)
@@ -191,7 +191,7 @@ func TestSchemasPage(t *testing.T) {
 
 	h.post("/schemas/remove/confirm", url.Values{"set": {"notify"}}).want(t, 200, "Remove set notify?", "25 stored letters have one of its types")
 	h.post("/schemas/remove/confirm", url.Values{"set": {"gone"}}).want(t, 404)
-	h.post("/schemas/remove", url.Values{"set": {"notify"}}).to(t, "/schemas")
+	h.post("/schemas/remove", url.Values{"set": {"notify"}}).redirectsTo(t, "/schemas")
 	h.get("/schemas").want(t, 200, "There are no sets", "Out of use: 3 versions")
 
 	kept := h.upload("late", "notify.proto", notifySource).want(t, 200)
@@ -202,7 +202,7 @@ func TestSchemasPage(t *testing.T) {
 
 func TestUploadsAreKeptForFew(t *testing.T) {
 	t.Parallel()
-	h := open(t, shelf)
+	h := open(t, withEmptyLibrary)
 	first := keyOf(t, h.upload("a", "a.proto", notifySource))
 	for _, name := range []string{"b", "c", "d", "e"} {
 		h.upload(name, "a.proto", notifySource).want(t, 200)
@@ -212,7 +212,7 @@ func TestUploadsAreKeptForFew(t *testing.T) {
 
 func TestQueuesAreBound(t *testing.T) {
 	t.Parallel()
-	h := open(t, library, func(o *web.Options) {
+	h := open(t, withLibrary, func(o *web.Options) {
 		o.Picker = picker{o.Store.(*store.Store)}
 		o.Bindings = []payload.Binding{{Queue: "old-*", Key: "k.*", Type: "acme.notify.v1.SmsRequested"}}
 	})
@@ -223,13 +223,13 @@ func TestQueuesAreBound(t *testing.T) {
 	form.Set("type", "emailrequested")
 	h.post("/schemas/bindings", form).want(t, 400, "did you mean acme.notify.v1.EmailRequested?")
 	form.Set("type", "acme.notify.v1.EmailRequested")
-	h.post("/schemas/bindings", form).to(t, "/schemas?bound=1")
+	h.post("/schemas/bindings", form).redirectsTo(t, "/schemas?bound=1")
 	h.get("/schemas?bound=1").want(t, 200, "are read as acme.notify.v1.EmailRequested from now on")
 	h.post("/schemas/bindings", url.Values{"type": {"acme.notify.v1.EmailRequested"}}).want(t, 400, "name a queue")
 	h.postJSON("/api/v1/letters/"+string(id)+"/type", `{"type":"acme.notify.v1.Template","for":"group"}`).want(t, 201)
 	h.postJSON("/api/v1/letters/"+string(id)+"/type", `{"type":"acme.notify.v1.Template","for":"letter"}`).want(t, 201)
 	h.get("/schemas").want(t, 200, "bound by local", `action="/schemas/picks/1/remove"`, "G-2", id.Short(), ": why", "a pick of acme.notify.v1.EmailRequested")
-	h.post("/schemas/picks/1/remove", nil).to(t, "/schemas")
+	h.post("/schemas/picks/1/remove", nil).redirectsTo(t, "/schemas")
 	h.post("/schemas/picks/1/remove", nil).want(t, 404)
 	h.get("/schemas").want(t, 200).wantNot(t, "bound by local")
 	h.get("/audit").want(t, 200, "type picked", "pick removed")
@@ -237,7 +237,7 @@ func TestQueuesAreBound(t *testing.T) {
 
 func TestForeignersDoNotChangeSchemas(t *testing.T) {
 	t.Parallel()
-	h := open(t, library, func(o *web.Options) { o.Picker = picker{o.Store.(*store.Store)} })
+	h := open(t, withLibrary, func(o *web.Options) { o.Picker = picker{o.Store.(*store.Store)} })
 	r := httptest.NewRequest("POST", "/schemas/remove", strings.NewReader("set=notify"))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Sec-Fetch-Site", "cross-site")

@@ -63,7 +63,7 @@ func (w *Web) unmatched(ctx context.Context, readings []deadletter.ReadCount, se
 
 // lookAt adds a description of the newest letters of a queue.
 func (w *Web) lookAt(ctx context.Context, u *view.UnmatchedQueue, several bool) error {
-	q := placed(u.Broker, u.VHost, u.Queue, several).With(query.Read, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous))
+	q := queueLetters(u.Broker, u.VHost, u.Queue, several).With(query.Read, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous))
 	u.Link = view.LettersURL(q.String(), "", "")
 	rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: unmatchedRows})
 	if err != nil || len(rows) == 0 {
@@ -107,9 +107,9 @@ const (
 	shapesKnown = 500
 )
 
-// of returns the description of a letter that is kept. If types or bindings may have changed, it
+// find returns the description of a letter that is kept. If types or bindings may have changed, it
 // first forgets all descriptions.
-func (s *shapes) of(id deadletter.ID, d *payload.Decoder) (shape, bool) {
+func (s *shapes) find(id deadletter.ID, d *payload.Decoder) (shape, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.decoder != d || s.changes != d.Types.Changes() || time.Since(s.at) > shapesHold || len(s.known) >= shapesKnown {
@@ -119,7 +119,7 @@ func (s *shapes) of(id deadletter.ID, d *payload.Decoder) (shape, bool) {
 	return found, ok
 }
 
-func (s *shapes) keep(id deadletter.ID, is shape) {
+func (s *shapes) store(id deadletter.ID, is shape) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known[id] = is
@@ -127,7 +127,7 @@ func (s *shapes) keep(id deadletter.ID, is shape) {
 
 // shapeOf describes the body of a letter. It decodes the body unless the description is still kept.
 func (w *Web) shapeOf(ctx context.Context, id deadletter.ID) (shape, error) {
-	if known, ok := w.shapes.of(id, w.Decoder()); ok {
+	if known, ok := w.shapes.find(id, w.Decoder()); ok {
 		return known, nil
 	}
 	l, err := w.Store.Letter(ctx, id)
@@ -143,6 +143,6 @@ func (w *Web) shapeOf(ctx context.Context, id deadletter.ID) (shape, error) {
 		s.why = doc.Problem
 	}
 	s.closest = each(doc.Ranking.Matches, func(m payload.Match) view.Candidate { return view.Candidate{Type: m.Type, Score: m.Score} })
-	w.shapes.keep(id, s)
+	w.shapes.store(id, s)
 	return s, nil
 }

@@ -69,7 +69,7 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 		p.Key, p.Problem = w.uploads.keep(f), "Nothing was changed: the set has another version now. Below is what the file would change in that version."
 		return view.SchemaUpload(p), fmt.Errorf("%w: the set has changed", deadletter.ErrConflict)
 	}
-	done, err := w.loading.turn(r.Context())
+	done, err := w.loading.waitForPlace(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ var errNotKept = fmt.Errorf("%w: the file is no longer kept here; choose it agai
 
 // uploadPage returns the page with the changes that a file would make.
 func (w *Web) uploadPage(r *http.Request, schemas Schemas, f upload) (view.SchemaUploadPage, error) {
-	done, err := w.loading.turn(r.Context())
+	done, err := w.loading.waitForPlace(r.Context())
 	if err != nil {
 		return view.SchemaUploadPage{}, err
 	}

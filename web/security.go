@@ -21,9 +21,9 @@ const csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 's
 // all, it is sandboxed.
 const bodyCSP = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
-// headers sets the headers of every response. By default, responses must not be cached. Static
+// setHeaders sets the headers of every response. By default, responses must not be cached. Static
 // files replace this default.
-func (w *Web) headers(next http.Handler) http.Handler {
+func (w *Web) setHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h := rw.Header()
 		h.Set("Content-Security-Policy", csp)
@@ -120,9 +120,9 @@ func allowedHost(hosts []string, host string) bool {
 // KB.
 const maxRequest = 1 << 20
 
-// sized limits the size of request bodies. It rejects compressed bodies, because they could expand
-// beyond the limit.
-func (w *Web) sized(next http.Handler) http.Handler {
+// limitBody limits the size of request bodies. It rejects compressed bodies, because they could
+// expand beyond the limit.
+func (w *Web) limitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 			w.fail(rw, r, statusError(http.StatusUnsupportedMediaType))
@@ -157,7 +157,7 @@ func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	protection.SetDenyHandler(http.HandlerFunc(refuse))
 	return protection.Handler(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		own := strings.HasSuffix(r.URL.Path, eventsPath) || r.URL.Query().Get("reveal") == "1"
-		if !ownPage(r) && (own || !followed(r)) {
+		if !ownPage(r) && (own || !isFromLink(r)) {
 			refuse(rw, r)
 			return
 		}
@@ -172,8 +172,8 @@ func ownPage(r *http.Request) bool {
 	return site == "" || site == "same-origin" || site == "none"
 }
 
-// followed reports whether the request comes from a link that somebody followed. In that case, the
-// browser shows the response in a tab.
-func followed(r *http.Request) bool {
+// isFromLink reports whether the request comes from a link that somebody followed. In that case,
+// the browser shows the response in a tab.
+func isFromLink(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }

@@ -158,7 +158,7 @@ func TestAnotherSiteMayLinkHere(t *testing.T) {
 // /readyz writes to the store, in order to test it.
 func TestGetChangesNothing(t *testing.T) {
 	t.Parallel()
-	h := open(t, ruled, library, withDigests, withUsers, func(o *web.Options) {
+	h := open(t, withRetries, withLibrary, withDigests, withUsers, func(o *web.Options) {
 		o.Drains, o.Trials = &fakeDrains{}, &staged{newest: &deadletter.Trial{State: deadletter.TrialDone}}
 	})
 	id := string(h.receive("sms", 1, "x")[0])

@@ -43,7 +43,7 @@ func quietIn(o deadletter.Origin) query.Query {
 // stops when the bodies that it has read reach the limit for their total size.
 func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
 	v := values{counts: map[string]map[string]int{}}
-	done, err := w.turn(ctx)
+	done, err := w.waitForPlace(ctx)
 	if err != nil {
 		return v, err
 	}
@@ -191,14 +191,14 @@ func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string
 	}
 	values := map[string]string{}
 	doc := w.Decoder().Letter(&l)
-	leaves(doc.Fields, "", values)
+	addLeaves(doc.Fields, "", values)
 	w.hide(&l)
 	for i, value := range []string{l.Properties.AppID, l.Properties.Type, l.Properties.ContentType, l.Origin.RoutingKey, l.Origin.Exchange} {
-		put(values, propertyNames[i], value)
+		addValue(values, propertyNames[i], value)
 	}
 	for name, value := range l.Arrived.Headers {
 		if text, ok := value.(string); ok && !deadletter.BrokerOwned(name) {
-			put(values, "header."+name, text)
+			addValue(values, "header."+name, text)
 		}
 	}
 	return values, nil
@@ -207,24 +207,24 @@ func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string
 // propertyNames lists the names of the properties that valuesOf reads.
 var propertyNames = []string{"app", "type", "content-type", "key", "exchange"}
 
-func put(values map[string]string, name, value string) {
+func addValue(values map[string]string, name, value string) {
 	if value != "" && value != payload.Masked && len(value) <= sharedValue && len(values) < sharedFields {
 		values[name] = value
 	}
 }
 
-// leaves adds the simple values of a tree to a map, by their paths. It skips lists, because their
-// elements vary from letter to letter.
-func leaves(nodes []payload.Node, prefix string, into map[string]string) {
+// addLeaves adds the simple values of a tree to a map, by their paths. It skips lists, because
+// their elements vary from letter to letter.
+func addLeaves(nodes []payload.Node, prefix string, into map[string]string) {
 	for i := range nodes {
 		n := &nodes[i]
 		if n.Unknown || n.Masked || n.Kind == payload.List || n.Kind == payload.More {
 			continue
 		}
 		if len(n.Children) > 0 {
-			leaves(n.Children, prefix+n.Key()+".", into)
+			addLeaves(n.Children, prefix+n.Key()+".", into)
 		} else if value, ok := n.Scalar(); ok {
-			put(into, prefix+n.Key(), value)
+			addValue(into, prefix+n.Key(), value)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (w *Web) signInRoutes(r chi.Router) {
 func (w *Web) limitUnknown(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if err := w.tooManyFrom(rw, r); err != nil {
-			w.unknown(rw, r, err)
+			w.refuseUnknown(rw, r, err)
 			return
 		}
 		next.ServeHTTP(rw, r)

@@ -33,7 +33,7 @@ func TestLettersOfARestoredStore(t *testing.T) {
 	form.Set("restored", "1")
 	h.post("/letters/confirm", form).want(t, 200, "This includes letters", `name="restored" value="1"`, "Requeue 2 letters")
 	form.Set("key", "k")
-	h.post("/operations", form).to(t, "/operations/O-1")
+	h.post("/operations", form).redirectsTo(t, "/operations/O-1")
 	if op, err := h.store.Operation(t.Context(), 1); err != nil || !op.Restored {
 		t.Errorf("%+v, %v", op, err)
 	}
@@ -51,7 +51,7 @@ func TestPeopleSayWhetherTheStoreIsCurrent(t *testing.T) {
 		if err := h.store.Unproved(t.Context(), "main", "/", true); err != nil {
 			t.Fatal(err)
 		}
-		h.post("/store/"+answer, url.Values{"return": {"/queues"}}).to(t, "/queues")
+		h.post("/store/"+answer, url.Values{"return": {"/queues"}}).redirectsTo(t, "/queues")
 		if asked, err := h.store.AnyUnproved(t.Context()); asked || err != nil {
 			t.Errorf("%s: it is still asked (%v)", answer, err)
 		}

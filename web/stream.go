@@ -28,20 +28,20 @@ func startStream(rw http.ResponseWriter, kind, name string) stream {
 	h.Set("Content-Security-Policy", bodyCSP)
 	s := stream{rw, http.NewResponseController(rw)}
 	s.control.SetReadDeadline(time.Time{}) // the request has been read; a read deadline would end the stream
-	s.alive()
+	s.extendDeadline()
 	return s
 }
 
-// alive extends the deadline for writing. If the writer does not support deadlines, the deadline of
-// the server applies.
-func (s stream) alive() { s.control.SetWriteDeadline(time.Now().Add(stalled)) }
+// extendDeadline extends the deadline for writing. If the writer does not support deadlines, the
+// deadline of the server applies.
+func (s stream) extendDeadline() { s.control.SetWriteDeadline(time.Now().Add(stalled)) }
 
 // Write sends b in pieces and extends the deadline for each piece. So a slow client can take as
 // long as it needs.
 func (s stream) Write(b []byte) (n int, err error) {
 	for len(b) > 0 && err == nil {
 		var written int
-		s.alive()
+		s.extendDeadline()
 		written, err = s.out.Write(b[:min(len(b), piece)])
 		n, b = n+written, b[written:]
 	}
@@ -53,7 +53,7 @@ const piece = 64 << 10 // the size of a piece in bytes
 // flush sends the data that was written so far. It reports whether the client is still connected.
 func (s stream) flush() bool {
 	err := s.control.Flush()
-	s.alive()
+	s.extendDeadline()
 	return err == nil
 }
 

@@ -25,9 +25,9 @@ type throttle struct {
 	known map[string]*rate.Limiter
 }
 
-// wait takes a place for a request with the given key. If no place is free, it returns the time
+// take takes a place for a request with the given key. If no place is free, it returns the time
 // until one is free.
-func (l *throttle) wait(key string, perSecond float64, now time.Time) time.Duration {
+func (l *throttle) take(key string, perSecond float64, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limiter := l.known[key]
@@ -65,7 +65,7 @@ func (w *Web) tooMany(rw http.ResponseWriter, key string, perSecond float64) err
 	if w.open || perSecond <= 0 {
 		return nil
 	}
-	delay := w.throttle.wait(key, perSecond, time.Now())
+	delay := w.throttle.take(key, perSecond, time.Now())
 	if delay == 0 {
 		return nil
 	}

@@ -94,7 +94,7 @@ func TestTimesAreInUTCOrLocal(t *testing.T) {
 			t.Error("the local time is UTC")
 		}
 	}
-	silent(t, tab)
+	checkConsole(t, tab)
 }
 
 // TestAgesGrow checks that ages increase while a page is open, even if nothing else changes.

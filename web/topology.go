@@ -56,7 +56,7 @@ func (w *Web) addFaults(ctx context.Context, p *view.QueuesPage) {
 		}
 		p.Looks = append(p.Looks, look)
 	}
-	all := alike(reports)
+	all := groupAlike(reports)
 	for _, same := range all[:min(len(all), view.MaxFaults)] {
 		one := w.faultOf(ctx, same)
 		if len(reports) > 1 {
@@ -69,9 +69,9 @@ func (w *Web) addFaults(ctx context.Context, p *view.QueuesPage) {
 
 func placeOf(broker, vhost string) string { return broker + ", vhost " + vhost }
 
-// alike returns the findings of all vhosts as lists. Each list contains findings that differ only
-// in the queue. The most urgent findings come first.
-func alike(reports []topology.Report) [][]topology.Finding {
+// groupAlike returns the findings of all vhosts as lists. Each list contains findings that differ
+// only in the queue. The most urgent findings come first.
+func groupAlike(reports []topology.Report) [][]topology.Finding {
 	var all [][]topology.Finding
 	for i := range reports {
 		found := reports[i].Findings

@@ -29,7 +29,7 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	ctx := r.Context()
 	p := view.TriagePage{Shell: w.shell(r, "Triage", view.SectionTriage), Tab: view.ParseTriageTab(form.Get("tab")), Query: strings.TrimSpace(form.Get("q")), After: form.Get("after")}
 	var err error
-	if p.Done, err = w.done(r); err != nil {
+	if p.Done, err = w.justDecided(r); err != nil {
 		return nil, err
 	}
 	q, err := query.Parse(p.Query, w.queryOptions())
@@ -131,9 +131,9 @@ func (w *Web) fixedByDeploys(ctx context.Context, lines []deadletter.DigestLine)
 	return fixed, nil
 }
 
-// done returns the decision that the reader has just made. The URL contains only the id of the
-// decision. The text comes from the store.
-func (w *Web) done(r *http.Request) (*view.Done, error) {
+// justDecided returns the decision that the reader has just made. The URL contains only the id of
+// the decision. The text comes from the store.
+func (w *Web) justDecided(r *http.Request) (*view.Done, error) {
 	form := r.URL.Query()
 	id, err := strconv.ParseInt(form.Get("done"), 10, 64)
 	if err != nil {
@@ -270,7 +270,7 @@ func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
 	switch text := r.PostFormValue("for"); text {
 	case "":
 	case "morning":
-		s.Until = w.morning(now)
+		s.Until = w.nextDigest(now)
 	default:
 		in, err := deadletter.ParseDuration(text)
 		if err != nil {
@@ -281,9 +281,9 @@ func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
 	return deadletter.Decision{Snooze: s}, nil
 }
 
-// morning returns the time at which the next digest is due. If no digest is configured, it returns
-// half past eight tomorrow in UTC.
-func (w *Web) morning(now time.Time) time.Time {
+// nextDigest returns the time at which the next digest is due. If no digest is configured, it
+// returns half past eight tomorrow in UTC.
+func (w *Web) nextDigest(now time.Time) time.Time {
 	if w.Digests != nil {
 		if at, _ := w.Digests.Next(); !at.IsZero() {
 			return at

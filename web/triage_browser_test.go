@@ -67,7 +67,7 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	eventually(t, tab, `document.readyState == 'complete' && document.querySelectorAll('[data-row]').length == 1 && document.querySelector('.note.good').innerText.includes('Undone')`)
 	press("j", "e")
 	eventually(t, tab, `document.querySelector('main').innerText.includes('Inbox zero')`)
-	silent(t, tab)
+	checkConsole(t, tab)
 }
 
 // TestTheInboxStandsStill checks that a list does not move while somebody reads it. A link must
@@ -93,7 +93,7 @@ func TestTheInboxStandsStill(t *testing.T) {
 	if got := js[string](tab, `[...document.querySelectorAll('[data-row] [data-pick]')].map(x => x.value).join(' ')`); got != "G-1 G-2" {
 		t.Errorf("after the undo the list is %s", got)
 	}
-	silent(t, tab)
+	checkConsole(t, tab)
 }
 
 // TestWhatComesBackIsSeen checks that the panel beside the list follows the row of its group. A
@@ -115,7 +115,7 @@ func TestWhatComesBackIsSeen(t *testing.T) {
 	h.late.Store(int64(2 * time.Minute))
 	h.receive("sms", 1, "x")
 	eventually(t, tab, `!document.querySelector('[data-fresh-groups]').hidden && document.querySelector('[data-fresh-count]').innerText == '1 new group'`)
-	silent(t, tab)
+	checkConsole(t, tab)
 }
 
 // TestTheCursorIsFoundAgain checks that the browser's Back button leads from the page of a group to
@@ -148,7 +148,7 @@ func TestTheCursorIsFoundAgain(t *testing.T) {
 	tab.Do(chromedp.KeyEvent("e"))
 	here("G-4")
 	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 4 && document.querySelector('[data-shown]').innerText == '4 groups on this page'`)
-	silent(t, tab)
+	checkConsole(t, tab)
 }
 
 // TestTriageIsAccessible checks that the pages of Triage pass axe-core at both widths and in both
@@ -196,7 +196,7 @@ func TestInboxZeroOnAPhone(t *testing.T) {
 	if wide := js[int](tab, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
 		t.Errorf("%d px too wide: %s", wide, js[string](tab, `[...document.querySelectorAll('*')].filter(x => x.getBoundingClientRect().right > innerWidth + 1 && !x.closest('.tabs, .more')).map(x => x.tagName + '.' + x.className + ' ' + x.getBoundingClientRect().right).join('; ')`))
 	}
-	silent(t, tab)
+	checkConsole(t, tab)
 	for _, fault := range tab.Axe() {
 		t.Error(fault)
 	}
@@ -237,5 +237,5 @@ func TestTriageWithoutJavaScript(t *testing.T) {
 	if js[int](tab, `[...document.querySelectorAll('[data-js]')].filter(x => !x.hidden).length`) != 0 {
 		t.Error("something shows that needs JavaScript")
 	}
-	silent(t, tab)
+	checkConsole(t, tab)
 }

@@ -50,7 +50,7 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	h.get("/").want(t, 200, "Three steps to the first letter", "Connect the broker:", "done: RabbitMQ 4.3.6.", button, `name="broker" value="main"`,
 		`rabbitmqctl set_policy -p &#39;it&#39;\&#39;&#39;s&#39; --priority 10 --apply-to queues dlo &#39;^(orders|emails)$&#39; &#39;{&#34;dead-letter-exchange&#34;:&#34;dead&#39;\&#39;&#39;s&#34;}&#39;`)
 	h.get("/letters?q=").want(t, 200, "Three steps to the first letter", button)
-	h.brokers = away("main")
+	h.brokers = awayBrokers("main")
 	h.get("/").want(t, 200, "not yet.", "Connect the broker first.").wantNot(t, button)
 	h.brokers[0].Connected = true
 	s.unable = "there is <no> exchange"
@@ -58,11 +58,11 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	s.unable = ""
 
 	h.post("/trial", url.Values{"broker": {"other"}}).want(t, 404, "There is no broker")
-	h.post("/trial", url.Values{"broker": {"main"}}).to(t, "/")
+	h.post("/trial", url.Values{"broker": {"main"}}).redirectsTo(t, "/")
 	h.post("/trial", url.Values{"broker": {"main"}}).want(t, 409, "a trial is under way already")
 	h.get("/").want(t, 200, "A test letter is on its way.", `<meta http-equiv="refresh"`).wantNot(t, button)
 
-	id := h.tried()
+	id := h.storeTrial()
 	*s.newest = deadletter.Trial{
 		Broker: "main", VHost: "/", By: "local", State: deadletter.TrialDone, Letter: id, Summary: "<hello>", StartedAt: start,
 		RejectedAt: start.Add(10 * time.Millisecond), ArrivedAt: start.Add(20 * time.Millisecond), DecodedAt: start.Add(30 * time.Millisecond), RequeuedAt: start.Add(time.Second), AcceptedAt: start.Add(1100 * time.Millisecond), SettledAt: start.Add(8 * time.Second),
@@ -86,8 +86,8 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	h.post("/trial", url.Values{"broker": {"main"}}).want(t, 503)
 }
 
-// tried stores a trial letter that is settled.
-func (h *house) tried() deadletter.ID {
+// storeTrial stores a trial letter that is settled.
+func (h *house) storeTrial() deadletter.ID {
 	h.t.Helper()
 	h.window++
 	a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: deadletter.TrialQueue, Tag: 1, Body: []byte("x"), Properties: deadletter.Properties{MessageID: fmt.Sprint("trial ", h.window)}}

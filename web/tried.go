@@ -8,10 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// tried adds to the page of an operation what happened to the letter since it was requeued, second
-// by second. It does so only if the operation requeued a single letter. While the letter may still
-// be in its queue, it asks the broker about the queue.
-func (w *Web) tried(ctx context.Context, p *view.OperationPage) error {
+// addTried adds to the page of an operation what happened to the letter since it was requeued,
+// second by second. It does so only if the operation requeued a single letter. While the letter may
+// still be in its queue, it asks the broker about the queue.
+func (w *Web) addTried(ctx context.Context, p *view.OperationPage) error {
 	if op := &p.Operation; op.Total != 1 || op.Action != deadletter.VerbRequeue {
 		return nil
 	}

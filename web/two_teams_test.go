@@ -101,7 +101,7 @@ func (h *teams) die(queue, word string, n int) []deadletter.ID {
 func twoTeams(t *testing.T) *teams {
 	t.Helper()
 	h := &teams{n: map[string]int{}}
-	h.house = open(t, ruled, library, withDigests, withUsers, knownAs(&h.who), func(o *web.Options) {
+	h.house = open(t, withRetries, withLibrary, withDigests, withUsers, knownAs(&h.who), func(o *web.Options) {
 		o.Fields, o.Topology, o.Adoption, o.Drains, o.Trials, o.Facts = []string{"note"}, looked{twoReports()}, &adopted{}, &fakeDrains{}, &staged{}, someFacts
 		o.Told, o.Disk = func() []string { return []string{"kanarie-channel"} }, func() string { return "kanarie free" }
 		o.Problems = func() []deadletter.Problem {
@@ -164,9 +164,9 @@ func twoReports() topology.Report {
 	return r
 }
 
-// asked returns the paths of all routes. Their parameters are the ids of existing objects of both
-// teams.
-func (h *teams) asked() []string {
+// routePaths returns the paths of all routes. Their parameters are the ids of existing objects of
+// both teams.
+func (h *teams) routePaths() []string {
 	ids := map[string][]string{"letters": {string(h.a[0]), string(h.a[7]), string(h.b[0]), string(h.b[7])}}
 	for i := 1; i <= 6; i++ {
 		ids["groups"] = append(ids["groups"], fmt.Sprint("G-", i))
@@ -223,7 +223,7 @@ func TestTwoTeams(t *testing.T) {
 	shown := 0
 	for _, role := range []deadletter.Role{deadletter.RoleViewer, deadletter.RoleAdmin} {
 		h.who = teamA(role)
-		for _, path := range h.asked() {
+		for _, path := range h.routePaths() {
 			a := h.get(path)
 			if a.StatusCode >= 500 {
 				t.Errorf("%s %s: %d %.200s", role, path, a.StatusCode, a.text)

@@ -15,7 +15,7 @@ import (
 // busy for minutes. The uploads must end when their clients disconnect.
 func TestUploadsHinderNoPage(t *testing.T) {
 	t.Parallel()
-	h := open(t, library)
+	h := open(t, withLibrary)
 	id := h.receive("sms", 1, "x")[0]
 	file := []byte(`syntax = "proto2"; message M { optional string a = 1 [` + strings.TrimSuffix(strings.Repeat("deprecated=true,", 60_000), ",") + `]; }`)
 	ctx, leave := context.WithCancel(t.Context())

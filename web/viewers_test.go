@@ -17,7 +17,7 @@ import (
 func TestViewersReadNothing(t *testing.T) {
 	t.Parallel()
 	h := &teams{n: map[string]int{}, said: "kanarie"}
-	h.house = open(t, ruled, library, withDigests, withUsers, knownAs(&h.who), func(o *web.Options) { o.Fields = []string{"note"} })
+	h.house = open(t, withRetries, withLibrary, withDigests, withUsers, knownAs(&h.who), func(o *web.Options) { o.Fields = []string{"note"} })
 	h.b = h.die("orders", "olive", 40)
 	h.a = h.die("own", "apple", 10)
 	h.who = deadletter.Principal{Name: "root", Grants: teamB.Grants}
@@ -29,7 +29,7 @@ func TestViewersReadNothing(t *testing.T) {
 	viewer := deadletter.Principal{Name: "vera", Grants: []deadletter.Grant{{Role: deadletter.RoleViewer}}}
 	h.who = viewer
 	shown := 0
-	for _, path := range h.asked() {
+	for _, path := range h.routePaths() {
 		a := h.get(path)
 		if a.StatusCode == 200 {
 			shown++

@@ -55,9 +55,9 @@ type step struct {
 	To, IDs, Does string
 }
 
-// about returns the rows to which a decision by key applies. These are the selected rows. If no row
+// rows returns the rows to which a decision by key applies. These are the selected rows. If no row
 // is selected, it is the row under the cursor.
-func (s step) about() string {
+func (s step) rows() string {
 	if s.Ticked != "" {
 		return s.Ticked
 	}
@@ -157,7 +157,7 @@ func checkWalk(t *testing.T, steps []step) int {
 				wanted = append(wanted, r)
 			}
 			if !s.Dialog && !s.Field && (s.Key == "s" || s.Key == "a") {
-				aimed = s.about()
+				aimed = s.rows()
 			}
 			continue
 		}
@@ -181,7 +181,7 @@ func checkWalk(t *testing.T, steps []step) int {
 // it has to send none. The parameter aimed holds the rows to which the open menu applies.
 func (s step) wants(aimed string) (asked, bool) {
 	group, onGroup := strings.CutPrefix(s.Path, "/groups/")
-	about := s.about()
+	about := s.rows()
 	if onGroup {
 		about, aimed = group, group
 		if s.Key == "e" && !strings.Contains(s.Can, "resolve") || s.Key == "r" && !strings.Contains(s.Can, "requeue") {

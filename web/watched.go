@@ -17,10 +17,10 @@ import (
 
 const week = 7 * 24 * time.Hour
 
-// watched returns all queues that the latest looks found, and the queues in which letters died. The
-// parameter states contains the latter. The result is sorted by broker, vhost and name, and the
-// queues of dlo itself come last.
-func (w *Web) watched(ctx context.Context, states []queueState, several bool) ([]view.WatchedQueue, error) {
+// watchedQueues returns all queues that the latest looks found, and the queues in which letters
+// died. The parameter states contains the latter. The result is sorted by broker, vhost and name,
+// and the queues of dlo itself come last.
+func (w *Web) watchedQueues(ctx context.Context, states []queueState, several bool) ([]view.WatchedQueue, error) {
 	received, err := w.Store.ReceivedSince(ctx, w.Now().Add(-week))
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (w *Web) watched(ctx context.Context, states []queueState, several bool) ([
 		i, ok := at[s.origin]
 		if !ok {
 			i = len(all)
-			all = append(all, view.WatchedQueue{Origin: s.origin, Gone: w.looked(ctx, s.origin), Ready: -1, Unacked: -1, Consumers: -1, Published: -1})
+			all = append(all, view.WatchedQueue{Origin: s.origin, Gone: w.lookSucceeded(ctx, s.origin), Ready: -1, Unacked: -1, Consumers: -1, Published: -1})
 		}
 		row := w.queueRow(s, several)
 		all[i].Dead, all[i].Scheduled = row.Dead, row.Scheduled
@@ -52,8 +52,8 @@ func (w *Web) watched(ctx context.Context, states []queueState, several bool) ([
 	return all, nil
 }
 
-// looked reports whether the latest look at the vhost of a queue succeeded.
-func (w *Web) looked(ctx context.Context, o deadletter.Origin) bool {
+// lookSucceeded reports whether the latest look at the vhost of a queue succeeded.
+func (w *Web) lookSucceeded(ctx context.Context, o deadletter.Origin) bool {
 	return slices.ContainsFunc(w.reports(ctx), func(r topology.Report) bool {
 		return r.Broker == o.Broker && r.VHost == o.VHost && !r.ReadAt.IsZero() && len(r.Gaps) == 0
 	})
@@ -87,8 +87,8 @@ func figure(f topology.Figure) int {
 	return int(f.N)
 }
 
-// ruled adds to each queue the rule that would apply to its rejected letters.
-func (w *Web) ruled(shown []view.WatchedQueue) {
+// addRules adds to each queue the rule that would apply to its rejected letters.
+func (w *Web) addRules(shown []view.WatchedQueue) {
 	for i := range shown {
 		if q := &shown[i]; q.Own == "" {
 			q.Rule, q.Observed = w.ruleOf(q.Origin), w.Observed != nil && w.Observed(q.Origin)

@@ -210,8 +210,8 @@ func (w *Web) Server() *http.Server {
 // places limits how many tasks of one kind run at the same time.
 type places chan struct{}
 
-// turn waits for a place until ctx ends. The function done gives the place back.
-func (p places) turn(ctx context.Context) (done func(), err error) {
+// waitForPlace waits for a place until ctx ends. The function done gives the place back.
+func (p places) waitForPlace(ctx context.Context) (done func(), err error) {
 	select {
 	case p <- struct{}{}:
 		return func() { <-p }, nil
@@ -220,9 +220,11 @@ func (p places) turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// turn waits until ctx ends for a place among the tasks that need much memory. The function done
-// gives the place back.
-func (w *Web) turn(ctx context.Context) (done func(), err error) { return w.heavy.turn(ctx) }
+// waitForPlace waits until ctx ends for a place among the tasks that need much memory. The function
+// done gives the place back.
+func (w *Web) waitForPlace(ctx context.Context) (done func(), err error) {
+	return w.heavy.waitForPlace(ctx)
+}
 
 // decode decodes the body of a letter. At most maxHeavy bodies are decoded at the same time. decode
 // waits for its turn until ctx ends.
@@ -238,7 +240,7 @@ func (w *Web) decodeBy(ctx context.Context, d *payload.Decoder, l *deadletter.Le
 			return nil, err
 		}
 	}
-	done, err := w.turn(ctx)
+	done, err := w.waitForPlace(ctx)
 	if err != nil {
 		return nil, err
 	}

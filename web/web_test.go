@@ -212,8 +212,8 @@ func (a answer) want(t *testing.T, status int, texts ...string) answer {
 	return a
 }
 
-// to fails the test unless the response redirects to the given path.
-func (a answer) to(t *testing.T, path string) {
+// redirectsTo fails the test unless the response redirects to the given path.
+func (a answer) redirectsTo(t *testing.T, path string) {
 	t.Helper()
 	if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != path {
 		t.Errorf("%d to %q, want 303 to %q: %.300s", a.StatusCode, a.Header.Get("Location"), path, a.text)

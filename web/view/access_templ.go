@@ -948,7 +948,7 @@ func accessFields(kind string, roles []string, f AccessForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, attribute(f.Error != "", "aria-describedby", kind+"-error"))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, attributeIf(f.Error != "", "aria-describedby", kind+"-error"))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

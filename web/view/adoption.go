@@ -31,9 +31,9 @@ type AdoptedPolicy struct {
 
 func (a AdoptedPolicy) id() string { return strconv.FormatInt(a.ID, 10) }
 
-// leaving returns the queues that a form offers to take out of a policy. `dlo topology leave` can
-// take out any queue.
-func (a AdoptedPolicy) leaving() []string { return a.Queues[:min(len(a.Queues), maxNames)] }
+// leavableQueues returns the queues that a form offers to take out of a policy. `dlo topology
+// leave` can take out any queue.
+func (a AdoptedPolicy) leavableQueues() []string { return a.Queues[:min(len(a.Queues), maxNames)] }
 
 // inVHost returns the broker and the vhost of a policy, encoded for a form.
 func (a AdoptedPolicy) inVHost() string {
@@ -69,8 +69,8 @@ func (p Fault) applyButton() string {
 	return "Set " + Number(len(p.Policies), "policy", "policies") + " for " + Number(queues, "queue", "queues")
 }
 
-// hides describes the policy that applies to the queues until the planned policy is set.
-func (p PlannedPolicy) hides() string {
+// hiddenPolicy describes the policy that applies to the queues until the planned policy is set.
+func (p PlannedPolicy) hiddenPolicy() string {
 	if p.Hides == "" {
 		return "No policy applies to " + Number(p.Queues, "queue", "queues") + " now."
 	}

@@ -49,9 +49,9 @@ func (d ApplyDecision) words() string {
 	return line(d.Rule, ruleName) + ": " + d.Outcome.Past()
 }
 
-// changed returns the number of letters that change. The second result is the number of those that
-// are discarded.
-func (p ApplyPage) changed() (all, discarded int) {
+// changedCount returns the number of letters that change. The second result is the number of those
+// that are discarded.
+func (p ApplyPage) changedCount() (all, discarded int) {
 	for _, c := range p.Changes {
 		all += c.Letters
 		if c.To.Outcome == deadletter.RuleDiscard {
@@ -61,12 +61,12 @@ func (p ApplyPage) changed() (all, discarded int) {
 	return all, discarded
 }
 
-// offered reports whether the page offers to apply the changes. It does if there are changes, they
+// canApply reports whether the page offers to apply the changes. It does if there are changes, they
 // have not been applied yet, and the preview is complete.
-func (p ApplyPage) offered() bool { return len(p.Changes) > 0 && !p.Done && !p.Stopped }
+func (p ApplyPage) canApply() bool { return len(p.Changes) > 0 && !p.Done && !p.Stopped }
 
 func (p ApplyPage) title() string {
-	n, _ := p.changed()
+	n, _ := p.changedCount()
 	switch {
 	case p.Done:
 		return "The rules were applied: " + Number(n, "letter has", "letters have") + " changed"
@@ -79,7 +79,7 @@ func (p ApplyPage) title() string {
 // words returns a sentence with three numbers: the letters that were examined, the letters that
 // change, and the letters that already match the rules.
 func (p ApplyPage) words() string {
-	n, _ := p.changed()
+	n, _ := p.changedCount()
 	text := Count(n) + " of " + Number(p.Looked, "scheduled letter", "scheduled letters")
 	if p.Done {
 		return text + " changed, " + Count(p.Unchanged) + " already match the rules. The audit log has it too."
@@ -90,7 +90,7 @@ func (p ApplyPage) words() string {
 // losses returns a warning about letters that are discarded. It returns "" if no letter is
 // discarded.
 func (p ApplyPage) losses() string {
-	_, n := p.changed()
+	_, n := p.changedCount()
 	if n == 0 {
 		return ""
 	}
@@ -107,7 +107,7 @@ func (p ApplyPage) losses() string {
 // button returns the label of the button. The label says how many letters the button changes and
 // how many it discards.
 func (p ApplyPage) button() string {
-	all, discarded := p.changed()
+	all, discarded := p.changedCount()
 	text := "Apply to " + LetterCount(all)
 	if discarded > 0 {
 		text += ", discard " + Count(discarded)
@@ -116,7 +116,7 @@ func (p ApplyPage) button() string {
 }
 
 func (p ApplyPage) buttonClass() string {
-	if _, discarded := p.changed(); discarded > 0 {
+	if _, discarded := p.changedCount(); discarded > 0 {
 		return confirmClass(deadletter.VerbDiscard)
 	}
 	return "btn-primary"
@@ -125,15 +125,15 @@ func (p ApplyPage) buttonClass() string {
 // mustType returns the number that a person has to type to confirm the discards. It returns "" if
 // no number is needed.
 func (p ApplyPage) mustType() string {
-	if _, n := p.changed(); MustType(deadletter.VerbDiscard, n) {
+	if _, n := p.changedCount(); MustType(deadletter.VerbDiscard, n) {
 		return strconv.Itoa(n)
 	}
 	return ""
 }
 
-// wrong returns the HTML attributes that link a field to its error message. The first invalid field
-// gets the focus.
-func (p ApplyPage) wrong(name string) templ.Attributes {
+// errorAttributes returns the HTML attributes that link a field to its error message. The first
+// invalid field gets the focus.
+func (p ApplyPage) errorAttributes(name string) templ.Attributes {
 	a := ruleWrong(p.Mistakes, name)
 	if a != nil {
 		a["autofocus"] = name == "reason" || p.Mistakes["reason"] == ""

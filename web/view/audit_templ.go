@@ -144,11 +144,11 @@ func auditQuery(p AuditPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, attribute(p.QueryError != nil, "aria-invalid", "true"))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, attributeIf(p.QueryError != nil, "aria-invalid", "true"))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, attribute(p.QueryError != nil, "aria-describedby", "query-mistake"))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, attributeIf(p.QueryError != nil, "aria-describedby", "query-mistake"))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -53,8 +53,8 @@ func (s Shell) labelsOf(broker func(name string) bool) []Label {
 	return list
 }
 
-// titled returns the page title, including the labels of the brokers.
-func (s Shell) titled() string {
+// fullTitle returns the page title, including the labels of the brokers.
+func (s Shell) fullTitle() string {
 	parts := []string{line(s.Title, 120)}
 	for _, l := range s.labels() {
 		parts = append(parts, l.text())
@@ -115,11 +115,12 @@ func (b Broker) downTitle(now time.Time) string {
 	return "Connection to broker " + name + " lost " + When(now, b.Since) + "."
 }
 
-// down returns the known facts about a disconnected broker, and what happens to its dead letters.
-func (b Broker) down(now time.Time) []Span {
+// disconnection returns the known facts about a disconnected broker, and what happens to its dead
+// letters.
+func (b Broker) disconnection(now time.Time) []Span {
 	var text []Span
 	if b.Reached {
-		text = append(b.waits(), Span{Text: " Retries and requeues resume when it is back. Error: " + line(b.Detail, 200) + "."})
+		text = append(b.waitingPlace(), Span{Text: " Retries and requeues resume when it is back. Error: " + line(b.Detail, 200) + "."})
 	} else {
 		text = append(text, Span{Text: line(b.Detail, 200) + ". " + line(deadletter.CheckSetting(b.Setting), 200) + " " + deadletter.UntilReached(b.Exchange)})
 	}
@@ -129,8 +130,9 @@ func (b Broker) down(now time.Time) []Span {
 	return text
 }
 
-// waits returns the words that name where dead letters wait until the broker is connected again.
-func (b Broker) waits() []Span {
+// waitingPlace returns the words that name where dead letters wait until the broker is connected
+// again.
+func (b Broker) waitingPlace() []Span {
 	if len(b.Inboxes) == 0 {
 		return []Span{{Text: "Nothing is lost: dead letters wait in RabbitMQ."}}
 	}

@@ -86,7 +86,7 @@ func JSONCopy(letter any) (Copy, error) {
 // API. The command contains the properties and the body that dlo would send, but not the headers
 // that dlo adds to an attempt.
 func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
-	return written(o, p, body, func(properties, payload string) string {
+	return copyText(o, p, body, func(properties, payload string) string {
 		data := `{"properties":` + properties + `,"routing_key":` + quote(o.Queue) + `,"payload":"` + payload + `","payload_encoding":"base64"}`
 		return "curl --user USER --header 'Content-Type: application/json' \\\n" +
 			"  --data-raw " + shellWord(data) + " \\\n" +
@@ -97,7 +97,7 @@ func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 // Admin returns a command for the Python version of rabbitmqadmin. It does the same as the command
 // of Curl.
 func Admin(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
-	return written(o, p, body, func(properties, payload string) string {
+	return copyText(o, p, body, func(properties, payload string) string {
 		return "rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost=" + shellWord(o.VHost) + " publish exchange=amq.default \\\n" +
 			"  " + shellWord("routing_key="+o.Queue) + " \\\n" +
 			"  " + shellWord("properties="+properties) + " \\\n" +
@@ -105,17 +105,17 @@ func Admin(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	})
 }
 
-func written(o deadletter.Origin, p deadletter.Properties, body []byte, write func(properties, payload string) string) Copy {
+func copyText(o deadletter.Origin, p deadletter.Properties, body []byte, write func(properties, payload string) string) Copy {
 	const instead = " Download the body (tab Raw) or get it from the API, and publish it from a file."
 	switch {
 	case o.Queue == "":
 		return Copy{Why: "It is unknown which queue it died in, so no command can send it there."}
-	case !safe(o.Queue) || !safe(o.VHost):
+	case !isCopyable(o.Queue) || !isCopyable(o.VHost):
 		return Copy{Why: "The name of its queue has characters that cannot be seen: a command would not be what it looks like."}
 	case base64.StdEncoding.EncodedLen(len(body)) > maxCommand:
 		return Copy{Why: "The body is too large for a command: it has " + Size(len(body)) + "." + instead}
 	}
-	properties, left := managed(p)
+	properties, left := managementProperties(p)
 	asJSON, err := plainJSON(properties, "")
 	if err != nil { // this cannot happen with the types in use
 		return Copy{Why: "Its headers cannot be written as JSON."}
@@ -127,9 +127,9 @@ func written(o deadletter.Origin, p deadletter.Properties, body []byte, write fu
 	return Copy{Text: text, Left: left}
 }
 
-// managed returns message properties as the management API accepts them. It also returns the
-// properties that the API cannot accept, each with the reason.
-func managed(p deadletter.Properties) (out map[string]any, left []string) {
+// managementProperties returns message properties as the management API accepts them. It also
+// returns the properties that the API cannot accept, each with the reason.
+func managementProperties(p deadletter.Properties) (out map[string]any, left []string) {
 	out = map[string]any{}
 	leave := func(what, why string) { left = append(left, line(what, 120)+": "+why) }
 	for _, t := range []struct{ name, value string }{
@@ -261,7 +261,7 @@ func plainJSON(v any, indent string) (string, error) {
 
 // CopyURL returns the URL of the page that shows a letter as text.
 func CopyURL(id deadletter.ID, q string, f Form) string {
-	return address("/letters/"+url.PathEscape(string(id))+"/copy", "q", carried(q), "as", string(f))
+	return address("/letters/"+url.PathEscape(string(id))+"/copy", "q", shortQuery(q), "as", string(f))
 }
 
 const maxLeft = 50 // the maximum number of omitted fields that are named

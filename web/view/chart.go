@@ -30,8 +30,9 @@ var outcomes = []struct {
 	{"f-mute", "Discarded", func(b deadletter.Bar) int { return b.Discarded }},
 }
 
-// present returns the indices of the outcomes that occur in the bars. The legend lists only these.
-func present(bars []deadletter.Bar) []int {
+// outcomesIn returns the indices of the outcomes that occur in the bars. The legend lists only
+// these.
+func outcomesIn(bars []deadletter.Bar) []int {
 	var out []int
 	for i, o := range outcomes {
 		for _, b := range bars {
@@ -80,8 +81,8 @@ func stacked(bars []deadletter.Bar, peak int, f frame) []shape {
 
 func number(v float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") }
 
-// fullest returns the largest number of letters in one bar.
-func fullest(bars []deadletter.Bar) int {
+// largestBar returns the largest number of letters in one bar.
+func largestBar(bars []deadletter.Bar) int {
 	most := 0
 	for _, b := range bars {
 		most = max(most, b.Total())
@@ -164,25 +165,25 @@ func marks(h deadletter.Histogram, deploys []deadletter.Deploy, f frame) []tick 
 	return out
 }
 
-// at returns the link of the bar with index i, or "" if the bar has none.
-func (h Histogram) at(i int) string {
+// barLink returns the link of the bar with index i, or "" if the bar has none.
+func (h Histogram) barLink(i int) string {
 	if i < len(h.Links) {
 		return h.Links[i]
 	}
 	return ""
 }
 
-// end returns the time at which the bar with index i ends.
-func end(h deadletter.Histogram, i int) time.Time {
+// barEnd returns the time at which the bar with index i ends.
+func barEnd(h deadletter.Histogram, i int) time.Time {
 	if i+1 < len(h.Bars) {
 		return h.Bars[i+1].At
 	}
 	return h.To
 }
 
-// between returns the time interval of the bar with index i, encoded for a form.
-func between(h deadletter.Histogram, i int) string {
-	return Stamp(h.Bars[i].At) + "/" + Stamp(end(h, i))
+// barInterval returns the time interval of the bar with index i, encoded for a form.
+func barInterval(h deadletter.Histogram, i int) string {
+	return Stamp(h.Bars[i].At) + "/" + Stamp(barEnd(h, i))
 }
 
 // dayTime formats a time in UTC with its day, such as 20 Nov 06:45.
@@ -211,7 +212,7 @@ func perStep(h deadletter.Histogram) string {
 	return "per " + Duration(h.Step)
 }
 
-func most(values []int) int {
+func largest(values []int) int {
 	n := 0
 	for _, v := range values {
 		n = max(n, v)
@@ -225,7 +226,7 @@ func curve(values []int) (path, area, x, y string) {
 	if len(values) < 2 {
 		return "", "", "", ""
 	}
-	peak := max(most(values), 1)
+	peak := max(largest(values), 1)
 	for i, v := range values {
 		x, y = number(1+98*float64(i)/float64(len(values)-1)), number(22-19*float64(v)/float64(peak))
 		path += map[bool]string{true: "M", false: " L"}[i == 0] + x + " " + y

@@ -8,14 +8,14 @@ import (
 
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// safe reports whether a text may be part of a command that people copy. A text with invisible
-// characters may not, because the pasted command has to be exactly what people see.
-func safe(text string) bool { return deadletter.Visible(text) == text }
+// isCopyable reports whether a text may be part of a command that people copy. A text with
+// invisible characters may not, because the pasted command has to be exactly what people see.
+func isCopyable(text string) bool { return deadletter.Visible(text) == text }
 
 // listCommand returns the dlo command that shows the same list as the page. It returns "" if the
 // query contains invisible characters.
 func (p LettersPage) listCommand() string {
-	if !safe(p.Query) {
+	if !isCopyable(p.Query) {
 		return ""
 	}
 	return "dlo letters list -q " + shellWord(p.Query)
@@ -26,7 +26,7 @@ func (p LettersPage) listCommand() string {
 // allowed or if the query contains invisible characters.
 func (p LettersPage) allCommand() string {
 	verbs := p.verbs()
-	if len(verbs) == 0 || !safe(p.All.Typed) || p.All.Until.IsZero() {
+	if len(verbs) == 0 || !isCopyable(p.All.Typed) || p.All.Until.IsZero() {
 		return ""
 	}
 	return actCommand(verbs[0]) + "-q " + shellWord(p.All.Typed)

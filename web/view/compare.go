@@ -109,7 +109,7 @@ func (f ComparedField) values() (a, b string) {
 	const before = 40
 	if f.Sameness == SameDifferent && (len(a) > comparedValue || len(b) > comparedValue) {
 		if at := differAt(a, b); at > comparedValue/2 {
-			a, b = "…"+from(a, at-before), "…"+from(b, at-before)
+			a, b = "…"+textFrom(a, at-before), "…"+textFrom(b, at-before)
 		}
 	}
 	return line(a, comparedValue), line(b, comparedValue)
@@ -126,16 +126,16 @@ func differAt(a, b string) int {
 	return n
 }
 
-func from(text string, at int) string {
+func textFrom(text string, at int) string {
 	for at > 0 && !utf8.RuneStart(text[at]) {
 		at--
 	}
 	return text[at:]
 }
 
-// word returns a few words on why a field was not fully compared. It returns "" if the field was
-// fully compared.
-func (f ComparedField) word() string {
+// whyNotCompared returns a few words on why a field was not fully compared. It returns "" if the
+// field was fully compared.
+func (f ComparedField) whyNotCompared() string {
 	switch f.Sameness {
 	case SameHidden:
 		return "masked, not compared"
@@ -163,8 +163,8 @@ func (p ComparePage) title() string {
 // CompareURL returns the URL of the page that compares the letters a and b. If b is "", the page
 // asks for the second letter.
 func CompareURL(a, b deadletter.ID, q string) string {
-	return address("/letters/compare", "a", string(a), "b", string(b), "q", carried(q))
+	return address("/letters/compare", "a", string(a), "b", string(b), "q", shortQuery(q))
 }
 
-// typed returns the id that was entered for the side with index i, shortened.
-func (p ComparePage) typed(i int) string { return deadletter.Cut(strings.TrimSpace(p.Typed[i]), 60) }
+// typedID returns the id that was entered for the side with index i, shortened.
+func (p ComparePage) typedID(i int) string { return deadletter.Cut(strings.TrimSpace(p.Typed[i]), 60) }

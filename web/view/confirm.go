@@ -105,9 +105,9 @@ type ConfirmSkip struct {
 	HaltedAt  time.Time
 }
 
-// halted returns words such as "paused at 12:30": the state in which an operation waits for a
+// haltedWords returns words such as "paused at 12:30": the state in which an operation waits for a
 // person, and the time at which the wait began.
-func halted(state deadletter.OperationState, now, at time.Time) string {
+func haltedWords(state deadletter.OperationState, now, at time.Time) string {
 	return string(state) + " at " + hourMinute(now, at)
 }
 
@@ -129,14 +129,14 @@ func TakenOf(n, first int) int {
 	return n
 }
 
-func (p ConfirmPage) takes() int { return TakenOf(p.Eligible, p.First) }
+func (p ConfirmPage) letterCount() int { return TakenOf(p.Eligible, p.First) }
 
 // TypedCount reports whether a typed text is the number n. It ignores thousands separators.
 func TypedCount(text string, n int) bool {
 	return strings.NewReplacer(",", "", " ", "", ".", "", "'", "").Replace(text) == strconv.Itoa(n)
 }
 
-func joined(ids []deadletter.ID) string {
+func joinIDs(ids []deadletter.ID) string {
 	var b strings.Builder
 	for _, id := range ids {
 		b.WriteString(" " + string(id))
@@ -147,20 +147,20 @@ func joined(ids []deadletter.ID) string {
 func (p ConfirmPage) title() string {
 	switch {
 	case p.Action == deadletter.VerbRequeue && p.Options.To != "" && p.Mistakes["to"] == "":
-		return "Requeue " + LetterCount(p.takes()) + " to another queue"
+		return "Requeue " + LetterCount(p.letterCount()) + " to another queue"
 	case p.Action == deadletter.VerbEdit:
-		return "Edit and requeue " + LetterCount(p.takes())
+		return "Edit and requeue " + LetterCount(p.letterCount())
 	case p.Action == deadletter.VerbRequeue:
-		return "Requeue " + LetterCount(p.takes()) + " to the tail"
+		return "Requeue " + LetterCount(p.letterCount()) + " to the tail"
 	case destroys(p.Action):
-		return VerbWord(p.Action) + " " + LetterCount(p.takes()) + "?"
+		return VerbWord(p.Action) + " " + LetterCount(p.letterCount()) + "?"
 	}
-	return VerbWord(p.Action) + " " + LetterCount(p.takes())
+	return VerbWord(p.Action) + " " + LetterCount(p.letterCount())
 }
 
 // promise describes the effect of an action, and whether the action can be undone.
 func (p ConfirmPage) promise() string {
-	one := p.takes() == 1
+	one := p.letterCount() == 1
 	pick := func(single, many string) string {
 		if one {
 			return single
@@ -174,10 +174,10 @@ func (p ConfirmPage) promise() string {
 			what = "Its edited copy, revision " + Count(p.Revision) + ", goes"
 		}
 		return pick(what+" to the tail of its origin queue, through the default exchange.", "Each letter goes to the tail of its own origin queue, through the default exchange: unchanged, or as it was last edited.") +
-			" Other queues bound to the same exchange do not receive it again. Sent letters cannot be recalled." + p.moment()
+			" Other queues bound to the same exchange do not receive it again. Sent letters cannot be recalled." + p.undoSentence()
 	case deadletter.VerbEdit:
 		return pick("An edited copy goes to the tail of its origin queue. The original is kept and is not sent.", "An edited copy of each letter goes to the tail of its own origin queue. The originals are kept and are not sent.") +
-			" Sent letters cannot be recalled." + p.moment()
+			" Sent letters cannot be recalled." + p.undoSentence()
 	case deadletter.VerbRetryNow:
 		return pick("Its retry is due now.", "Their retries are due now.") + " The queue's rate, pauses and breaker still apply, and the attempt counts as a retry of the rule."
 	case deadletter.VerbReschedule:
@@ -195,21 +195,21 @@ func (p ConfirmPage) promise() string {
 	case deadletter.VerbRelease:
 		return pick("It continues where it was stopped: a retry that is due is sent.", "They continue where they were stopped: retries that are due are sent.")
 	case deadletter.VerbPurge:
-		return pick("Its body is erased for good.", "Their bodies are erased for good.") + " Their history stays, without content. A purge cannot be undone." + p.moment()
+		return pick("Its body is erased for good.", "Their bodies are erased for good.") + " Their history stays, without content. A purge cannot be undone." + p.undoSentence()
 	}
 	return ""
 }
 
-// moment returns a sentence on how long after the confirmation the action can be undone.
-func (p ConfirmPage) moment() string {
+// undoSentence returns a sentence on how long after the confirmation the action can be undone.
+func (p ConfirmPage) undoSentence() string {
 	if p.Hold <= 0 {
 		return ""
 	}
 	return " It starts " + Duration(p.Hold) + " after you confirm; until then you can undo it."
 }
 
-// scope returns a sentence about the letters that a query selected.
-func (p ConfirmPage) scope() string {
+// scopeSentence returns a sentence about the letters that a query selected.
+func (p ConfirmPage) scopeSentence() string {
 	text := LetterCount(p.Total) + " matched at " + p.Until.UTC().Format("15:04:05") + " UTC"
 	if n := len(p.Except); n > 0 {
 		text += ", " + Count(n) + " left out"
@@ -217,9 +217,9 @@ func (p ConfirmPage) scope() string {
 	return text + ". Later arrivals are not included."
 }
 
-// placed reports whether the queues of a plan belong to more than one broker or vhost. In that
+// namesPlaces reports whether the queues of a plan belong to more than one broker or vhost. In that
 // case, the table names the broker and the vhost of each queue.
-func (p ConfirmPage) placed() bool {
+func (p ConfirmPage) namesPlaces() bool {
 	for _, q := range p.Queues {
 		if q.Broker != p.Queues[0].Broker || q.VHost != p.Queues[0].VHost {
 			return true
@@ -228,17 +228,17 @@ func (p ConfirmPage) placed() bool {
 	return false
 }
 
-// on reports whether the queue belongs to the given broker.
-func (q ConfirmQueue) on(broker string) bool { return q.Broker == broker }
+// isOnBroker reports whether the queue belongs to the given broker.
+func (q ConfirmQueue) isOnBroker(broker string) bool { return q.Broker == broker }
 
 // labels returns the labels of the brokers in the plan, without repetition.
 func (p ConfirmPage) labels() []Label {
 	return p.labelsOf(func(broker string) bool {
-		return slices.ContainsFunc(p.Queues, func(q ConfirmQueue) bool { return q.on(broker) })
+		return slices.ContainsFunc(p.Queues, func(q ConfirmQueue) bool { return q.isOnBroker(broker) })
 	})
 }
 
-func (q ConfirmQueue) now() string {
+func (q ConfirmQueue) depthWords() string {
 	switch {
 	case q.Known && !q.Exists:
 		return "does not exist"
@@ -289,19 +289,19 @@ func placeholder(v deadletter.Verb) string {
 	return ""
 }
 
-// lasts returns words for how long sending takes at the rate in the form. It returns "" if the time
-// is not known.
-func (p ConfirmPage) lasts() string {
+// sendingTime returns words for how long sending takes at the rate in the form. It returns "" if
+// the time is not known.
+func (p ConfirmPage) sendingTime() string {
 	rate, err := strconv.ParseFloat(p.Options.Rate, 64)
-	n := p.takes()
+	n := p.letterCount()
 	if err != nil || rate <= 0 || n == 0 {
 		return ""
 	}
 	return "about " + Duration(max(time.Duration(float64(n)/rate*float64(time.Second)), time.Second).Round(time.Second)) + " for " + LetterCount(n) + ", plus the canary wait"
 }
 
-// wrong returns the HTML attributes that link a field to its error message.
-func (p ConfirmPage) wrong(name string) templ.Attributes {
+// errorAttributes returns the HTML attributes that link a field to its error message.
+func (p ConfirmPage) errorAttributes(name string) templ.Attributes {
 	a := fieldWrong("confirm-"+name, p.Mistakes[name])
 	if a == nil {
 		return nil
@@ -318,8 +318,8 @@ func (p ConfirmPage) wrong(name string) templ.Attributes {
 // planned is the maximum number of queues in the table of a plan.
 const planned = 50
 
-// further reports whether the collapsed part of the form contains input or an error.
-func (p ConfirmPage) further() bool {
+// opensMore reports whether the collapsed part of the form contains input or an error.
+func (p ConfirmPage) opensMore() bool {
 	for _, name := range []string{"order", "first", "max_depth", "to"} {
 		if p.Mistakes[name] != "" {
 			return true

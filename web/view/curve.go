@@ -139,8 +139,8 @@ func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 	return dots, line, endX, endY
 }
 
-// left returns a sentence with the number of retries that are not drawn.
-func (c Curve) left(drawn int) string {
+// undrawnSentence returns a sentence with the number of retries that are not drawn.
+func (c Curve) undrawnSentence(drawn int) string {
 	if n := c.Count - drawn; n > 0 {
 		return Number(n, "retry is", "retries are") + " not drawn: too close to the next."
 	}

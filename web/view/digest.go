@@ -57,15 +57,15 @@ func (d DigestView) verdict() string {
 	return strings.Join(parts, ", ") + "."
 }
 
-func (d DigestView) since() string {
+func (d DigestView) periodWords() string {
 	return "Since " + d.From.Format("Mon 2 Jan 15:04") + ", until " + d.To.Format("Mon 2 Jan 15:04 MST")
 }
 
-func (d DigestView) against() string {
+func (d DigestView) comparisonWords() string {
 	return fmt.Sprintf("before: %s in %s", Count(d.Before.Letters), Number(d.Before.Groups, "group", "groups"))
 }
 
-func (d DigestView) when() string {
+func (d DigestView) nextWords() string {
 	if d.Next.IsZero() {
 		return "It is not sent automatically."
 	}

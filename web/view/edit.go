@@ -112,7 +112,7 @@ func EditURL(id deadletter.ID, q string, received bool) string {
 	if received {
 		from = "0"
 	}
-	return address("/letters/"+url.PathEscape(string(id))+"/edit", "q", carried(q), "from", from)
+	return address("/letters/"+url.PathEscape(string(id))+"/edit", "q", shortQuery(q), "from", from)
 }
 
 // originalURL returns the URL of the same page with the text before the edit.
@@ -120,8 +120,8 @@ func (p EditPage) originalURL() string {
 	return EditURL(p.Letter, p.Query, p.Newest > 0 && p.Revision == 0)
 }
 
-// from returns the name of the revision on which the text is based.
-func (p EditPage) from() string {
+// basisName returns the name of the revision on which the text is based.
+func (p EditPage) basisName() string {
 	if p.Revision == 0 {
 		return "as received"
 	}
@@ -136,8 +136,8 @@ func (p EditPage) changedWords() string {
 	return Number(p.Changed, "field", "fields")
 }
 
-// hint returns a sentence about masked values or about fields that are not edited.
-func (p EditPage) hint() string {
+// hintSentence returns a sentence about masked values or about fields that are not edited.
+func (p EditPage) hintSentence() string {
 	switch {
 	case p.Masked:
 		return "You may reveal, so you may edit. Masked values (" + mask + ") stay as stored unless you replace them."
@@ -149,15 +149,15 @@ func (p EditPage) hint() string {
 
 const mask = "••••"
 
-// wrong returns the HTML attributes that link a field to its error message.
-func (p EditPage) wrong(name string) templ.Attributes {
+// errorAttributes returns the HTML attributes that link a field to its error message.
+func (p EditPage) errorAttributes(name string) templ.Attributes {
 	return fieldWrong("edit-"+name, p.Mistakes[name])
 }
 
-// invalid returns the HTML attributes that link the text to its error message and its hint.
-func (p EditPage) invalid() templ.Attributes {
+// textAttributes returns the HTML attributes that link the text to its error message and its hint.
+func (p EditPage) textAttributes() templ.Attributes {
 	by := "edit-text-mistake"
-	if p.hint() != "" {
+	if p.hintSentence() != "" {
 		by += " edit-text-hint"
 	}
 	if p.Mistake == nil {
@@ -174,8 +174,8 @@ func fieldWrong(id, mistake string) templ.Attributes {
 	return templ.Attributes{"aria-invalid": "true", "aria-describedby": id + "-wrong"}
 }
 
-// place returns words for the line and the column of a mistake.
-func (m EditMistake) place() string {
+// position returns words for the line and the column of a mistake.
+func (m EditMistake) position() string {
 	if m.Line == 0 {
 		return ""
 	}

@@ -71,7 +71,7 @@ func facets(p LettersPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, opened(!f.Closed))
+			templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, openIf(!f.Closed))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

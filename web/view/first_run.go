@@ -73,7 +73,7 @@ func trialSteps(t *deadletter.Trial) []trialStep {
 	requeued := trialStep{name: "Requeued", at: t.RequeuedAt, text: []Span{{Text: "by its rule, to the tail of "}, {Text: deadletter.TrialQueue, Code: true}}}
 	settled := trialStep{name: "Settled", at: t.SettledAt, text: []Span{{Text: "once it has not come back for some seconds"}}}
 	if !t.RejectedAt.IsZero() {
-		arrived.text = []Span{{Text: "its consumer rejected the message after " + since(t, t.RejectedAt)}}
+		arrived.text = []Span{{Text: "its consumer rejected the message after " + sinceStart(t, t.RejectedAt)}}
 	}
 	if !t.DecodedAt.IsZero() {
 		arrived.text = append(arrived.text, Span{Text: ", and it is letter"})
@@ -81,13 +81,15 @@ func trialSteps(t *deadletter.Trial) []trialStep {
 		decoded.text = []Span{{Text: deadletter.TrialType, Code: true}, {Text: " " + line(t.Summary, 120)}}
 	}
 	if !t.AcceptedAt.IsZero() {
-		settled.text = []Span{{Text: "its consumer accepted it after " + since(t, t.AcceptedAt)}}
+		settled.text = []Span{{Text: "its consumer accepted it after " + sinceStart(t, t.AcceptedAt)}}
 	}
 	return []trialStep{arrived, decoded, requeued, settled}
 }
 
-// since returns the time between the start of a trial and an event as text.
-func since(t *deadletter.Trial, at time.Time) string { return Duration(max(at.Sub(t.StartedAt), 0)) }
+// sinceStart returns the time between the start of a trial and an event as text.
+func sinceStart(t *deadletter.Trial, at time.Time) string {
+	return Duration(max(at.Sub(t.StartedAt), 0))
+}
 
 // trialTitle describes the state of a trial in one sentence.
 func trialTitle(t *deadletter.Trial) string {

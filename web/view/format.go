@@ -122,14 +122,14 @@ func Stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// near reports whether a time is less than an hour from now. Such a time is shown relative to now,
-// and any other time as a clock time.
-func near(now, t time.Time) bool { return t.Sub(now).Abs() < time.Hour }
+// isNear reports whether a time is less than an hour from now. Such a time is shown relative to
+// now, and any other time as a clock time.
+func isNear(now, t time.Time) bool { return t.Sub(now).Abs() < time.Hour }
 
 // When formats a time for a sentence. Near times are relative, for example "4 min ago" or "in 8 s".
 // Other times are formatted like "at 09:14 UTC", "on Thu at 09:14 UTC" or "on 2026-11-13".
 func When(now, t time.Time) string {
-	if t.IsZero() || near(now, t) {
+	if t.IsZero() || isNear(now, t) {
 		return Ago(now, t)
 	}
 	text := hourMinute(now, t)
@@ -155,7 +155,7 @@ func Ago(now, t time.Time) string {
 		if -d >= 90*24*time.Hour {
 			return t.UTC().Format("2006-01-02")
 		}
-		return "in " + rough(-d)
+		return "in " + roughDuration(-d)
 	}
 	switch {
 	case d < time.Second:
@@ -163,10 +163,10 @@ func Ago(now, t time.Time) string {
 	case d >= 90*24*time.Hour:
 		return t.UTC().Format("2006-01-02")
 	}
-	return rough(d) + " ago"
+	return roughDuration(d) + " ago"
 }
 
-func rough(d time.Duration) string {
+func roughDuration(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%d s", d/time.Second)

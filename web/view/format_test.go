@@ -134,7 +134,7 @@ func TestTheMistakeIsMarked(t *testing.T) {
 		{"x", 99, "x", " ", ""},
 		{"a\x1bb c", 0, "", `a\x1bb`, " c"},
 	} {
-		before, wrong, rest := QueryError{Pos: c.pos}.around(c.query)
+		before, wrong, rest := QueryError{Pos: c.pos}.splitAtMistake(c.query)
 		if before != c.before || wrong != c.wrong || rest != c.rest {
 			t.Errorf("%q at %d: %q %q %q", c.query, c.pos, before, wrong, rest)
 		}

@@ -67,10 +67,10 @@ func (g GroupView) query(states string) string {
 	return q
 }
 
-// standing describes the state of the group in a few sentences. They say whether the group is
+// stateSentences describes the state of the group in a few sentences. They say whether the group is
 // failing or quiet, since when, and after which deploy. They also say how many letters wait for a
 // person.
-func (g GroupView) standing() []Span {
+func (g GroupView) stateSentences() []Span {
 	var text []Span
 	if g.Failing {
 		text = append(text, Span{Text: "Failing now: the last letter died at "}, clockSpan(g.Now, g.LastAt), Span{Text: ", " + Ago(g.Now, g.LastAt) + ". "})
@@ -136,8 +136,8 @@ type stateCount struct {
 	letters int
 }
 
-// counted returns the number of letters in each state that occurs.
-func (g GroupView) counted() (list []stateCount) {
+// stateCounts returns the number of letters in each state that occurs.
+func (g GroupView) stateCounts() (list []stateCount) {
 	for _, s := range []deadletter.State{deadletter.StateDead, deadletter.StateHeld, deadletter.StateScheduled, deadletter.StatePublishing, deadletter.StateRequeued, deadletter.StateSettled, deadletter.StateDiscarded} {
 		if n := g.Letters[s]; n > 0 {
 			list = append(list, stateCount{s, n})
@@ -155,7 +155,7 @@ func (g GroupView) chosenSeverity() string {
 }
 
 // peak returns the largest number of letters of the group in one hour.
-func (g GroupView) peak() int { return most(g.Spark) }
+func (g GroupView) peak() int { return largest(g.Spark) }
 
 type hourBar struct {
 	x, y, height string
@@ -200,9 +200,9 @@ func verdictOf(o deadletter.Operation) string {
 	return strings.Join(parts, ", ")
 }
 
-// outside returns the text itself. The second result reports whether the text is an http or https
-// URL without invisible characters.
-func outside(text string) (string, bool) {
+// externalLink returns the text unchanged. The second result reports whether the text can be a
+// link, because it is an http or https URL without invisible characters.
+func externalLink(text string) (string, bool) {
 	return text, (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) && deadletter.Visible(text) == text
 }
 
@@ -212,7 +212,7 @@ func (g GroupView) wentLive() (string, bool) {
 	if g.Suspect == nil {
 		return "", false
 	}
-	return outside(g.Suspect.Link)
+	return externalLink(g.Suspect.Link)
 }
 
 // severityChoices are the options of the severity field and their values in the form.

@@ -220,7 +220,7 @@ func groupNewest(g GroupView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if p := g.Newest; p != nil {
-			nodes, left := fit(p.Decoded.Nodes, newestBudget, p.rowCost())
+			nodes, left := fitTree(p.Decoded.Nodes, newestBudget, p.rowCost())
 			left += p.Decoded.Left
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<section class=\"panel\" aria-labelledby=\"h-newest\" data-testid=\"newest\"><div class=\"panel-head\"><h2 id=\"h-newest\">Newest letter</h2><a class=\"mono\" href=\"")
 			if templ_7745c5c3_Err != nil {

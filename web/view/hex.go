@@ -29,7 +29,7 @@ const HexBytes = 8 << 10
 func (h Hex) dump(nodes []TreeNode) []piece {
 	var out []piece
 	rows := h.Rows[:min(len(h.Rows), HexBytes/16)]
-	owners, first := owned(rows, nodes), 0
+	owners, first := nodesOfBytes(rows, nodes), 0
 	if len(rows) > 0 {
 		first = rows[0].From
 	}
@@ -70,9 +70,9 @@ func (h Hex) dump(nodes []TreeNode) []piece {
 	return out
 }
 
-// owned returns the innermost node of each byte of the rows. It returns "" for a byte without a
-// node, or if its node is hidden.
-func owned(rows []HexRow, nodes []TreeNode) []string {
+// nodesOfBytes returns the innermost node of each byte of the rows. It returns "" for a byte
+// without a node, or if its node is hidden.
+func nodesOfBytes(rows []HexRow, nodes []TreeNode) []string {
 	if len(rows) == 0 || len(nodes) == 0 {
 		return nil
 	}
@@ -82,7 +82,7 @@ func owned(rows []HexRow, nodes []TreeNode) []string {
 	walk = func(nodes []TreeNode) {
 		for _, n := range nodes {
 			to := ""
-			if n.linked() {
+			if n.hasLink() {
 				to = n.At
 			}
 			for _, b := range n.Bytes {

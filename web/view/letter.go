@@ -188,8 +188,8 @@ func (p LetterPage) verbs() []deadletter.Verb {
 	return out
 }
 
-// here returns the URL of the page of the letter without a tab.
-func (p LetterPage) here() string { return LetterURL(p.Letter.ID, p.Query, "") }
+// pageURL returns the URL of the page of the letter without a tab.
+func (p LetterPage) pageURL() string { return LetterURL(p.Letter.ID, p.Query, "") }
 
 // revised returns a sentence about the newest edit of the letter. It says who edited the letter,
 // which parts changed, and whether the revision was sent.
@@ -279,10 +279,10 @@ func cameBack(a deadletter.Attempt) string {
 	return text
 }
 
-// waited returns how long the letter waited before the attempt with index i. The time counts from
-// the return of the letter, from the end of the previous attempt, or from the receipt of the
+// waitBefore returns how long the letter waited before the attempt with index i. The time counts
+// from the return of the letter, from the end of the previous attempt, or from the receipt of the
 // letter. It returns "" if the time is unknown.
-func (p LetterPage) waited(i int) string {
+func (p LetterPage) waitBefore(i int) string {
 	since := p.Letter.ReceivedAt
 	if i > 0 {
 		since = p.Attempts[i-1].ClosedAt

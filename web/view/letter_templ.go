@@ -706,7 +706,7 @@ func letterHead(p LetterPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if may(ctx, deadletter.VerbEdit) && deadletter.VerbEdit.May(p.Letter.State) && !p.Letter.InBroker(p.Now) {
+		if mayUse(ctx, deadletter.VerbEdit) && deadletter.VerbEdit.May(p.Letter.State) && !p.Letter.InBroker(p.Now) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, "<a class=\"btn\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -733,13 +733,13 @@ func letterHead(p LetterPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		for _, v := range usual(allowed(ctx, p.verbs())) {
+		for _, v := range usualVerbs(allowedVerbs(ctx, p.verbs())) {
 			templ_7745c5c3_Err = letterAction(p, v, "btn "+verbClass(v, v == deadletter.VerbRequeue || v == deadletter.VerbRestore)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		if len(rare(allowed(ctx, p.verbs()))) > 0 {
+		if len(rareVerbs(allowedVerbs(ctx, p.verbs()))) > 0 {
 			templ_7745c5c3_Var30 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -752,7 +752,7 @@ func letterHead(p LetterPage) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				for _, v := range rare(allowed(ctx, p.verbs())) {
+				for _, v := range rareVerbs(allowedVerbs(ctx, p.verbs())) {
 					templ_7745c5c3_Err = letterAction(p, v, rareClass(v)).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -942,9 +942,9 @@ func letterAction(p LetterPage, v deadletter.Verb, class string) templ.Component
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var40 string
-		templ_7745c5c3_Var40, templ_7745c5c3_Err = templ.JoinStringErrs(p.here())
+		templ_7745c5c3_Var40, templ_7745c5c3_Err = templ.JoinStringErrs(p.pageURL())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter.templ`, Line: 180, Col: 53}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter.templ`, Line: 180, Col: 56}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var40))
 		if templ_7745c5c3_Err != nil {
@@ -1118,7 +1118,7 @@ func tabLink(p LetterPage, t Tab) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, current(p.Tab == t))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, currentIf(p.Tab == t))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

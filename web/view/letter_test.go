@@ -75,17 +75,17 @@ func TestATreeIsCutAtItsEnd(t *testing.T) {
 	t.Parallel()
 	tree := []TreeNode{{Name: "a", Children: []TreeNode{{Name: "b"}, {Name: "c"}}}, {Name: "d"}}
 	for budget, want := range map[int]int{10_000: 0, 3*(rowCost+1) + 1: 1, 2*(rowCost+1) + 1: 2, 0: 4} {
-		kept, left := fit(tree, budget, 0)
-		if left != want || fields(kept)+left != 4 {
-			t.Errorf("budget %d: %d kept, %d left, want %d", budget, fields(kept), left, want)
+		kept, left := fitTree(tree, budget, 0)
+		if left != want || nodeCount(kept)+left != 4 {
+			t.Errorf("budget %d: %d kept, %d left, want %d", budget, nodeCount(kept), left, want)
 		}
 	}
 	deep := TreeNode{Name: "x"}
 	for range 200 {
 		deep = TreeNode{Name: "x", Children: []TreeNode{deep}}
 	}
-	if kept, left := fit([]TreeNode{deep}, treeBudget, 0); fields(kept) != maxDepth || left != 201-maxDepth {
-		t.Errorf("%d kept, %d left", fields(kept), left)
+	if kept, left := fitTree([]TreeNode{deep}, treeBudget, 0); nodeCount(kept) != maxDepth || left != 201-maxDepth {
+		t.Errorf("%d kept, %d left", nodeCount(kept), left)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestALetterOffersWhatItsStateAllows(t *testing.T) {
 func TestAttemptsTellTheirWait(t *testing.T) {
 	t.Parallel()
 	p := sampleLetter(TabHistory)
-	if first, second := p.waited(0), p.waited(1); first != "10.1 s" || second != "1 min 44 s" {
+	if first, second := p.waitBefore(0), p.waitBefore(1); first != "10.1 s" || second != "1 min 44 s" {
 		t.Errorf("%q %q", first, second)
 	}
 	if got, want := cameBack(p.Attempts[0]), "died in email-queue, reason rejected, 0.5 s after it was sent, and 1 more copy"; got != want {
@@ -208,7 +208,7 @@ func TestAttemptsTellTheirWait(t *testing.T) {
 	}
 	p.Letter.ReceivedAt = time.Time{}
 	p.Attempts[1].At = p.Attempts[0].At
-	if first, second := p.waited(0), p.waited(1); first != "" || second != "" || cameBack(p.Attempts[1]) != "" {
+	if first, second := p.waitBefore(0), p.waitBefore(1); first != "" || second != "" || cameBack(p.Attempts[1]) != "" {
 		t.Errorf("%q %q: what is not known is said", first, second)
 	}
 	p.Letter.State, p.Letter.DueAt, p.Letter.WaitsIn = deadletter.StateScheduled, now.Add(time.Minute), "dlo.wait.1000"

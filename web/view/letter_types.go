@@ -49,8 +49,8 @@ func (p LetterPage) candidates() (shown []Candidate, others string) {
 	return p.Candidates[:n], others
 }
 
-// open reports whether a person has to choose a type because several fit equally well.
-func (p LetterPage) open() bool {
+// needsChoice reports whether a person has to choose a type because several fit equally well.
+func (p LetterPage) needsChoice() bool {
 	return p.Tied > 1 && !slices.ContainsFunc(p.Candidates, func(c Candidate) bool { return c.Chosen })
 }
 
@@ -89,5 +89,5 @@ func pickedFor(k deadletter.Pick) []Span {
 // typeAction returns the URL to which a form sends the type of a letter.
 func typeAction(id deadletter.ID) string { return "/letters/" + url.PathEscape(string(id)) + "/type" }
 
-// back returns the URL of the page of the letter with its tab, for forms.
-func (p LetterPage) back() string { return LetterURL(p.Letter.ID, p.Query, p.Tab) }
+// tabURL returns the URL of the page of the letter with its tab, for forms.
+func (p LetterPage) tabURL() string { return LetterURL(p.Letter.ID, p.Query, p.Tab) }

@@ -63,9 +63,9 @@ type Token struct {
 	Remove string
 }
 
-// wide reports whether the list needs the column State. If the query allows only one state, that
-// column would show the same state in every row.
-func (p LettersPage) wide() bool { return len(p.States) != 1 }
+// showsState reports whether the list needs the column State. If the query allows only one state,
+// that column would show the same state in every row.
+func (p LettersPage) showsState() bool { return len(p.States) != 1 }
 
 // bulk contains the verbs for many letters in the order of their buttons. Destructive verbs come
 // last.
@@ -86,8 +86,8 @@ func (p LettersPage) verbs() []deadletter.Verb {
 	return out
 }
 
-// here returns the URL of the current page of the list.
-func (p LettersPage) here() string { return p.Shell.Path }
+// pageURL returns the URL of the current page of the list.
+func (p LettersPage) pageURL() string { return p.Shell.Path }
 
 // Looked describes how far a search through fields without an index went.
 type Looked struct {
@@ -107,9 +107,9 @@ func (p LettersPage) lookedWords() string {
 	return text + ", back to " + Clock(p.Now, l.Back.Truncate(time.Second)) + " UTC."
 }
 
-// found returns words with the number of matching letters, for example "1,341 match" or "10,000+
-// match".
-func (p LettersPage) found() string {
+// foundWords returns words with the number of matching letters, for example "1,341 match" or
+// "10,000+ match".
+func (p LettersPage) foundWords() string {
 	if p.Total == 1 && p.Exact {
 		return "1 matches"
 	}
@@ -119,8 +119,8 @@ func (p LettersPage) found() string {
 	return AtLeast(p.Total, p.Exact) + " match"
 }
 
-// long reports whether the query is too long to be repeated in many links.
-func (p LettersPage) long() bool { return len(p.Query) > 1000 }
+// hasLongQuery reports whether the query is too long to be repeated in many links.
+func (p LettersPage) hasLongQuery() bool { return len(p.Query) > 1000 }
 
 // indexWords explains how to make dlo index paths of the body.
 func indexWords(paths []string) string {

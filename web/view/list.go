@@ -53,17 +53,18 @@ func verbClass(v deadletter.Verb, primary bool) string {
 	return ""
 }
 
-// seldom reports whether a verb belongs in the menu More, because it cannot be undone or is rarely
-// needed.
-func seldom(v deadletter.Verb) bool { return v == deadletter.VerbPurge || v == deadletter.VerbHold }
+// inMoreMenu reports whether a verb belongs in the menu More, because it cannot be undone or is
+// rarely needed.
+func inMoreMenu(v deadletter.Verb) bool { return v == deadletter.VerbPurge || v == deadletter.VerbHold }
 
-// usual returns the verbs that have their own button. rare returns the verbs in the menu More.
-func usual(verbs []deadletter.Verb) []deadletter.Verb {
-	return slices.DeleteFunc(slices.Clone(verbs), seldom)
+// usualVerbs returns the verbs that have their own button. rareVerbs returns the verbs in the menu
+// More.
+func usualVerbs(verbs []deadletter.Verb) []deadletter.Verb {
+	return slices.DeleteFunc(slices.Clone(verbs), inMoreMenu)
 }
 
-func rare(verbs []deadletter.Verb) []deadletter.Verb {
-	return slices.DeleteFunc(slices.Clone(verbs), func(v deadletter.Verb) bool { return !seldom(v) })
+func rareVerbs(verbs []deadletter.Verb) []deadletter.Verb {
+	return slices.DeleteFunc(slices.Clone(verbs), func(v deadletter.Verb) bool { return !inMoreMenu(v) })
 }
 
 // rareClass returns the CSS class of a verb in the menu More.
@@ -80,7 +81,7 @@ func rareClass(v deadletter.Verb) string {
 func (p LettersPage) errorColumn() string {
 	for _, r := range p.Rows {
 		if errorOf(r) != r.Reason {
-			return map[bool]string{true: "c-l", false: "c-err"}[p.wide()]
+			return map[bool]string{true: "c-l", false: "c-err"}[p.showsState()]
 		}
 	}
 	return "c-s"
@@ -103,10 +104,10 @@ func (p LettersPage) scopeWords() string {
 	return "all that match (" + AtLeast(p.Total, p.Exact) + ")"
 }
 
-// more reports whether the query matches more letters than the page shows.
-func (p LettersPage) more() bool { return !p.All.Until.IsZero() && (p.Newer != "" || p.Older != "") }
+// hasMore reports whether the query matches more letters than the page shows.
+func (p LettersPage) hasMore() bool { return !p.All.Until.IsZero() && (p.Newer != "" || p.Older != "") }
 
-func (p LettersPage) until() string { return Stamp(p.All.Until) }
+func (p LettersPage) selectedUntil() string { return Stamp(p.All.Until) }
 
 // total returns the number of matching letters for the script. It returns "" if the number is not
 // exact.

@@ -14,18 +14,18 @@ func WithPrincipal(ctx context.Context, p deadletter.Principal) context.Context 
 	return context.WithValue(ctx, mayKey{}, p)
 }
 
-// may reports whether the caller who looks at a page is allowed to use the verb v on any queue.
-func may(ctx context.Context, v deadletter.Verb) bool {
+// mayUse reports whether the caller who looks at a page is allowed to use the verb v on any queue.
+func mayUse(ctx context.Context, v deadletter.Verb) bool {
 	p, known := ctx.Value(mayKey{}).(deadletter.Principal)
 	return !known || p.May(v)
 }
 
-// allowed returns the given verbs that the caller who looks at a page is allowed to use on any
+// allowedVerbs returns the given verbs that the caller who looks at a page is allowed to use on any
 // queue.
-func allowed(ctx context.Context, verbs []deadletter.Verb) []deadletter.Verb {
+func allowedVerbs(ctx context.Context, verbs []deadletter.Verb) []deadletter.Verb {
 	var list []deadletter.Verb
 	for _, v := range verbs {
-		if may(ctx, v) {
+		if mayUse(ctx, v) {
 			list = append(list, v)
 		}
 	}

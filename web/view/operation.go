@@ -55,15 +55,15 @@ func operationTitle(o deadletter.Operation) string {
 	return title
 }
 
-func (p OperationPage) is(phase deadletter.OperationPhase) bool {
+func (p OperationPage) isIn(phase deadletter.OperationPhase) bool {
 	return p.Operation.State.Active() && p.Operation.Phase == phase
 }
 
-func (p OperationPage) requeue() bool { return p.Operation.Action.Sends() }
+func (p OperationPage) isRequeue() bool { return p.Operation.Action.Sends() }
 
-// sending reports whether the operation still has letters to process, so that it can be paused or
-// cancelled.
-func (p OperationPage) sending() bool {
+// hasLettersLeft reports whether the operation still has letters to process, so that it can be
+// paused or cancelled.
+func (p OperationPage) hasLettersLeft() bool {
 	return p.Operation.State.Active() && p.Operation.Phase != deadletter.PhaseWatching && p.Operation.Phase != deadletter.PhaseOver
 }
 
@@ -96,18 +96,18 @@ func (p OperationPage) stage() string {
 	case deadletter.PhaseCanary:
 		return "sending the canary, the first " + LetterCount(o.Pace.Canary)
 	case deadletter.PhaseWaiting:
-		return "watching the canary until " + p.until() + ", then " + toGo
+		return "watching the canary until " + p.phaseEnd() + ", then " + toGo
 	case deadletter.PhaseWatching:
 		return "all sent, watching" + p.watchEnd() + " for letters that come back"
 	}
-	if !p.requeue() || o.Pace.Rate <= 0 {
+	if !p.isRequeue() || o.Pace.Rate <= 0 {
 		return toGo
 	}
 	left := time.Duration(float64(n.ToGo) / o.Pace.Rate * float64(time.Second)).Round(time.Second)
 	return "sending at " + rate(o.Pace.Rate) + ", about " + Duration(max(left, time.Second)) + " left, done about " + p.Now.Add(left).UTC().Format("15:04:05") + " UTC"
 }
 
-func (p OperationPage) until() string {
+func (p OperationPage) phaseEnd() string {
 	return Clock(p.Now, p.Operation.PhaseUntil.Truncate(time.Second)) + " UTC"
 }
 
@@ -123,23 +123,23 @@ func rate(r float64) string { return plainNumber(r) + "/s" }
 
 func plainNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// holding reports whether the operation can still be undone because it has sent nothing.
-func (p OperationPage) holding() bool {
-	return p.is(deadletter.PhaseHolding) || p.is(deadletter.PhaseSelecting) && p.Operation.Pace.Hold > 0
+// canUndoUnsent reports whether the operation can still be undone because it has sent nothing.
+func (p OperationPage) canUndoUnsent() bool {
+	return p.isIn(deadletter.PhaseHolding) || p.isIn(deadletter.PhaseSelecting) && p.Operation.Pace.Hold > 0
 }
 
-// begins returns the time at which the operation starts to send, after its delay. While it still
-// selects letters, begins returns the earliest possible time.
-func (p OperationPage) begins() time.Time {
-	if p.is(deadletter.PhaseSelecting) {
+// sendingStart returns the time at which the operation starts to send, after its delay. While it
+// still selects letters, sendingStart returns the earliest possible time.
+func (p OperationPage) sendingStart() time.Time {
+	if p.isIn(deadletter.PhaseSelecting) {
 		return p.Now.Add(p.Operation.Pace.Hold)
 	}
 	return p.Operation.PhaseUntil
 }
 
-// seconds returns the number of seconds until the operation starts to send.
-func (p OperationPage) seconds() int {
-	return max(int(p.begins().Sub(p.Now).Round(time.Second)/time.Second), 0)
+// secondsToStart returns the number of seconds until the operation starts to send.
+func (p OperationPage) secondsToStart() int {
+	return max(int(p.sendingStart().Sub(p.Now).Round(time.Second)/time.Second), 0)
 }
 
 // ResultTabs lists the results in the order of their tabs.
@@ -160,8 +160,8 @@ func (p OperationPage) sentWords() string {
 	return Count(n.Back) + " of them came back and are here again. The other " + Count(n.Good) + " cannot be recalled. If they fail again, they come back here, to the same letters."
 }
 
-// several reports whether queues belong to more than one broker or vhost.
-func several(queues []deadletter.OperationQueue) bool {
+// inSeveralPlaces reports whether queues belong to more than one broker or vhost.
+func inSeveralPlaces(queues []deadletter.OperationQueue) bool {
 	for _, q := range queues {
 		if q.Broker != queues[0].Broker || q.VHost != queues[0].VHost {
 			return true

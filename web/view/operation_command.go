@@ -12,7 +12,7 @@ import (
 // would contain invisible characters, or if the letters were selected one by one.
 func (p OperationPage) command() string {
 	o := p.Operation
-	if o.Query == "" || !safe(o.Query) || !safe(o.To) || !safe(o.Reason) || o.Action.Past() == "" {
+	if o.Query == "" || !isCopyable(o.Query) || !isCopyable(o.To) || !isCopyable(o.Reason) || o.Action.Past() == "" {
 		return ""
 	}
 	q := o.Query
@@ -21,7 +21,7 @@ func (p OperationPage) command() string {
 	}
 	text := actCommand(o.Action) + "-q " + shellWord(q)
 	if o.Action == deadletter.VerbEdit {
-		if len(o.Patch) == 0 || !safe(string(o.Patch)) || len(o.Patch) > maxCommandPatch {
+		if len(o.Patch) == 0 || !isCopyable(string(o.Patch)) || len(o.Patch) > maxCommandPatch {
 			return ""
 		}
 		text += " --patch " + shellWord(string(o.Patch))

@@ -26,7 +26,7 @@ type nextStep struct {
 
 // steps returns the suggested next steps once all letters of the operation are sent or changed.
 func (p OperationPage) steps() []nextStep {
-	if !p.judged() {
+	if !p.hasVerdict() {
 		return nil
 	}
 	var list []nextStep
@@ -36,7 +36,7 @@ func (p OperationPage) steps() []nextStep {
 			button: VerbWord(p.Operation.Action) + " " + theSkipped(n), result: deadletter.ResultSkipped,
 		})
 	}
-	if !p.requeue() && p.Operation.Action != deadletter.VerbDiscard {
+	if !p.isRequeue() && p.Operation.Action != deadletter.VerbDiscard {
 		return list
 	}
 	for _, g := range p.Groups {
@@ -44,7 +44,7 @@ func (p OperationPage) steps() []nextStep {
 		switch {
 		case g.Status == deadletter.GroupResolved:
 			list = append(list, nextStep{text: title + "it is resolved.", group: g.ID})
-		case g.Count == 0 && g.Overdue+g.Waiting == 0 && p.is(deadletter.PhaseWatching):
+		case g.Count == 0 && g.Overdue+g.Waiting == 0 && p.isIn(deadletter.PhaseWatching):
 			list = append(list, nextStep{text: title + "none of its letters is dead, held or waiting to be retried. Letters are watched" + p.watchEnd() + "; resolve it when they stay quiet.", group: g.ID})
 		case g.Count == 0 && g.Overdue+g.Waiting == 0:
 			list = append(list, nextStep{text: title + "none of its letters is dead, held or waiting to be retried.", button: "Resolve " + g.ID.String(), group: g.ID, resolve: true})

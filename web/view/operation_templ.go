@@ -187,7 +187,7 @@ func Operation(p OperationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if p.requeue() {
+			if p.isRequeue() {
 				templ_7745c5c3_Err = operationPace(p).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -247,7 +247,7 @@ func operationButtons(p OperationPage) templ.Component {
 			templ_7745c5c3_Var7 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if p.holding() {
+		if p.canUndoUnsent() {
 			if p.Operation.State == deadletter.OperationPaused {
 				templ_7745c5c3_Err = operationAct(p, "resume", "Resume", "play", "").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
@@ -262,7 +262,7 @@ func operationButtons(p OperationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if p.sending() {
+		} else if p.hasLettersLeft() {
 			templ_7745c5c3_Err = operationAct(p, "cancel", "Cancel the rest", "x", "btn-danger").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -309,7 +309,7 @@ func operationUndone(p OperationPage) templ.Component {
 			templ_7745c5c3_Var8 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if may(ctx, deadletter.VerbCancel) {
+		if mayUse(ctx, deadletter.VerbCancel) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<form method=\"post\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -361,7 +361,7 @@ func operationAct(p OperationPage, act, word, name, class string) templ.Componen
 			templ_7745c5c3_Var10 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if may(ctx, deadletter.VerbCancel) {
+		if mayUse(ctx, deadletter.VerbCancel) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<form method=\"post\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -451,7 +451,7 @@ func operationNote(p OperationPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		switch {
-		case p.holding() && p.Operation.State == deadletter.OperationRunning:
+		case p.canUndoUnsent() && p.Operation.State == deadletter.OperationRunning:
 			templ_7745c5c3_Var16 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -469,9 +469,9 @@ func operationNote(p OperationPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var17 string
-				templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(Stamp(p.begins()))
+				templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(Stamp(p.sendingStart()))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 111, Col: 42}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 111, Col: 48}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 				if templ_7745c5c3_Err != nil {
@@ -482,9 +482,9 @@ func operationNote(p OperationPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var18 string
-				templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(p.seconds()))
+				templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(p.secondsToStart()))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 111, Col: 72}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 111, Col: 85}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var18))
 				if templ_7745c5c3_Err != nil {
@@ -564,7 +564,7 @@ func operationNote(p OperationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		case p.sending() && p.Away != "":
+		case p.hasLettersLeft() && p.Away != "":
 			templ_7745c5c3_Var23 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -596,7 +596,7 @@ func operationNote(p OperationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		case p.judged():
+		case p.hasVerdict():
 			tone, name := p.verdictTone()
 			var templ_7745c5c3_Var25 = []any{"verdict", tone}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var25...)
@@ -663,7 +663,7 @@ func operationNote(p OperationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if p.is(deadletter.PhaseWatching) {
+			if p.isIn(deadletter.PhaseWatching) {
 				var templ_7745c5c3_Var30 string
 				templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs("Watching" + p.watchEnd() + ": what comes back is still counted.")
 				if templ_7745c5c3_Err != nil {
@@ -677,7 +677,7 @@ func operationNote(p OperationPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			} else if p.requeue() && !p.undone() {
+			} else if p.isRequeue() && !p.cancelledUnsent() {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "For a requeue, dlo can see only that the broker accepted it and that nothing came back. Letters that come back later still count. ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -889,7 +889,7 @@ func operationProgress(p OperationPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if n.Bad > 0 || p.requeue() {
+		if n.Bad > 0 || p.isRequeue() {
 			templ_7745c5c3_Err = legend("f-dead", Count(n.Bad)+" failed").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -905,7 +905,7 @@ func operationProgress(p OperationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if p.requeue() {
+		if p.isRequeue() {
 			templ_7745c5c3_Err = legend("f-warn", Count(n.Back)+" came back so far").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1099,7 +1099,7 @@ func operationQueues(p OperationPage) templ.Component {
 			templ_7745c5c3_Var52 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		wide := several(p.Operation.Queues)
+		wide := inSeveralPlaces(p.Operation.Queues)
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, "<section class=\"panel\" aria-labelledby=\"h-queues\" id=\"operation-queues\" data-live=\"operation\"><div class=\"panel-head\"><h2 id=\"h-queues\">By origin queue</h2></div><div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Results by queue, table\"><table><caption class=\"sr\">Results by origin queue</caption> <thead><tr><th scope=\"col\">Queue</th>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -1127,7 +1127,7 @@ func operationQueues(p OperationPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if p.requeue() {
+		if p.isRequeue() {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 73, "<th scope=\"col\" class=\"num\">Came back</th>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1232,9 +1232,9 @@ func operationQueues(p OperationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var60 string
-			templ_7745c5c3_Var60, templ_7745c5c3_Err = templ.JoinStringErrs(Count(n.done(p.requeue())))
+			templ_7745c5c3_Var60, templ_7745c5c3_Err = templ.JoinStringErrs(Count(n.done(p.isRequeue())))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 239, Col: 51}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 239, Col: 53}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var60))
 			if templ_7745c5c3_Err != nil {
@@ -1327,7 +1327,7 @@ func operationQueues(p OperationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if p.requeue() {
+			if p.isRequeue() {
 				var templ_7745c5c3_Var68 = []any{toneIf(n.Back, "warn")}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var68...)
 				if templ_7745c5c3_Err != nil {
@@ -1426,7 +1426,7 @@ func operationResults(p OperationPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if retried(p.Result) && p.count(p.Result) > 0 {
+		if canRequeueAgain(p.Result) && p.count(p.Result) > 0 {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 101, "<form class=\"row\" method=\"post\" action=\"/letters/confirm\" data-act>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1502,7 +1502,7 @@ func operationResults(p OperationPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, current(r == p.Result))
+				templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, currentIf(r == p.Result))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1956,8 +1956,8 @@ func operationPace(p OperationPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if p.sending() {
-			if may(ctx, deadletter.VerbCancel) {
+		if p.hasLettersLeft() {
+			if mayUse(ctx, deadletter.VerbCancel) {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 151, "<form class=\"field\" method=\"post\" action=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -2075,7 +2075,7 @@ func operationUndo(p OperationPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if p.sending() {
+		if p.hasLettersLeft() {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 163, "<p><b>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -2279,7 +2279,7 @@ func operationUndo(p OperationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if v := undoes(p.Operation.Action); v != "" && p.Undoable > 0 {
+		if v := reverseVerb(p.Operation.Action); v != "" && p.Undoable > 0 {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 184, "<form method=\"post\" action=\"/letters/confirm\" data-act>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -2,13 +2,13 @@ package view
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// undone reports whether the operation was cancelled before it changed or sent anything.
-func (p OperationPage) undone() bool {
+// cancelledUnsent reports whether the operation was cancelled before it changed or sent anything.
+func (p OperationPage) cancelledUnsent() bool {
 	return p.Operation.State == deadletter.OperationCancelled && p.count(deadletter.ResultCancelled)+p.count(deadletter.ResultSkipped) == p.Operation.Total
 }
 
-// undoes returns the verb that reverses an operation, or "" if there is no such verb.
-func undoes(v deadletter.Verb) deadletter.Verb {
+// reverseVerb returns the verb that reverses an operation, or "" if there is no such verb.
+func reverseVerb(v deadletter.Verb) deadletter.Verb {
 	switch v {
 	case deadletter.VerbDiscard:
 		return deadletter.VerbRestore

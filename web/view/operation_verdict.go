@@ -7,16 +7,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// judged reports whether the page can describe what became of the letters of the operation.
-func (p OperationPage) judged() bool {
-	return !p.Operation.State.Active() || p.is(deadletter.PhaseWatching)
+// hasVerdict reports whether the page can describe what became of the letters of the operation.
+func (p OperationPage) hasVerdict() bool {
+	return !p.Operation.State.Active() || p.isIn(deadletter.PhaseWatching)
 }
 
 // verdict describes in one sentence what became of the letters.
 func (p OperationPage) verdict() string {
 	c, n := p.Operation.Counts, progressOf(p.Operation.Counts)
-	if p.undone() {
-		return "Undone: nothing was " + map[bool]string{true: "sent", false: p.Operation.Action.Past()}[p.requeue()] + ", " + Count(p.count(deadletter.ResultCancelled)) + " left as they were."
+	if p.cancelledUnsent() {
+		return "Undone: nothing was " + map[bool]string{true: "sent", false: p.Operation.Action.Past()}[p.isRequeue()] + ", " + Count(p.count(deadletter.ResultCancelled)) + " left as they were."
 	}
 	var parts []string
 	add := func(n int, text string) {
@@ -24,7 +24,7 @@ func (p OperationPage) verdict() string {
 			parts = append(parts, Count(n)+text)
 		}
 	}
-	if p.requeue() {
+	if p.isRequeue() {
 		quiet := " quiet"
 		if p.Watch > 0 {
 			quiet += " for " + Duration(p.Watch)
@@ -95,8 +95,8 @@ func resultQuery(id deadletter.OperationID, results ...deadletter.Result) string
 	return "op:" + strings.Join(values, ",")
 }
 
-// retried reports whether letters with this result can be requeued again.
-func retried(r deadletter.Result) bool {
+// canRequeueAgain reports whether letters with this result can be requeued again.
+func canRequeueAgain(r deadletter.Result) bool {
 	switch r {
 	case deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
 		return true

@@ -32,8 +32,8 @@ func (p LettersPage) order() orderWord {
 	return orderWords[deadletter.OrderReceived]
 }
 
-// at returns the time that the list shows for a letter.
-func (p LettersPage) at(r deadletter.Row) time.Time {
+// rowTime returns the time that the list shows for a letter.
+func (p LettersPage) rowTime(r deadletter.Row) time.Time {
 	switch p.Order {
 	case deadletter.OrderDue:
 		return r.DueAt
@@ -59,16 +59,16 @@ func (p LettersPage) sortTo(order deadletter.Order) string {
 	return ""
 }
 
-// turned returns the order that a click on the heading of the time column leads to.
-func (p LettersPage) turned() deadletter.Order {
+// otherOrder returns the order that a click on the heading of the time column leads to.
+func (p LettersPage) otherOrder() deadletter.Order {
 	if p.Order == deadletter.OrderReceived || p.Order == "" {
 		return deadletter.OrderOldest
 	}
 	return deadletter.OrderReceived
 }
 
-// span says which part of the list the page shows.
-func (p LettersPage) span() string {
+// rangeWords says which part of the list the page shows.
+func (p LettersPage) rangeWords() string {
 	place := p.order().first
 	switch {
 	case p.Newer != "" && p.Older == "":

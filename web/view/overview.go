@@ -65,8 +65,8 @@ func (p OverviewPage) tiles() []tile {
 		{"Dead", "x", "bad", Count(p.Dead), "+" + Count(in.Dead) + " in " + p.rangeWord(), LettersURL("state:dead", "", "")},
 		{"Held", "pause", "", Count(p.Held), "held automatically or by someone", LettersURL("state:held", "", "")},
 		{"Scheduled for retry", "clock", "wait", Count(p.Scheduled), "waiting to be retried", LettersURL("state:scheduled", "", "")},
-		{"Quiet, " + p.short(), "check", "good", Count(in.Recovered), quiet, LettersURL("state:settled"+since, "", "")},
-		{"Discarded, " + p.short(), "trash", "", Count(in.Discarded), discarded, LettersURL("state:discarded,purged"+since, "", "")},
+		{"Quiet, " + p.rangeWords(), "check", "good", Count(in.Recovered), quiet, LettersURL("state:settled"+since, "", "")},
+		{"Discarded, " + p.rangeWords(), "trash", "", Count(in.Discarded), discarded, LettersURL("state:discarded,purged"+since, "", "")},
 	}
 }
 
@@ -79,7 +79,7 @@ func (p OverviewPage) rangeWord() string {
 	return line(p.Range, 20)
 }
 
-func (p OverviewPage) short() string { return shortRange(p.Range) }
+func (p OverviewPage) rangeWords() string { return shortRange(p.Range) }
 
 // shortRange formats a preset range, for example "24 h" for 24h.
 func shortRange(r string) string {
@@ -104,8 +104,8 @@ type judgement struct {
 // that wait for a person. Its button leads to exactly the letters or groups that the sentence
 // counts.
 func (p OverviewPage) verdict() judgement {
-	j := p.standing()
-	j.text = append(j.text, p.aside(j)...)
+	j := p.standingVerdict()
+	j.text = append(j.text, p.asideSentence(j)...)
 	for _, b := range p.Brokers {
 		if !b.Up {
 			j.tone, j.icon = "bad", "stop"
@@ -127,16 +127,16 @@ const nothingNeeded = "Nothing needs a person."
 // asideQuery selects dead and held letters whose groups are snoozed or resolved.
 const asideQuery = "state:dead,held status:snoozed,resolved"
 
-// aside returns a sentence with the number of letters that the summary does not count, because
-// their groups are snoozed or resolved.
-func (p OverviewPage) aside(j judgement) []Span {
+// asideSentence returns a sentence with the number of letters that the summary does not count,
+// because their groups are snoozed or resolved.
+func (p OverviewPage) asideSentence(j judgement) []Span {
 	if p.Aside == 0 || j.link == LettersURL(asideQuery, "", "") {
 		return nil
 	}
 	return []Span{{Text: " "}, {Text: Number(p.Aside, "dead or held letter", "dead or held letters"), Link: LettersURL(asideQuery, "", "")}, {Text: map[bool]string{true: " is", false: " are"}[p.Aside == 1] + " in groups that are snoozed or resolved."}}
 }
 
-func (p OverviewPage) standing() judgement {
+func (p OverviewPage) standingVerdict() judgement {
 	failing, quiet := p.Standing.Failing, p.Standing.Quiet
 	switch {
 	case failing.Groups > 0 && p.Fix != nil && p.Worst != nil: // it is too early to say that the groups have stopped failing
@@ -151,18 +151,18 @@ func (p OverviewPage) standing() judgement {
 	case failing.Groups > 0 && p.Worst != nil:
 		title := Count(failing.Groups) + " groups are failing; the worst is in " + queueName(p.Worst.Queue) + "."
 		return judgement{"bad", "stop", title, p.story(), TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""), "Open the " + Number(failing.Groups, "group", "groups")}
-	case p.paged() != nil:
-		return judgement{"bad", "stop", line(p.paged().Title, 200), p.paged().said(), "", ""}
+	case p.pagingProblem() != nil:
+		return judgement{"bad", "stop", line(p.pagingProblem().Title, 200), p.pagingProblem().explanation(), "", ""}
 	case quiet.Letters > 0:
 		return judgement{"", "warn", "Nothing has failed since " + p.quietSince() + ".", p.toRequeue(), LettersURL("state:dead,held status:"+deadletter.StatusQuiet, "", ""), "Open the " + LetterCount(quiet.Letters)}
 	case p.HeldBack:
-		return judgement{"", "warn", "Almost all retries come back. No letter is dead yet.", p.waiting(), "/queues", "Open the queues"}
+		return judgement{"", "warn", "Almost all retries come back. No letter is dead yet.", p.waitingSentence(), "/queues", "Open the queues"}
 	case p.Held > 0 && p.Aside < p.Held+p.Dead:
 		return judgement{"", "pause", LetterCount(p.Held) + map[bool]string{true: " is", false: " are"}[p.Held == 1] + " held. Nothing is failing.", []Span{{Text: "Each says why it was stopped."}}, LettersURL("state:held", "", ""), "Open the " + LetterCount(p.Held)}
 	case p.Aside > 0:
 		return judgement{"good", "check", nothingNeeded, []Span{{Text: Number(p.Aside, "dead or held letter is", "dead or held letters are") + " in groups that are snoozed or resolved."}}, LettersURL(asideQuery, "", ""), "Open the " + LetterCount(p.Aside)}
 	case p.Scheduled > 0:
-		return judgement{"good", "check", "Nothing needs a person yet.", p.waiting(), "", ""}
+		return judgement{"good", "check", "Nothing needs a person yet.", p.waitingSentence(), "", ""}
 	}
 	return judgement{"good", "check", nothingNeeded, []Span{{Text: "No letter is dead, and none waits for a retry."}}, "", ""}
 }
@@ -189,9 +189,9 @@ func (p OverviewPage) toRequeue() []Span {
 	}
 }
 
-// paged returns the first problem with the severity page, or nil. While there is such a problem,
-// the overview does not say that nothing needs a person.
-func (p OverviewPage) paged() *Problem {
+// pagingProblem returns the first problem with the severity page, or nil. While there is such a
+// problem, the overview does not say that nothing needs a person.
+func (p OverviewPage) pagingProblem() *Problem {
 	for i := range p.Problems {
 		if p.Problems[i].Pages {
 			return &p.Problems[i]
@@ -200,8 +200,8 @@ func (p OverviewPage) paged() *Problem {
 	return nil
 }
 
-// waiting returns a sentence with the number of letters that wait for a retry.
-func (p OverviewPage) waiting() []Span {
+// waitingSentence returns a sentence with the number of letters that wait for a retry.
+func (p OverviewPage) waitingSentence() []Span {
 	return []Span{{Text: LetterCount(p.Scheduled) + " " + map[bool]string{true: "waits", false: "wait"}[p.Scheduled == 1] + " for a retry."}}
 }
 
@@ -226,7 +226,7 @@ func overdueToo(g deadletter.GroupRow) string {
 // deploy may have fixed the group, the story begins with that deploy.
 func (p OverviewPage) story() []Span {
 	g := p.Worst
-	text := append(p.fixed(), Span{Text: LetterCount(g.Needs()) + " of " + g.ID.String() + ", from "},
+	text := append(p.fixedSentence(), Span{Text: LetterCount(g.Needs()) + " of " + g.ID.String() + ", from "},
 		Span{Text: queueName(g.Queue), Code: true},
 		Span{Text: map[bool]string{true: ", needs", false: ", need"}[g.Needs() == 1] + " a person" + overdueWord(g.GroupRow) + `: "` + line(g.Title, 160) + `". First seen `},
 		clockSpan(p.Now, g.FirstAt),
@@ -237,9 +237,9 @@ func (p OverviewPage) story() []Span {
 	return append(text, Span{Text: "; last death "}, clockSpan(p.Now, g.LastAt), Span{Text: ", " + Ago(p.Now, g.LastAt) + "."})
 }
 
-// fixed returns a sentence with the number of groups that failed until a deploy and have had no
-// deaths since. It adds that it is too early to call these groups quiet.
-func (p OverviewPage) fixed() []Span {
+// fixedSentence returns a sentence with the number of groups that failed until a deploy and have
+// had no deaths since. It adds that it is too early to call these groups quiet.
+func (p OverviewPage) fixedSentence() []Span {
 	if p.Fix == nil {
 		return nil
 	}
@@ -277,7 +277,7 @@ func (p OverviewPage) health() []fact {
 				tone, word = "bad", " was never read"
 			case !b.Up:
 				tone, word = "bad", " waits for the broker"
-			case p.unread(i):
+			case p.isUnread(i):
 				tone, word = "bad", " is not read"
 			}
 			inbox := []Span{{Text: line(i, 80), Code: true}, {Text: word}}
@@ -316,8 +316,8 @@ func (p OverviewPage) health() []fact {
 	return out
 }
 
-// unread reports whether a problem says that dlo does not read the given inbox.
-func (p OverviewPage) unread(inbox string) bool {
+// isUnread reports whether a problem says that dlo does not read the given inbox.
+func (p OverviewPage) isUnread(inbox string) bool {
 	for _, problem := range p.Problems {
 		if problem.Unread && problem.Inbox == inbox {
 			return true
@@ -335,9 +335,9 @@ func (p OverviewPage) healthy() bool {
 	return len(p.Problems) == 0
 }
 
-// notes returns the number of warnings in the health panel. A warning does not prevent anything
-// from working.
-func (p OverviewPage) notes() (n int) {
+// warningCount returns the number of warnings in the health panel. A warning does not prevent
+// anything from working.
+func (p OverviewPage) warningCount() (n int) {
 	for _, f := range p.health() {
 		if f.Tone == "warn" {
 			n++
@@ -346,8 +346,8 @@ func (p OverviewPage) notes() (n int) {
 	return n
 }
 
-// deployed returns a sentence with the newest deploys of the chart.
-func deployed(list []deadletter.Deploy) string {
+// deploySentence returns a sentence with the newest deploys of the chart.
+func deploySentence(list []deadletter.Deploy) string {
 	const named = 3
 	var names []string
 	for _, d := range list[:min(len(list), named)] {
@@ -360,5 +360,5 @@ func deployed(list []deadletter.Deploy) string {
 	return text
 }
 
-// urgent reports whether a group has the severity page. Such a group is shown in red.
-func urgent(g deadletter.GroupRow) bool { return g.Severity == deadletter.SeverityPage }
+// isUrgent reports whether a group has the severity page. Such a group is shown in red.
+func isUrgent(g deadletter.GroupRow) bool { return g.Severity == deadletter.SeverityPage }

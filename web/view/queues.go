@@ -86,9 +86,9 @@ func QueuesURL(from int) string {
 	return "/queues?from=" + strconv.Itoa(from)
 }
 
-// place returns the name of the queue, encoded for a form byte by byte. Without that, a browser
+// formValue returns the name of the queue, encoded for a form byte by byte. Without that, a browser
 // would change line ends and text that is not UTF-8.
-func (q QueueRow) place() string {
+func (q QueueRow) formValue() string {
 	return PlaceOf(deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue})
 }
 
@@ -206,8 +206,8 @@ func inboxNote(i InboxRow) string {
 	return line(i.Note, 300)
 }
 
-// unasked returns a sentence that names the brokers whose policies dlo cannot check.
-func unasked(brokers []string) string {
+// uncheckedBrokers returns a sentence that names the brokers whose policies dlo cannot check.
+func uncheckedBrokers(brokers []string) string {
 	names := make([]string, len(brokers))
 	for i, b := range brokers {
 		names[i] = line(b, 40)

@@ -150,8 +150,8 @@ func (c Clause) words(not string, n int) []Span {
 	return []Span{{Text: line(c.Field, n) + " is " + not}, {Text: line(c.Want, n), Code: true}}
 }
 
-// when describes which letters a rule matches. It lists the first n conditions of the rule.
-func (r Rule) when(n int) []Span {
+// matchWords describes which letters a rule matches. It lists the first n conditions of the rule.
+func (r Rule) matchWords(n int) []Span {
 	switch {
 	case r.Default:
 		return []Span{{Text: "everything else"}}
@@ -223,8 +223,8 @@ func (p RetryPlan) words() string {
 	return text
 }
 
-// then describes what becomes of a letter after its last retry.
-func (p RulesPage) then(r Rule) string {
+// finalOutcome describes what becomes of a letter after its last retry.
+func (p RulesPage) finalOutcome(r Rule) string {
 	if s := p.severity(r); s != "" {
 		return "dead, severity " + s
 	}
@@ -241,26 +241,26 @@ func (p RulesPage) severity(r Rule) string {
 	return strings.ToLower(word)
 }
 
-// asked reports whether a person asked which rule applies.
-func (t Tester) asked() bool { return t.Answer != nil || len(t.Mistakes) > 0 }
+// wasAsked reports whether a person asked which rule applies.
+func (t Tester) wasAsked() bool { return t.Answer != nil || len(t.Mistakes) > 0 }
 
-// described reports whether a person asked about typed facts instead of a letter.
-func (t Tester) described() bool { return t.asked() && t.Letter == "" }
+// askedAboutFacts reports whether a person asked about typed facts instead of a letter.
+func (t Tester) askedAboutFacts() bool { return t.wasAsked() && t.Letter == "" }
 
-// next describes what the rule does next with the letter.
-func (a RuleAnswer) next() string {
+// nextStep describes what the rule does next with the letter.
+func (a RuleAnswer) nextStep() string {
 	switch a.Outcome {
 	case deadletter.RuleDiscard:
 		return "discarded at once: known noise"
 	case deadletter.RuleRetry:
-		return "retry " + Count(a.Number) + a.when()
+		return "retry " + Count(a.Number) + a.dueWords()
 	}
 	severity, _ := severityMark(a.Severity)
 	return "dead, severity " + strings.ToLower(unknownIf(severity)) + ": " + line(a.Why, 200)
 }
 
-// when describes when the retry can happen.
-func (a RuleAnswer) when() string {
+// dueWords describes when the retry can happen.
+func (a RuleAnswer) dueWords() string {
 	switch {
 	case a.Low == a.High:
 		return ", in " + Duration(a.Low)
@@ -270,8 +270,8 @@ func (a RuleAnswer) when() string {
 	return ", between " + Duration(a.Low) + " and " + Duration(a.High)
 }
 
-// changed reports whether another rule made the last decision on the letter.
-func (a RuleAnswer) changed() bool { return a.Was != "" && a.Was != a.Rule }
+// ruleChanged reports whether another rule made the last decision on the letter.
+func (a RuleAnswer) ruleChanged() bool { return a.Was != "" && a.Was != a.Rule }
 
 // reason explains why a rule does not apply to the letter.
 func (s RuleStep) reason() []Span {
@@ -285,8 +285,8 @@ func (s RuleStep) reason() []Span {
 	return clauses(missed, "not ", clausesInRow)
 }
 
-// place returns the number of the rule with index i. The default rule has no number.
-func (a RuleAnswer) place(i int) string {
+// ruleNumber returns the number of the rule with index i. The default rule has no number.
+func (a RuleAnswer) ruleNumber(i int) string {
 	if i == len(a.Steps)-1 {
 		return ""
 	}
@@ -307,8 +307,8 @@ var guardStates = map[deadletter.GuardState]mark{
 // guardWord returns the mark for the state of a pause or a circuit breaker.
 func guardWord(g deadletter.Guard) mark { return markOf(guardStates, g.State) }
 
-// several reports whether a redirect has to name the broker and the vhost of its queue.
-func (p RulesPage) several() bool { return len(p.Places) > 1 }
+// needsPlaces reports whether a redirect has to name the broker and the vhost of its queue.
+func (p RulesPage) needsPlaces() bool { return len(p.Places) > 1 }
 
 func overrideWord(o deadletter.Override) string {
 	return "Remove the redirect of " + queueName(o.Queue)

@@ -13,7 +13,7 @@ func TestEveryOutcomeOfARuleHasItsWords(t *testing.T) {
 	t.Parallel()
 	next := map[string]deadletter.RuleOutcome{}
 	for _, o := range deadletter.RuleOutcomes {
-		text := RuleAnswer{Rule: "a", Outcome: o}.next()
+		text := RuleAnswer{Rule: "a", Outcome: o}.nextStep()
 		if other, ok := next[text]; ok {
 			t.Errorf("%s and %s are both %q", o, other, text)
 		}

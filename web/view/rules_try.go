@@ -86,24 +86,24 @@ const (
 	triedShown  = 25  // the maximum number of rows of tried rules
 )
 
-// tried reports whether a person tried rules. In that case, the page begins with the result.
-func (p RulesPage) tried() bool {
+// wasTried reports whether a person tried rules. In that case, the page begins with the result.
+func (p RulesPage) wasTried() bool {
 	return p.Try.Tried || len(p.Try.Mistakes) > 0 || p.Mistakes["try-q"] != ""
 }
 
 // rows returns the number of lines that the field for rules has in a browser without scripts.
 func (f TryForm) rows() string { return strconv.Itoa(min(max(strings.Count(f.Text, "\n")+1, 8), 24)) }
 
-// invalid returns the HTML attributes that link the field for rules to its error message.
-func (f TryForm) invalid() templ.Attributes {
+// rulesAttributes returns the HTML attributes that link the field for rules to its error message.
+func (f TryForm) rulesAttributes() templ.Attributes {
 	if len(f.Mistakes) == 0 {
 		return nil
 	}
 	return templ.Attributes{"aria-invalid": "true", "aria-describedby": "try-text-wrong"}
 }
 
-// place returns words for the line and the column of a mistake.
-func (m RuleMistake) place() string {
+// position returns words for the line and the column of a mistake.
+func (m RuleMistake) position() string {
 	if m.Line == 0 {
 		return ""
 	}
@@ -218,8 +218,8 @@ func (d Decided) delays() string {
 	return line(d.Delays, delaysShown)
 }
 
-// would returns a description of the outcome that letters would have had.
-func (f Fate) would() string {
+// outcomeWords returns a description of the outcome that letters would have had.
+func (f Fate) outcomeWords() string {
 	text := f.Would.Outcome.Past() + ruleAndSeverity(f.Would)
 	if f.Was.State == deadletter.StateHeld {
 		return "Held; once released, " + text

@@ -36,7 +36,7 @@ func TestFatesInWords(t *testing.T) {
 		{Fate{Was: Decided{State: deadletter.StateDead}, Would: Decided{Outcome: deadletter.RuleRetry, Rule: "b"}}, "Dead", "Retried: rule b"},
 		{Fate{Was: Decided{State: deadletter.StateHeld, Rule: "a"}, Would: Decided{Outcome: deadletter.RuleDiscard, Rule: "b"}, Same: true}, "Held", "Held; once released, discarded: rule b"},
 	} {
-		if was, would := c.fate.Was.words(), c.fate.would(); was != c.was || would != c.would {
+		if was, would := c.fate.Was.words(), c.fate.outcomeWords(); was != c.was || would != c.would {
 			t.Errorf("%q and %q, want %q and %q", was, would, c.was, c.would)
 		}
 	}

@@ -57,9 +57,9 @@ func UsedWords(set string) string {
 // TypeBinding says which message type the letters of some queues have.
 type TypeBinding struct{ Queue, Key, Type string }
 
-// asked reports whether the reader searched for types or opened one type. In that case, the page
+// searched reports whether the reader searched for types or opened one type. In that case, the page
 // begins with the search or the type.
-func (p SchemasPage) asked() bool { return p.Find.Word != "" || p.Type != nil }
+func (p SchemasPage) searched() bool { return p.Find.Word != "" || p.Type != nil }
 
 // BindForm contains the form for a binding as a person typed it.
 type BindForm struct{ Queue, Key, Type, Reason, Problem string }
@@ -127,7 +127,7 @@ func bindURL(queue, key, typ string) string {
 // AddCommand is a command that adds the output of `buf build` as a set.
 const AddCommand = "buf build -o - | dlo types add --name notify -"
 
-func (p SchemasPage) sum() string {
+func (p SchemasPage) countWords() string {
 	if len(p.Sets) == 0 {
 		return "No message types are registered."
 	}

@@ -31,12 +31,12 @@ type SchemaRemovePage struct {
 
 const namesInList = 30 // the maximum number of names of types in one list
 
-// same reports whether the file is already in use.
-func (p SchemaUploadPage) same() bool { return p.Known == "current" }
+// inUse reports whether the file is already in use.
+func (p SchemaUploadPage) inUse() bool { return p.Known == "current" }
 
 func (p SchemaUploadPage) title() string {
 	switch {
-	case p.same():
+	case p.inUse():
 		return "Set " + line(p.Set, 120) + " stays as it is"
 	case p.Was == "":
 		return "New set " + line(p.Set, 120)
@@ -44,8 +44,8 @@ func (p SchemaUploadPage) title() string {
 	return "New version of set " + line(p.Set, 120)
 }
 
-// added returns words with the number of new types and, if there are any, of new enums.
-func (p SchemaUploadPage) added() string {
+// addedWords returns words with the number of new types and, if there are any, of new enums.
+func (p SchemaUploadPage) addedWords() string {
 	text := Number(len(p.Added)-p.Enums, "type", "types")
 	if p.Enums > 0 {
 		text += " and " + Number(p.Enums, "enum", "enums")
@@ -53,11 +53,11 @@ func (p SchemaUploadPage) added() string {
 	return text
 }
 
-// compared describes the version with which the file is compared.
-func (p SchemaUploadPage) compared() string {
+// comparedWords describes the version with which the file is compared.
+func (p SchemaUploadPage) comparedWords() string {
 	text := Number(p.Types, "type", "types") + " in " + Number(p.Files, "file", "files") + ", version " + SchemaVersion{Version: p.Version}.short() + ". "
 	switch {
-	case p.same():
+	case p.inUse():
 		return text + "It is the version in use."
 	case p.Was == "":
 		return text + "Nothing is changed yet."
@@ -72,7 +72,7 @@ func (p SchemaUploadPage) compared() string {
 // effects returns the effects of the change, one sentence each.
 func (p SchemaUploadPage) effects() []string {
 	out := []string{
-		p.added() + " added, " + Count(len(p.Changed)) + " changed, " + Count(len(p.Removed)) + " removed" + removedNote(len(p.Removed)) + ".",
+		p.addedWords() + " added, " + Count(len(p.Changed)) + " changed, " + Count(len(p.Removed)) + " removed" + removedNote(len(p.Removed)) + ".",
 		Number(p.Letters, "stored letter has", "stored letters have") + " a type that the new version would decode, or would decode differently.",
 	}
 	if p.Sampled > 0 {

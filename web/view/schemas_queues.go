@@ -184,7 +184,7 @@ func (q TypedQueue) share() string {
 	return Percent(q.decoded(), q.read())
 }
 
-func (q TypedQueue) bad() bool { return q.read() > 0 && q.decoded() == 0 }
+func (q TypedQueue) isBad() bool { return q.read() > 0 && q.decoded() == 0 }
 
 // plainType describes the letters of a queue without types. The tone is "bad" if their format is
 // unknown.
@@ -202,8 +202,8 @@ func (q TypedQueue) plainType() (text, tone string) {
 	return "none", "bad"
 }
 
-// chosen describes how the types of a queue were found. The most frequent way comes first.
-func (q TypedQueue) chosen() []Span {
+// typeSource describes how the types of a queue were found. The most frequent way comes first.
+func (q TypedQueue) typeSource() []Span {
 	var parts [][]Span
 	add := func(spans ...Span) { parts = append(parts, spans) }
 	bound := false
@@ -235,10 +235,10 @@ func (q TypedQueue) chosen() []Span {
 			add(Span{Text: "picked by people"})
 		case deadletter.ReadByMatch:
 			how := "learned, "
-			if !q.named() {
+			if !q.hasNamedType() {
 				how = "matched by shape only, "
 			}
-			add(Span{Text: how + Count(q.learned()) + " of " + Count(q.read())})
+			add(Span{Text: how + Count(q.comparedCount()) + " of " + Count(q.read())})
 		}
 	}
 	if len(parts) == 0 {
@@ -263,16 +263,17 @@ func (q TypedQueue) chosen() []Span {
 	return out
 }
 
-// named reports whether the type of some letters is known from more than the shape of their bodies.
-func (q TypedQueue) named() bool {
+// hasNamedType reports whether the type of some letters is known from more than the shape of their
+// bodies.
+func (q TypedQueue) hasNamedType() bool {
 	return slices.ContainsFunc(q.By, func(c deadletter.ReadCount) bool {
 		return c.Letters > 0 && c.Reading.Typed() && c.Reading != deadletter.ReadByMatch
 	})
 }
 
-// learned returns the number of letters of the most frequent type that was found by comparing
+// comparedCount returns the number of letters of the most frequent type that was found by comparing
 // bodies with the schemas.
-func (q TypedQueue) learned() int {
+func (q TypedQueue) comparedCount() int {
 	most := 0
 	for _, c := range q.By {
 		if c.Reading == deadletter.ReadByMatch {

@@ -75,8 +75,8 @@ type TypedIn struct {
 	Link    string
 }
 
-// from describes where a version of a set comes from.
-func (v SchemaVersion) from() string {
+// origin describes where a version of a set comes from.
+func (v SchemaVersion) origin() string {
 	switch v.Source {
 	case deadletter.SchemaDirectory:
 		return "file " + line(v.Detail, 80)
@@ -122,9 +122,9 @@ func typeTitle(name string) string {
 	return cmp.Or(last, "Type")
 }
 
-// place describes what a search found: the field whose name matches, or the set that contains the
+// foundIn describes what a search found: the field whose name matches, or the set that contains the
 // type.
-func (h TypeHit) place() string {
+func (h TypeHit) foundIn() string {
 	if h.Field == "" {
 		return "set " + line(h.Set, 60)
 	}

@@ -59,9 +59,9 @@ func inMinutes(t time.Time) string {
 	return t.UTC().Format(MinuteLayout)
 }
 
-// around splits a query with a mistake into the text before the mistake, the mistake, and the text
-// after it.
-func (e QueryError) around(q string) (before, wrong, rest string) {
+// splitAtMistake splits a query with a mistake into the text before the mistake, the mistake, and
+// the text after it.
+func (e QueryError) splitAtMistake(q string) (before, wrong, rest string) {
 	at := min(max(e.Pos, 0), len(q))
 	end := at
 	for end < len(q) && q[end] != ' ' {
@@ -90,11 +90,11 @@ func tokenWord(t Token) string {
 // tokenText returns the HTML attribute with the text of a term that the script puts back into the
 // search box. It returns no attribute if the text is very long or contains invisible characters.
 func tokenText(t Token) templ.Attributes {
-	return attribute(safe(t.Text) && len(t.Text) <= maxCarried, "data-token", t.Text)
+	return attributeIf(isCopyable(t.Text) && len(t.Text) <= maxCarried, "data-token", t.Text)
 }
 
-// named returns the saved view with the query of the page, or nil.
-func (p LettersPage) named() *deadletter.View {
+// savedView returns the saved view with the query of the page, or nil.
+func (p LettersPage) savedView() *deadletter.View {
 	for i := range p.Views {
 		if p.Views[i].Query == p.Query {
 			return &p.Views[i]

@@ -8,10 +8,10 @@ import (
 	"github.com/a-h/templ"
 )
 
-// attribute returns an HTML attribute if the parameter there is true. Otherwise, it returns no
+// attributeIf returns an HTML attribute if on is true. Otherwise, it returns no
 // attribute.
-func attribute(there bool, name string, value any) templ.Attributes {
-	if !there {
+func attributeIf(on bool, name string, value any) templ.Attributes {
+	if !on {
 		return nil
 	}
 	return templ.Attributes{name: value}
@@ -20,27 +20,28 @@ func attribute(there bool, name string, value any) templ.Attributes {
 // themeAttribute returns the attribute data-theme of the root element. It returns none if the page
 // follows the theme of the system.
 func themeAttribute(t Theme) templ.Attributes {
-	return attribute(t != ThemeSystem, "data-theme", string(t))
+	return attributeIf(t != ThemeSystem, "data-theme", string(t))
 }
 
 // events returns the attribute with the URL of the event stream of a live page. The stream begins
 // after the changes that the page already shows.
 func events(s Shell) templ.Attributes {
-	return attribute(s.Live, "data-events", "/events?since="+url.QueryEscape(s.Seen))
+	return attributeIf(s.Live, "data-events", "/events?since="+url.QueryEscape(s.Seen))
 }
 
-// current returns the attribute that marks the link to the current page, if the parameter is true.
-func current(on bool) templ.Attributes { return attribute(on, "aria-current", "page") }
-
-// pressed returns the attribute that marks the button of the current choice, if the parameter is
+// currentIf returns the attribute that marks the link to the current page, if the parameter is
 // true.
-func pressed(on bool) templ.Attributes { return attribute(on, "aria-pressed", "true") }
+func currentIf(on bool) templ.Attributes { return attributeIf(on, "aria-current", "page") }
 
-// opened returns the attribute that opens a <details> element, if the parameter is true.
-func opened(on bool) templ.Attributes { return attribute(on, "open", true) }
+// pressedIf returns the attribute that marks the button of the current choice, if the parameter is
+// true.
+func pressedIf(on bool) templ.Attributes { return attributeIf(on, "aria-pressed", "true") }
 
-// on returns the attribute that marks the chosen link, if the parameter is true.
-func on(on bool) templ.Attributes { return attribute(on, "aria-current", "true") }
+// openIf returns the attribute that opens a <details> element, if the parameter is true.
+func openIf(on bool) templ.Attributes { return attributeIf(on, "open", true) }
+
+// chosenIf returns the attribute that marks the chosen link, if the parameter is true.
+func chosenIf(on bool) templ.Attributes { return attributeIf(on, "aria-current", "true") }
 
 // initials returns at most two capital letters of a name, for the picture of a person.
 func initials(name string) string {

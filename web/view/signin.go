@@ -19,17 +19,17 @@ type SignInPage struct {
 // maxNext is the maximum number of bytes of the path to which a person wanted to go.
 const maxNext = 2000
 
-// next returns the path to which the person wanted to go. It returns "/" if the path is not local,
-// too long, or has invisible characters.
-func (p SignInPage) next() string {
+// returnPath returns the path to which the person wanted to go. It returns "/" if the path is not
+// local, too long, or has invisible characters.
+func (p SignInPage) returnPath() string {
 	if !strings.HasPrefix(p.Next, "/") || len(p.Next) > maxNext || deadletter.Visible(p.Next) != p.Next {
 		return "/"
 	}
 	return p.Next
 }
 
-// invalid returns the HTML attributes that mark the fields of a form that was refused.
-func invalid(text string) templ.Attributes {
+// refusedAttributes returns the HTML attributes that mark the fields of a form that was refused.
+func refusedAttributes(text string) templ.Attributes {
 	if text == "" {
 		return nil
 	}

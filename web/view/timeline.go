@@ -30,7 +30,7 @@ func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 		out = append(out, happening{At: at, Title: "Published", Text: text})
 	}
 	for _, d := range slices.Backward(first) {
-		out = append(out, death(d))
+		out = append(out, deathEntry(d))
 	}
 	via := []Span{{Text: "stored from inbox "}, {Text: line(l.Inbox, 120), Code: true}}
 	if l.ArrivedBy.Exchange != "" {
@@ -39,10 +39,10 @@ func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 	out = append(out, happening{At: l.ReceivedAt, Title: "Received", Text: via})
 	p := LetterPage{Letter: l, Attempts: attempts}
 	for i, a := range attempts {
-		out = append(out, tries(a, p.waitedIn(i))...)
+		out = append(out, attemptEntries(a, p.waitedIn(i))...)
 	}
 	if l.State == deadletter.StateScheduled && !l.DueAt.IsZero() {
-		next := happening{At: l.DueAt, Title: p.next(), Text: p.place()}
+		next := happening{At: l.DueAt, Title: p.dueSentence(), Text: p.waitingPlace()}
 		if l.Rule != "" {
 			next.Text = append(next.Text, Span{Text: " Rule "}, Span{Text: line(l.Rule, 60), Code: true}, Span{Text: "."})
 		}
@@ -66,7 +66,7 @@ func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 	return sorted
 }
 
-func death(d deadletter.Death) happening {
+func deathEntry(d deadletter.Death) happening {
 	text := []Span{{Text: "reason "}, {Text: line(d.Reason, 60), Code: true}}
 	if d.Exchange != "" {
 		text = append(text, Span{Text: ", published to exchange "}, Span{Text: line(d.Exchange, 120), Code: true})
@@ -90,9 +90,9 @@ func death(d deadletter.Death) happening {
 	return happening{At: d.FirstAt, Tone: "bad", Title: deathWords(d.Reason) + queueName(d.Queue), Text: text}
 }
 
-// tries returns the entries of one attempt: when the letter was sent, where it waited, and how it
-// came back.
-func tries(a deadletter.Attempt, waited []Span) []happening {
+// attemptEntries returns the entries of one attempt: when the letter was sent, where it waited, and
+// how it came back.
+func attemptEntries(a deadletter.Attempt, waited []Span) []happening {
 	m := outcomeMark(a.Outcome)
 	sent := happening{At: a.At, Tone: "wait", Title: "Attempt " + Count(a.Number) + ": to the tail of " + queueName(a.Queue)}
 	text := m.Word
@@ -130,9 +130,9 @@ func tries(a deadletter.Attempt, waited []Span) []happening {
 	return out
 }
 
-// gap returns the time between the entry with index i and the previous entry, for example "+10.5
-// s". It returns "" if a time is unknown or if hardly any time passed.
-func gap(all []happening, i int) string {
+// timeBetween returns the time between the entry with index i and the previous entry, for example
+// "+10.5 s". It returns "" if a time is unknown or if hardly any time passed.
+func timeBetween(all []happening, i int) string {
 	if i == 0 || all[i].At.IsZero() || all[i-1].At.IsZero() {
 		return ""
 	}

@@ -92,9 +92,9 @@ func (p Fault) icon() (name, tone string) {
 	return "info", "faint"
 }
 
-// facts returns the details of a fault: the place, the loss, the certainty, and when it was first
+// details returns the details of a fault: the place, the loss, the certainty, and when it was first
 // seen.
-func (p Fault) facts(now time.Time) string {
+func (p Fault) details(now time.Time) string {
 	text := ""
 	if p.Place != "" {
 		text = line(p.Place, 120) + ". "
@@ -109,9 +109,9 @@ func (p Fault) facts(now time.Time) string {
 	return text
 }
 
-// looked returns words for the time of the oldest of the latest looks, and for the number of
+// lookWords returns words for the time of the oldest of the latest looks, and for the number of
 // queues.
-func looked(now time.Time, looks []PathLook) string {
+func lookWords(now time.Time, looks []PathLook) string {
 	queues, oldest := 0, time.Time{}
 	for _, l := range looks {
 		queues += l.Queues
@@ -122,11 +122,11 @@ func looked(now time.Time, looks []PathLook) string {
 	if oldest.IsZero() {
 		return ""
 	}
-	return Number(queues, "queue", "queues") + " checked " + When(now, oldest) + " " + ways(looks)
+	return Number(queues, "queue", "queues") + " checked " + When(now, oldest) + " " + wayWords(looks)
 }
 
-// ways says how dlo looked at the vhosts: through the management API, over AMQP, or both.
-func ways(looks []PathLook) string {
+// wayWords says how dlo looked at the vhosts: through the management API, over AMQP, or both.
+func wayWords(looks []PathLook) string {
 	api, passive := false, false
 	for _, l := range looks {
 		api, passive = api || !l.Passive && !l.ReadAt.IsZero(), passive || l.Passive && !l.ReadAt.IsZero()

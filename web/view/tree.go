@@ -45,11 +45,11 @@ const (
 	maxDepth     = 40
 )
 
-// fit returns as much of a tree as fits into the budget, in bytes of HTML. It also returns the
+// fitTree returns as much of a tree as fits into the budget, in bytes of HTML. It also returns the
 // number of fields that it omits. It escapes and cuts names and values. It omits fields only at the
 // end, so that the part shown has no holes. The parameter each is the extra cost of every row in
 // bytes.
-func fit(nodes []TreeNode, budget, each int) (kept []TreeNode, left int) {
+func fitTree(nodes []TreeNode, budget, each int) (kept []TreeNode, left int) {
 	room := budget
 	return fitAt(nodes, &room, each, 0)
 }
@@ -65,7 +65,7 @@ func fitAt(nodes []TreeNode, room *int, each, depth int) (kept []TreeNode, left 
 		}
 		if *room < cost || depth >= maxDepth {
 			*room = min(*room, 0) // omit all following fields too
-			left += 1 + fields(n.Children)
+			left += 1 + nodeCount(n.Children)
 			continue
 		}
 		*room -= cost
@@ -77,11 +77,11 @@ func fitAt(nodes []TreeNode, room *int, each, depth int) (kept []TreeNode, left 
 	return kept, left
 }
 
-// fields returns the number of nodes, including all nested nodes.
-func fields(nodes []TreeNode) int {
+// nodeCount returns the number of nodes, including all nested nodes.
+func nodeCount(nodes []TreeNode) int {
 	n := len(nodes)
 	for _, node := range nodes {
-		n += fields(node.Children)
+		n += nodeCount(node.Children)
 	}
 	return n
 }
@@ -89,14 +89,14 @@ func fields(nodes []TreeNode) int {
 // Bytes is a range of bytes in the body. From is its first byte, and To is the byte after its last.
 type Bytes struct{ From, To int }
 
-// node returns the HTML attribute that names a node on the page.
-func node(n TreeNode) templ.Attributes {
-	return attribute(n.At != "", "id", "n"+n.At)
+// nodeAttributes returns the HTML attribute that names a node on the page.
+func nodeAttributes(n TreeNode) templ.Attributes {
+	return attributeIf(n.At != "", "id", "n"+n.At)
 }
 
-// linked reports whether a node links to its bytes. Masked nodes and nodes shown unmasked have no
+// hasLink reports whether a node links to its bytes. Masked nodes and nodes shown unmasked have no
 // link.
-func (n TreeNode) linked() bool { return len(n.Bytes) > 0 && n.At != "" && !n.Masked && !n.Revealed }
+func (n TreeNode) hasLink() bool { return len(n.Bytes) > 0 && n.At != "" && !n.Masked && !n.Revealed }
 
 // mark returns the text of the link to the bytes of a node. That is the number of the field, if it
 // has one.

@@ -98,7 +98,7 @@ func TriageURL(tab TriageTab, q, after string) string {
 	return address("/triage", "tab", string(tab), "q", q, "after", after)
 }
 
-func (p TriagePage) here() string { return TriageURL(p.Tab, p.Query, p.After) }
+func (p TriagePage) pageURL() string { return TriageURL(p.Tab, p.Query, p.After) }
 
 type triageTab struct {
 	tab   TriageTab
@@ -116,7 +116,7 @@ func (p TriagePage) tabs() []triageTab {
 	}
 }
 
-func (p TriagePage) found() string {
+func (p TriagePage) foundWords() string {
 	return Number(p.Groups.Inbox, "group", "groups") + ", " + Number(p.Groups.Letters, "letter needs", "letters need") + " a person"
 }
 
@@ -202,8 +202,8 @@ func noteWords(g deadletter.GroupRow) string {
 	return g.NoteBy + ": " + note
 }
 
-// putOff returns words for when a snoozed group returns.
-func putOff(g deadletter.GroupRow) string {
+// snoozeWords returns words for when a snoozed group returns.
+func snoozeWords(g deadletter.GroupRow) string {
 	text := "until " + Stamp(g.Snooze.Until)
 	if g.Snooze.After > 0 {
 		text += ", or " + Number(g.Snooze.After, "more letter", "more letters")
@@ -214,8 +214,8 @@ func putOff(g deadletter.GroupRow) string {
 	return text
 }
 
-// settled returns words for when a group was resolved, by whom and in which version.
-func settled(now time.Time, g deadletter.GroupRow) string {
+// resolvedWords returns words for when a group was resolved, by whom and in which version.
+func resolvedWords(now time.Time, g deadletter.GroupRow) string {
 	text := "resolved " + When(now, g.Resolved.At) + " by " + line(g.Resolved.By, 60)
 	if g.Resolved.Version != "" {
 		text += " in " + line(g.Resolved.Version, 60)
@@ -223,8 +223,8 @@ func settled(now time.Time, g deadletter.GroupRow) string {
 	return text
 }
 
-// shown says which part of the list is on the page.
-func (p TriagePage) shown() string {
+// rangeWords says which part of the list is on the page.
+func (p TriagePage) rangeWords() string {
 	switch {
 	case p.Next == "" && p.After == "":
 		return "All " + Number(len(p.Rows), "group", "groups") + " shown"

@@ -36,10 +36,10 @@ func (p OperationPage) triedSteps() []happening {
 		how += ": the edited copy, revision " + Count(a.Revision)
 	}
 	all = append(all, happening{At: a.At, Title: "Sent", Text: []Span{{Text: "to the tail of "}, {Text: queueName(a.Queue), Code: true}, {Text: how}}})
-	all = append(all, p.answered(*a)...)
+	all = append(all, p.answerEntries(*a)...)
 	switch t.Letter.Result {
 	case deadletter.ResultConfirmed:
-		all = append(all, taken(t.Facts, a.Queue))
+		all = append(all, consumerEntry(t.Facts, a.Queue))
 		return append(all, happening{Tone: "wait", Title: "Watched" + p.watchEnd(), Text: []Span{{Text: "If it does not come back until then, it counts as quiet."}}})
 	case deadletter.ResultQuiet, deadletter.ResultUnverified:
 		end := op.SentAt
@@ -51,9 +51,9 @@ func (p OperationPage) triedSteps() []happening {
 	return all
 }
 
-// answered returns entries for the answer of the broker to an attempt, and for the return of the
-// letter.
-func (p OperationPage) answered(a deadletter.Attempt) []happening {
+// answerEntries returns entries for the answer of the broker to an attempt, and for the return of
+// the letter.
+func (p OperationPage) answerEntries(a deadletter.Attempt) []happening {
 	var all []happening
 	switch a.Outcome {
 	case deadletter.OutcomeOpen:
@@ -75,9 +75,9 @@ func (p OperationPage) answered(a deadletter.Attempt) []happening {
 	return append(all, happening{At: a.Back.At, Tone: "bad", Title: "Came back", Text: text})
 }
 
-// taken returns the entry that says whether a consumer has the letter. It is based on the facts
-// about the queue.
-func taken(f deadletter.QueueFacts, queue string) happening {
+// consumerEntry returns the entry that says whether a consumer has the letter. It is based on the
+// facts about the queue.
+func consumerEntry(f deadletter.QueueFacts, queue string) happening {
 	name := Span{Text: queueName(queue), Code: true}
 	switch {
 	case !f.Known || f.Ready < 0:

@@ -44,8 +44,8 @@ func exportURL(q, format string) string {
 // limited because 50 rows repeat the query, and pages have to stay small.
 const maxCarried = 200
 
-// carried returns the query q for use in links. It returns "" if q is too long.
-func carried(q string) string {
+// shortQuery returns the query q for use in links. It returns "" if q is too long.
+func shortQuery(q string) string {
 	if len(q) > maxCarried {
 		return ""
 	}
@@ -58,7 +58,7 @@ func LetterURL(id deadletter.ID, q string, tab Tab) string {
 	if tab == TabDecoded {
 		tab = ""
 	}
-	return address("/letters/"+url.PathEscape(string(id)), "q", carried(q), "tab", string(tab))
+	return address("/letters/"+url.PathEscape(string(id)), "q", shortQuery(q), "tab", string(tab))
 }
 
 // BodyURL returns the URL from which the stored bytes of a letter are downloaded.

@@ -100,8 +100,8 @@ type Problem struct {
 	Query             string // the query for the letters that the problem is about, or ""
 }
 
-// said returns what is known about a problem, and how to solve it.
-func (p Problem) said() []Span {
+// explanation returns what is known about a problem, and how to solve it.
+func (p Problem) explanation() []Span {
 	spans := []Span{{Text: line(p.Text, 500)}}
 	if p.Cure != "" {
 		spans = append(spans, Span{Text: " " + line(p.Cure, 500)})

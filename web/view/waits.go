@@ -23,16 +23,16 @@ func (p LetterPage) waitsHere(i int) bool {
 	return p.Letter.State == deadletter.StateScheduled && p.Letter.WaitsIn != "" && i == len(p.Attempts)-1 && p.Attempts[i].WaitsIn == p.Letter.WaitsIn
 }
 
-// next describes what happens when a scheduled letter is due.
-func (p LetterPage) next() string {
+// dueSentence describes what happens when a scheduled letter is due.
+func (p LetterPage) dueSentence() string {
 	if last := len(p.Attempts) - 1; last >= 0 && p.waitsHere(last) {
 		return "Attempt " + Count(p.Attempts[last].Number) + " is due in its queue"
 	}
 	return "The next attempt is due"
 }
 
-// place describes where a scheduled letter waits for its next attempt.
-func (p LetterPage) place() []Span {
+// waitingPlace describes where a scheduled letter waits for its next attempt.
+func (p LetterPage) waitingPlace() []Span {
 	if p.Letter.WaitsIn != "" {
 		return []Span{{Text: "waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}, {Text: ", which sends it on automatically."}}
 	}
