@@ -135,7 +135,7 @@ const askedFrom = 100
 // confirmation. The parameter "request" holds the values that only this verb needs.
 func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationRequest) error {
 	request.Action, request.Reason, request.TakeOver = verb, c.Reason, c.TakeOver
-	if err := c.choose(p, &request); err != nil {
+	if err := c.chooseLetters(p, &request); err != nil {
 		return err
 	}
 	ask := !c.Yes && !c.DryRun && terminal(p.Stdin)
@@ -144,7 +144,7 @@ func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationReq
 		return fmt.Errorf("%w: a %s by query, or of more than %d letters, needs --yes when there is no terminal to ask on; --dry-run says what it would do", errUsage, verb, askedFrom)
 	}
 	if c.DryRun || ask {
-		if done, err := c.plan(p, verb, &request, ask); done || err != nil {
+		if done, err := c.planAndAsk(p, verb, &request, ask); done || err != nil {
 			return err
 		}
 	}
@@ -165,9 +165,9 @@ func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationReq
 	return op.print(p.Stdout)
 }
 
-// choose puts the letters that the command line selects into the request.
-func (c actFlags) choose(p *Program, request *api.OperationRequest) (err error) {
-	if request.Except, err = parsed(c.Except); err != nil {
+// chooseLetters puts the letters that the command line selects into the request.
+func (c actFlags) chooseLetters(p *Program, request *api.OperationRequest) (err error) {
+	if request.Except, err = checkIDs(c.Except); err != nil {
 		return err
 	}
 	if c.Query == nil {
@@ -181,9 +181,9 @@ func (c actFlags) choose(p *Program, request *api.OperationRequest) (err error) 
 	return nil
 }
 
-// plan asks the server for a dry run and prints its effects. If "ask" is true, it then asks the
-// user whether to continue, and limits the request to the letters that the dry run found.
-func (c actFlags) plan(p *Program, verb deadletter.Verb, request *api.OperationRequest, ask bool) (done bool, err error) {
+// planAndAsk asks the server for a dry run and prints its effects. If "ask" is true, it then asks
+// the user whether to continue, and limits the request to the letters that the dry run found.
+func (c actFlags) planAndAsk(p *Program, verb deadletter.Verb, request *api.OperationRequest, ask bool) (done bool, err error) {
 	request.DryRun = true
 	var raw json.RawMessage
 	if err := c.call(p, http.MethodPost, "/operations", request, &raw); err != nil {
@@ -206,7 +206,7 @@ func (c actFlags) plan(p *Program, verb deadletter.Verb, request *api.OperationR
 	if shown.Eligible == 0 {
 		return true, fmt.Errorf("no letter can be %s", verb.Past())
 	}
-	if err := agreed(p, fmt.Sprintf("%s %d letters%s", verb, shown.going(), shown.where())); err != nil {
+	if err := askUser(p, fmt.Sprintf("%s %d letters%s", verb, shown.letterCount(), shown.labelPhrase())); err != nil {
 		return true, err
 	}
 	request.DryRun, request.Until, request.Expect = false, shown.Until, shown.Total
@@ -236,11 +236,11 @@ func (c actFlags) ids(p *Program) ([]string, error) {
 	if len(texts) == 0 {
 		return nil, fmt.Errorf("%w: no letters were given: ids, - for ids on standard input, or --query", errUsage)
 	}
-	return parsed(texts)
+	return checkIDs(texts)
 }
 
-// parsed returns the letter ids unchanged. It returns an error if one of them is not a letter id.
-func parsed(ids []string) ([]string, error) {
+// checkIDs returns the letter ids unchanged. It returns an error if one of them is not a letter id.
+func checkIDs(ids []string) ([]string, error) {
 	for _, id := range ids {
 		if _, err := deadletter.ParseID(id); err != nil {
 			return nil, err
@@ -252,17 +252,17 @@ func parsed(ids []string) ([]string, error) {
 // plan is the server's response to a dry run. It adds methods that print the response.
 type plan struct{ api.Plan }
 
-// going returns the number of letters on which the operation would act.
-func (a plan) going() int {
+// letterCount returns the number of letters on which the operation would act.
+func (a plan) letterCount() int {
 	if a.First > 0 {
 		return min(a.First, a.Eligible)
 	}
 	return a.Eligible
 }
 
-// where returns a phrase that names the labels of the brokers on which the operation would act. It
-// returns "" if none of these brokers has a label.
-func (a plan) where() string {
+// labelPhrase returns a phrase that names the labels of the brokers on which the operation would
+// act. It returns "" if none of these brokers has a label.
+func (a plan) labelPhrase() string {
 	var labels []string
 	for _, q := range a.Queues {
 		if q.Label != "" && !slices.Contains(labels, q.Label) {
@@ -276,7 +276,7 @@ func (a plan) where() string {
 }
 
 func (a plan) print(out io.Writer, verb deadletter.Verb) error {
-	fmt.Fprintf(out, "%s: %d of %d letters%s\n", verb, a.going(), a.Total, a.where())
+	fmt.Fprintf(out, "%s: %d of %d letters%s\n", verb, a.letterCount(), a.Total, a.labelPhrase())
 	head := []string{"QUEUE", "LETTERS"}
 	if verb.Sends() {
 		head = []string{"QUEUE", "GOES TO", "LETTERS", "CAME BACK", "CONSUMERS", "READY", "NOTE"}
@@ -285,12 +285,12 @@ func (a plan) print(out io.Writer, verb deadletter.Verb) error {
 	for _, q := range a.Queues {
 		row := []string{q.Queue, strconv.Itoa(q.Letters)}
 		if verb.Sends() {
-			row = []string{q.Queue, q.Target, strconv.Itoa(q.Letters), strconv.Itoa(q.CameBack), told(q.Consumers), told(q.Ready), q.Warning}
+			row = []string{q.Queue, q.Target, strconv.Itoa(q.Letters), strconv.Itoa(q.CameBack), queueNumber(q.Consumers), queueNumber(q.Ready), q.Warning}
 		}
 		rows = append(rows, row)
 	}
 	if len(rows) > 0 {
-		if err := table(out, head, rows); err != nil {
+		if err := printTable(out, head, rows); err != nil {
 			return err
 		}
 	}
@@ -300,7 +300,7 @@ func (a plan) print(out io.Writer, verb deadletter.Verb) error {
 	for _, w := range a.Warnings {
 		fmt.Fprintf(out, "note: %s\n", deadletter.Visible(w))
 	}
-	if text := a.paceWords(verb); text != "" && a.going() > 0 {
+	if text := a.paceWords(verb); text != "" && a.letterCount() > 0 {
 		fmt.Fprintln(out, text)
 	}
 	return nil
@@ -317,7 +317,7 @@ func (a plan) paceWords(verb deadletter.Verb) string {
 		return strings.Join(parts, "; ")
 	}
 	rate := strconv.FormatFloat(a.Pace.Rate, 'g', -1, 64) + " a second, " + a.Pace.Order + " first"
-	if n := min(a.Pace.Canary, a.going()); n > 0 {
+	if n := min(a.Pace.Canary, a.letterCount()); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d go first and are watched for %s, then %s", n, a.Pace.CanaryWait, rate))
 	} else {
 		parts = append(parts, rate)

@@ -53,7 +53,7 @@ func (c annotationsAddCmd) Run(p *Program) error {
 	if said != (api.Annotation{}) {
 		return fmt.Errorf("%w: the file contains the whole annotation; leave the flags out", errUsage)
 	}
-	in, err := opened(p, c.File)
+	in, err := openInput(p, c.File)
 	if err != nil {
 		return err
 	}

@@ -43,18 +43,18 @@ func (c auditListCmd) Run(p *Program) error {
 			return err
 		}
 		defer answer.Close()
-		return copied(p.Stdout, answer)
+		return copyAnswer(p.Stdout, answer)
 	}
 	list := listing[api.AuditEntry]{
 		path: "/audit", key: "entries", values: values, limit: c.Limit, head: []string{"TIME", "WHAT", "WHO", "VIA", "TARGETS", "ASKED", "DONE", "QUERY", "DETAIL"}, none: "no entries match",
 	}
 	return list.run(p, c.answerFlags, func(e api.AuditEntry) []string {
-		return []string{e.At.Format(time.RFC3339), e.Kind, e.Actor, cmp.Or(e.Through, "?"), targetWords(e.Targets), recorded(e.Asked), recorded(e.Done), e.Query, e.Detail}
+		return []string{e.At.Format(time.RFC3339), e.Kind, e.Actor, cmp.Or(e.Through, "?"), targetWords(e.Targets), auditNumber(e.Asked), auditNumber(e.Done), e.Query, e.Detail}
 	})
 }
 
-// recorded formats a number of an audit entry. It returns "?" if the entry has no such number.
-func recorded(n *int) string {
+// auditNumber formats a number of an audit entry. It returns "?" if the entry has no such number.
+func auditNumber(n *int) string {
 	if n == nil {
 		return "?"
 	}

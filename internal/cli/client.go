@@ -38,9 +38,10 @@ func defaultServer(getenv func(string) string) string {
 	return "http://127.0.0.1:8672"
 }
 
-// target returns the flags with the URL of the selected server, and the token for that server. The
-// token is "" if none is known. A saved token is sent only to the server with which it was saved.
-func (f serverFlags) target(p *Program) (serverFlags, string, error) {
+// withServer returns the flags with the URL of the selected server, and the token for that server.
+// The token is "" if none is known. A saved token is sent only to the server with which it was
+// saved.
+func (f serverFlags) withServer(p *Program) (serverFlags, string, error) {
 	c, err := inUse(f.Context, p.Getenv)
 	if err != nil && (f.Context != "" || p.Getenv("DLO_TOKEN") == "") {
 		return f, "", err
@@ -55,12 +56,12 @@ func (f serverFlags) target(p *Program) (serverFlags, string, error) {
 	return f, token, nil
 }
 
-// base returns the URL of the server's API. The path of each request is appended to it.
-func (f serverFlags) base() string { return strings.TrimSuffix(f.Server, "/") + "/api/v1" }
+// apiURL returns the URL of the server's API. The path of each request is appended to it.
+func (f serverFlags) apiURL() string { return strings.TrimSuffix(f.Server, "/") + "/api/v1" }
 
-// shown returns the server's address for display, without the user and the password. The address
-// need not be a valid URL.
-func (f serverFlags) shown() string {
+// displayAddress returns the server's address for display, without the user and the password. The
+// address need not be a valid URL.
+func (f serverFlags) displayAddress() string {
 	scheme, rest, ok := strings.Cut(f.Server, "://")
 	if !ok {
 		scheme, rest = "", f.Server
@@ -120,7 +121,7 @@ func (f serverFlags) callAs(p *Program, token, method, path string, body, into a
 // decode decodes a JSON response into the value that "into" points to.
 func (f serverFlags) decode(answer io.Reader, into any) error {
 	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(into); err != nil {
-		return fmt.Errorf("the answer from %s cannot be read: %w", f.shown(), err)
+		return fmt.Errorf("the answer from %s cannot be read: %w", f.displayAddress(), err)
 	}
 	return nil
 }
@@ -129,17 +130,17 @@ func (f serverFlags) decode(answer io.Reader, into any) error {
 // and response may have any length. If "timeout" is 0, there is no timeout. The parameter "headers"
 // contains a name, then its value, then the next name, and so on.
 func (f serverFlags) send(p *Program, timeout time.Duration, method, path string, content io.Reader, headers ...string) (io.ReadCloser, error) {
-	f, token, err := f.target(p)
+	f, token, err := f.withServer(p)
 	if err != nil {
 		return nil, err
 	}
 	u, err := url.Parse(f.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%w: --server %q is not a URL such as http://127.0.0.1:8672", errUsage, f.shown())
+		return nil, fmt.Errorf("%w: --server %q is not a URL such as http://127.0.0.1:8672", errUsage, f.displayAddress())
 	}
-	r, err := http.NewRequestWithContext(p.Ctx, method, f.base()+path, content)
+	r, err := http.NewRequestWithContext(p.Ctx, method, f.apiURL()+path, content)
 	if err != nil {
-		return nil, fmt.Errorf("%w: --server %s: %s %s is not a request", errUsage, f.shown(), method, path)
+		return nil, fmt.Errorf("%w: --server %s: %s %s is not a request", errUsage, f.displayAddress(), method, path)
 	}
 	r.Header.Set("User-Agent", "dlo/"+p.Version)
 	if token != "" {
@@ -150,7 +151,7 @@ func (f serverFlags) send(p *Program, timeout time.Duration, method, path string
 	}
 	answer, err := (&http.Client{Timeout: timeout}).Do(r)
 	if err != nil {
-		return nil, f.silent(err)
+		return nil, f.noAnswer(err)
 	}
 	if answer.StatusCode >= 300 {
 		defer answer.Body.Close()
@@ -159,13 +160,13 @@ func (f serverFlags) send(p *Program, timeout time.Duration, method, path string
 	return answer.Body, nil
 }
 
-// silent returns the error to report when the server does not respond.
-func (f serverFlags) silent(err error) error {
+// noAnswer returns the error to report when the server does not respond.
+func (f serverFlags) noAnswer(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {
 		err = e.Err
 	}
-	return fmt.Errorf("%w at %s: %w; check that it is running, and that --server names it", errSilent, f.shown(), err)
+	return fmt.Errorf("%w at %s: %w; check that it is running, and that --server names it", errSilent, f.displayAddress(), err)
 }
 
 // errSilent is the error for a server that did not respond.

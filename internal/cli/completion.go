@@ -40,29 +40,29 @@ func wordsOf(root command) string {
 		for _, f := range c.flags {
 			options = append(options, "--"+f.Name)
 			if v := values(f); len(v) > 0 {
-				fmt.Fprintf(&words, "    %s) echo %s ;;\n", quoted(c.path+" --"+f.Name), quoted(strings.Join(v, " ")))
+				fmt.Fprintf(&words, "    %s) echo %s ;;\n", quoteWord(c.path+" --"+f.Name), quoteWord(strings.Join(v, " ")))
 				if f.Short != 0 {
-					fmt.Fprintf(&words, "    %s) echo %s ;;\n", quoted(c.path+" -"+string(f.Short)), quoted(strings.Join(v, " ")))
+					fmt.Fprintf(&words, "    %s) echo %s ;;\n", quoteWord(c.path+" -"+string(f.Short)), quoteWord(strings.Join(v, " ")))
 				}
 			}
 		}
-		fmt.Fprintf(&commands, "    %s) echo %s ;;\n", quoted(c.path), quoted(strings.Join(names, " ")))
-		fmt.Fprintf(&flags, "    %s) echo %s ;;\n", quoted(c.path), quoted(strings.Join(append(options, "--help"), " ")))
+		fmt.Fprintf(&commands, "    %s) echo %s ;;\n", quoteWord(c.path), quoteWord(strings.Join(names, " ")))
+		fmt.Fprintf(&flags, "    %s) echo %s ;;\n", quoteWord(c.path), quoteWord(strings.Join(append(options, "--help"), " ")))
 	})
 	for _, h := range query.Help() {
 		if v := plainValues(h); len(v) > 0 {
-			fmt.Fprintf(&fields, "    %s) echo %s ;;\n", h.Field, quoted(strings.Join(v, " ")))
+			fmt.Fprintf(&fields, "    %s) echo %s ;;\n", h.Field, quoteWord(strings.Join(v, " ")))
 		}
 	}
 	text := "# Written by dlo completion; write it again after an update.\n"
 	for _, f := range []struct{ name, body string }{{"commands", commands.String()}, {"flags", flags.String()}, {"values", words.String()}, {"query", fields.String()}} {
 		text += fmt.Sprintf("_dlo_%s() {\n  case \"$1\" in\n%s  esac\n}\n", f.name, f.body)
 	}
-	return text + fmt.Sprintf("_dlo_fields=%s\n", quoted(strings.Join(fieldWords(), " ")))
+	return text + fmt.Sprintf("_dlo_fields=%s\n", quoteWord(strings.Join(fieldWords(), " ")))
 }
 
-// quoted returns a word in quotes for a shell.
-func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// quoteWord returns a word in quotes for a shell.
+func quoteWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 const bashCompletion = `
 _dlo() {
@@ -139,22 +139,22 @@ func fishCompletion(root command) string {
 	var b strings.Builder
 	root.each(func(c command) {
 		if c.path != "" {
-			paths = append(paths, quoted(c.path))
+			paths = append(paths, quoteWord(c.path))
 		}
-		at := "__dlo_at " + quoted(c.path)
+		at := "__dlo_at " + quoteWord(c.path)
 		for _, s := range c.subs {
-			fmt.Fprintf(&b, "complete -c dlo -f -n %s -a %s -d %s\n", quoted(at), s.name(), quoted(s.help))
+			fmt.Fprintf(&b, "complete -c dlo -f -n %s -a %s -d %s\n", quoteWord(at), s.name(), quoteWord(s.help))
 		}
 		for _, f := range c.flags {
-			line := fmt.Sprintf("complete -c dlo -n %s -l %s -d %s", quoted(at), f.Name, quoted(f.Help))
+			line := fmt.Sprintf("complete -c dlo -n %s -l %s -d %s", quoteWord(at), f.Name, quoteWord(f.Help))
 			if f.Short != 0 {
 				line += " -s " + string(f.Short)
 			}
 			switch v := values(f); {
 			case f.Name == "query":
-				line += " -xa " + quoted(strings.Join(fieldWords(), " "))
+				line += " -xa " + quoteWord(strings.Join(fieldWords(), " "))
 			case len(v) > 0:
-				line += " -xa " + quoted(strings.Join(v, " "))
+				line += " -xa " + quoteWord(strings.Join(v, " "))
 			case !f.IsBool():
 				line += " -r"
 			}

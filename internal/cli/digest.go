@@ -39,7 +39,7 @@ func (c digestPreviewCmd) Run(p *Program) error {
 	for _, l := range d.Lines {
 		rows = append(rows, []string{l.Group.ID, "+" + strconv.Itoa(l.Letters), strconv.Itoa(l.Group.Count), l.Group.Severity, l.Group.Status, l.Group.Queue, deadletter.Cut(l.Group.Title, 100), l.Suggestion})
 	}
-	if err := table(p.Stdout, []string{"GROUP", "NEW", "TOTAL", "SEVERITY", "STATUS", "QUEUE", "WHAT", "BEFORE"}, rows); err != nil {
+	if err := printTable(p.Stdout, []string{"GROUP", "NEW", "TOTAL", "SEVERITY", "STATUS", "QUEUE", "WHAT", "BEFORE"}, rows); err != nil {
 		return err
 	}
 	if d.More > 0 {

@@ -72,7 +72,7 @@ func (c lettersFacetsCmd) Run(p *Program) error {
 	if answer.Sampled > 0 {
 		fmt.Fprintf(p.Stderr, "counted over the newest %d letters of each\n", answer.Sampled)
 	}
-	return table(p.Stdout, []string{"FIELD", "VALUE", "LETTERS"}, rows)
+	return printTable(p.Stdout, []string{"FIELD", "VALUE", "LETTERS"}, rows)
 }
 
 type lettersBodyCmd struct {
@@ -94,7 +94,7 @@ func (c lettersBodyCmd) Run(p *Program) error {
 		return err
 	}
 	defer answer.Close()
-	return writeTo(p, c.Out, func(out io.Writer) error { return copied(out, answer) })
+	return writeTo(p, c.Out, func(out io.Writer) error { return copyAnswer(out, answer) })
 }
 
 // writeTo creates a file that has the given name, and calls "write" with that file. If the name is
@@ -114,7 +114,7 @@ func writeTo(p *Program, name string, write func(io.Writer) error) error {
 	return err
 }
 
-func copied(out io.Writer, in io.Reader) error {
+func copyAnswer(out io.Writer, in io.Reader) error {
 	if _, err := io.Copy(out, in); err != nil {
 		return fmt.Errorf("the answer was cut off: %w", err)
 	}
@@ -141,7 +141,7 @@ func (c lettersExportCmd) Run(p *Program) error {
 	defer answer.Close()
 	return writeTo(p, c.Out, func(out io.Writer) error {
 		if c.Format == "csv" || !terminal(out) {
-			return copied(out, answer)
+			return copyAnswer(out, answer)
 		}
 		lines := bufio.NewReader(answer)
 		for {
@@ -165,7 +165,7 @@ type lettersImportCmd struct {
 }
 
 func (c lettersImportCmd) Run(p *Program) error {
-	in, err := opened(p, c.File)
+	in, err := openInput(p, c.File)
 	if err != nil {
 		return err
 	}

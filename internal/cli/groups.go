@@ -108,7 +108,7 @@ func (c groupsShowCmd) Run(p *Program) error {
 	for _, e := range g.History {
 		say("history", strings.TrimSpace(ago(e.At, now)+" "+e.By+": "+e.Kind+" "+e.Detail))
 	}
-	return table(p.Stdout, []string{"FIELD", "VALUE"}, rows)
+	return printTable(p.Stdout, []string{"FIELD", "VALUE"}, rows)
 }
 
 // groupsFlags are the arguments and flags that select groups.
@@ -154,8 +154,8 @@ type groupActFlags struct {
 	Watch  bool   `name:"watch" help:"Wait until the verdict on every letter is known, and print it."`
 }
 
-// letters returns flags that select every dead or held letter of the groups.
-func (c groupActFlags) letters() (actFlags, error) {
+// lettersOfGroups returns flags that select every dead or held letter of the groups.
+func (c groupActFlags) lettersOfGroups() (actFlags, error) {
 	ids, err := parsedGroups(c.IDs)
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -171,7 +171,7 @@ type groupsRequeueCmd struct {
 }
 
 func (c groupsRequeueCmd) Run(p *Program) error {
-	flags, err := c.letters()
+	flags, err := c.lettersOfGroups()
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (c groupsRequeueCmd) Run(p *Program) error {
 type groupsDiscardCmd struct{ groupActFlags }
 
 func (c groupsDiscardCmd) Run(p *Program) error {
-	flags, err := c.letters()
+	flags, err := c.lettersOfGroups()
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (c lettersShowCmd) Run(p *Program) error {
 	if printed, err := c.fetch(p, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+c.query(), nil, &l); printed || err != nil {
 		return err
 	}
-	line := func(name, value string) { fact(p.Stdout, name, value) }
+	line := func(name, value string) { printFact(p.Stdout, name, value) }
 	line("letter", string(l.ID))
 	line("state", string(l.State))
 	line("why", l.Why)
@@ -96,5 +96,5 @@ func (c lettersShowCmd) Run(p *Program) error {
 	for _, e := range l.History {
 		rows = append(rows, []string{e.At.Format(time.RFC3339), e.Kind, e.Actor, e.Detail})
 	}
-	return table(p.Stdout, []string{"TIME", "WHAT", "WHO", "DETAIL"}, rows)
+	return printTable(p.Stdout, []string{"TIME", "WHAT", "WHO", "DETAIL"}, rows)
 }

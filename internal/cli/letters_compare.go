@@ -34,7 +34,7 @@ func (c lettersCompareCmd) Run(p *Program) error {
 		}
 	}
 	if len(rows) > 0 {
-		if err := table(p.Stdout, []string{"OF", "FIELD", "OUTCOME", "A " + answer.A.ID.Short(), "B " + answer.B.ID.Short()}, rows); err != nil {
+		if err := printTable(p.Stdout, []string{"OF", "FIELD", "OUTCOME", "A " + answer.A.ID.Short(), "B " + answer.B.ID.Short()}, rows); err != nil {
 			return err
 		}
 	}

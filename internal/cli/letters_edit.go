@@ -30,7 +30,7 @@ type lettersEditCmd struct {
 
 func (c lettersEditCmd) Run(p *Program) error {
 	if c.Patch != "" && c.Header == nil && c.Set == nil {
-		patch, err := given(p, c.Patch)
+		patch, err := flagText(p, c.Patch)
 		if err != nil {
 			return err
 		}
@@ -41,11 +41,11 @@ func (c lettersEditCmd) Run(p *Program) error {
 		request.Patch = patch
 		return c.act(p, deadletter.VerbEdit, request)
 	}
-	return c.one(p)
+	return c.editOne(p)
 }
 
-// one edits the one letter whose id is on the command line.
-func (c lettersEditCmd) one(p *Program) error {
+// editOne edits the one letter whose id is on the command line.
+func (c lettersEditCmd) editOne(p *Program) error {
 	if c.Query != nil || len(c.IDs) != 1 {
 		return fmt.Errorf("%w: --json, --body, --header and --property edit one letter: give its id; --patch edits many", errUsage)
 	}
@@ -56,18 +56,18 @@ func (c lettersEditCmd) one(p *Program) error {
 	request := api.RevisionRequest{Properties: c.Set, Headers: map[string]json.RawMessage{}, Reason: c.Reason, DryRun: c.DryRun, Requeue: !c.Stored}
 	switch {
 	case c.Patch != "":
-		if request.Patch, err = given(p, c.Patch); err != nil {
+		if request.Patch, err = flagText(p, c.Patch); err != nil {
 			return err
 		}
 	case c.JSON != "":
-		b, err := given(p, "@"+c.JSON)
+		b, err := flagText(p, "@"+c.JSON)
 		if err != nil {
 			return err
 		}
 		text := string(b)
 		request.Text = &text
 	case c.Body != "":
-		if request.Body, err = given(p, "@"+c.Body); err != nil {
+		if request.Body, err = flagText(p, "@"+c.Body); err != nil {
 			return err
 		}
 	case c.Header == nil && c.Set == nil:
@@ -118,10 +118,10 @@ func printEdited(out io.Writer, a *api.Edited) {
 	}
 }
 
-// given returns the text that the value of a flag stands for. If the value begins with @, the rest
-// is the name of a file that contains the text. The value @- stands for standard input. Any other
-// value is the text itself.
-func given(p *Program, text string) ([]byte, error) {
+// flagText returns the text that the value of a flag stands for. If the value begins with @, the
+// rest is the name of a file that contains the text. The value @- stands for standard input. Any
+// other value is the text itself.
+func flagText(p *Program, text string) ([]byte, error) {
 	name, is := strings.CutPrefix(text, "@")
 	switch {
 	case !is:

@@ -47,7 +47,7 @@ func (l listing[T]) run(p *Program, f answerFlags, row func(T) []string) error {
 		}
 		var rows []json.RawMessage
 		if err := json.Unmarshal(answer[l.key], &rows); err != nil {
-			return fmt.Errorf("the answer from %s cannot be read: %w", f.shown(), err)
+			return fmt.Errorf("the answer from %s cannot be read: %w", f.displayAddress(), err)
 		}
 		left -= len(rows)
 		if f.Output == "jsonl" { // each page at once, because the list may be long
@@ -80,5 +80,5 @@ func (l listing[T]) run(p *Program, f answerFlags, row func(T) []string) error {
 	if len(rows) == 0 {
 		fmt.Fprintln(p.Stderr, l.none)
 	}
-	return table(p.Stdout, l.head, rows)
+	return printTable(p.Stdout, l.head, rows)
 }

@@ -27,7 +27,7 @@ type loginCmd struct {
 func (c loginCmd) Run(p *Program) error {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" {
-		return fmt.Errorf("%w: %q is not a URL such as https://dlo.example.com", errUsage, serverFlags{Server: c.URL}.shown())
+		return fmt.Errorf("%w: %q is not a URL such as https://dlo.example.com", errUsage, serverFlags{Server: c.URL}.displayAddress())
 	}
 	server := strings.TrimSuffix(u.String(), "/")
 	token, err := readToken(p)

@@ -25,30 +25,30 @@ var exitCodes = []struct{ code, what string }{
 func (manCmd) Run(p *Program, parser *kong.Kong) error {
 	root := tree(parser.Model.Node, "")
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH DLO 1 \"\" \"dlo %s\" \"Dead Letter Office\"\n", troff(p.Version))
+	fmt.Fprintf(&b, ".TH DLO 1 \"\" \"dlo %s\" \"Dead Letter Office\"\n", escapeTroff(p.Version))
 	b.WriteString(".SH NAME\ndlo \\- Dead Letter Office\n.SH SYNOPSIS\n.B dlo\n.I command\n.RI [ arguments ]\n.SH DESCRIPTION\n")
-	b.WriteString(line(root.help))
-	b.WriteString(line("dlo serve is the server. dlo drill starts servers of its own, and tries them on a broker. dlo doctor, leave, config, completion, man and version need no server. All other commands talk to a running server over its API, unless they are given a file or a broker to read."))
+	b.WriteString(troffLine(root.help))
+	b.WriteString(troffLine("dlo serve is the server. dlo drill starts servers of its own, and tries them on a broker. dlo doctor, leave, config, completion, man and version need no server. All other commands talk to a running server over its API, unless they are given a file or a broker to read."))
 	b.WriteString(".SH COMMANDS\n")
 	root.each(func(c command) {
 		if c.path == "" || len(c.subs) > 0 {
 			return
 		}
-		fmt.Fprintf(&b, ".SS \"dlo %s\"\n%s", troff(strings.ReplaceAll(c.usage, "dlo ", "")), line(c.help))
+		fmt.Fprintf(&b, ".SS \"dlo %s\"\n%s", escapeTroff(strings.ReplaceAll(c.usage, "dlo ", "")), troffLine(c.help))
 		for _, a := range c.args {
-			fmt.Fprintf(&b, ".TP\n.I %s\n%s", troff(a.Name), line(a.Help))
+			fmt.Fprintf(&b, ".TP\n.I %s\n%s", escapeTroff(a.Name), troffLine(a.Help))
 		}
 		for _, f := range c.flags {
-			b.WriteString(".TP\n.B " + troff(flagWords(f)) + "\n" + line(f.Help+defaultWords(f)))
+			b.WriteString(".TP\n.B " + escapeTroff(flagWords(f)) + "\n" + troffLine(f.Help+defaultWords(f)))
 		}
 	})
-	b.WriteString(".SH QUERIES\n" + line("A query is a list of terms with spaces between them, and all of them must match. A comma is OR within a field, a leading minus negates a term, a text with spaces needs quotes, and a star stands for any text. Text without a field is searched for in the words of letters."))
+	b.WriteString(".SH QUERIES\n" + troffLine("A query is a list of terms with spaces between them, and all of them must match. A comma is OR within a field, a leading minus negates a term, a text with spaces needs quotes, and a star stands for any text. Text without a field is searched for in the words of letters."))
 	for _, h := range query.Help() {
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s", troff(h.Example), line(h.Help+"."))
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s", escapeTroff(h.Example), troffLine(h.Help+"."))
 	}
 	b.WriteString(".SH EXIT STATUS\n")
 	for _, code := range exitCodes {
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s", code.code, line(code.what))
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s", code.code, troffLine(code.what))
 	}
 	b.WriteString(".SH ENVIRONMENT\n")
 	for _, v := range []struct{ name, what string }{
@@ -59,7 +59,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 		{"DLO_CONTEXT", "the saved context that clients use"},
 		{"NO_COLOR", "not needed: output never has colour"},
 	} {
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s", v.name, line(v.what))
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s", v.name, troffLine(v.what))
 	}
 	_, err := io.WriteString(p.Stdout, b.String())
 	return err
@@ -83,16 +83,16 @@ func defaultWords(f *kong.Flag) string {
 	return " Default: " + f.Default + "."
 }
 
-// line returns the text as one line of troff input.
-func line(text string) string {
-	text = troff(text)
+// troffLine returns the text as one line of troff input.
+func troffLine(text string) string {
+	text = escapeTroff(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
 		text = `\&` + text
 	}
 	return text + "\n"
 }
 
-// troff escapes the characters that have a special meaning in troff.
-func troff(text string) string {
+// escapeTroff escapes the characters that have a special meaning in troff.
+func escapeTroff(text string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ", `"`, `\(dq`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`).Replace(text)
 }

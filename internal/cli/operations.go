@@ -89,9 +89,9 @@ func (o operation) outcome(server string) error {
 	return nil
 }
 
-// over reports whether the command can stop watching the operation. A stopped operation also counts
-// as over, because a person must decide how it continues.
-func (o operation) over() bool {
+// isOver reports whether the command can stop watching the operation. A stopped operation also
+// counts as over, because a person must decide how it continues.
+func (o operation) isOver() bool {
 	switch o.State {
 	case deadletter.OperationDone, deadletter.OperationStopped:
 		return true
@@ -132,7 +132,7 @@ func (f answerFlags) watch(p *Program, id string) error {
 		}
 		seen = time.Now()
 		progress.show(op)
-		if op.over() {
+		if op.isOver() {
 			progress.end()
 			if f.Output != "table" {
 				err = printJSON(p.Stdout, raw, f.Output == "json")
@@ -142,7 +142,7 @@ func (f answerFlags) watch(p *Program, id string) error {
 			if err != nil {
 				return err
 			}
-			return op.outcome(f.shown())
+			return op.outcome(f.displayAddress())
 		}
 		select {
 		case <-time.After(watchEvery):
@@ -200,7 +200,7 @@ func (c operationsShowCmd) Run(p *Program) error {
 }
 
 func printOperation(p *Program, o *api.OperationLetters) error {
-	line := func(name, value string) { fact(p.Stdout, name, value) }
+	line := func(name, value string) { printFact(p.Stdout, name, value) }
 	line("operation", o.ID)
 	line("action", string(o.Action))
 	line("stands", operation{o.Operation}.words())
@@ -228,7 +228,7 @@ func printOperation(p *Program, o *api.OperationLetters) error {
 		rows = append(rows, []string{q.Queue, countWords(q.Counts)})
 	}
 	fmt.Fprintln(p.Stdout)
-	if err := table(p.Stdout, []string{"QUEUE", "LETTERS"}, rows); err != nil {
+	if err := printTable(p.Stdout, []string{"QUEUE", "LETTERS"}, rows); err != nil {
 		return err
 	}
 	if len(o.Letters) == 0 {
@@ -243,7 +243,7 @@ func printOperation(p *Program, o *api.OperationLetters) error {
 		rows = append(rows, []string{string(l.Letter), l.Queue, strings.ReplaceAll(l.Result, "_", " "), l.Reason, twice})
 	}
 	fmt.Fprintln(p.Stdout)
-	if err := table(p.Stdout, []string{"LETTER", "QUEUE", "RESULT", "WHY", "SENT"}, rows); err != nil {
+	if err := printTable(p.Stdout, []string{"LETTER", "QUEUE", "RESULT", "WHY", "SENT"}, rows); err != nil {
 		return err
 	}
 	if o.Next != "" {

@@ -36,8 +36,8 @@ func TestHowAnOperationEnds(t *testing.T) {
 		var said strings.Builder
 		c.op.ID = "O-7"
 		op := operation{c.op}
-		if code := ExitCode(op.outcome("http://dlo"), &said); op.over() != c.over || code != c.code || !strings.Contains(said.String(), c.sayings) {
-			t.Errorf("%s: over %v, code %d, %s", c.name, op.over(), code, said.String())
+		if code := ExitCode(op.outcome("http://dlo"), &said); op.isOver() != c.over || code != c.code || !strings.Contains(said.String(), c.sayings) {
+			t.Errorf("%s: over %v, code %d, %s", c.name, op.isOver(), code, said.String())
 		}
 	}
 }

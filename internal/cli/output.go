@@ -35,23 +35,23 @@ func (f answerFlags) fetch(p *Program, method, path string, body, into any, head
 	return false, json.Unmarshal(raw, into)
 }
 
-// fact prints a line with a name and its value. It prints nothing if the value is empty.
-func fact(out io.Writer, name, value string) {
+// printFact prints a line with a name and its value. It prints nothing if the value is empty.
+func printFact(out io.Writer, name, value string) {
 	if value != "" {
 		fmt.Fprintf(out, "%-10s %s\n", name, deadletter.Visible(value))
 	}
 }
 
-// opened opens a file for reading. The name "-" stands for standard input.
-func opened(p *Program, name string) (io.ReadCloser, error) {
+// openInput opens a file for reading. The name "-" stands for standard input.
+func openInput(p *Program, name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(p.Stdin), nil
 	}
 	return os.Open(name)
 }
 
-// agreed asks a question on the terminal. It returns an error unless the user answers yes.
-func agreed(p *Program, question string) error {
+// askUser asks a question on the terminal. It returns an error unless the user answers yes.
+func askUser(p *Program, question string) error {
 	fmt.Fprint(p.Stderr, question, "? [y/N] ")
 	answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
@@ -60,9 +60,9 @@ func agreed(p *Program, question string) error {
 	return nil
 }
 
-// table prints a header and rows. It makes each cell safe for a terminal, because a letter may
+// printTable prints a header and rows. It makes each cell safe for a terminal, because a letter may
 // contain control characters.
-func table(out io.Writer, head []string, rows [][]string) error {
+func printTable(out io.Writer, head []string, rows [][]string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(head, "\t"))
 	for _, row := range rows {
@@ -102,15 +102,15 @@ func printLines(out io.Writer, values []json.RawMessage) error {
 func ago(at api.Time, now time.Time) string {
 	switch d := now.Sub(at.Time); {
 	case d < 0:
-		return "in " + short(-d)
+		return "in " + roughDuration(-d)
 	case d < time.Second:
 		return "now"
 	default:
-		return short(d) + " ago"
+		return roughDuration(d) + " ago"
 	}
 }
 
-func short(d time.Duration) string {
+func roughDuration(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%d s", int(d.Seconds()))

@@ -38,8 +38,8 @@ func queueRetries(q api.Queue, now time.Time) string {
 	return retriesWords(q.Retries, now)
 }
 
-// told formats a number that a broker reported for a queue. It returns "unknown" for nil.
-func told(n *int) string {
+// queueNumber formats a number that a broker reported for a queue. It returns "unknown" for nil.
+func queueNumber(n *int) string {
 	if n == nil {
 		return "unknown"
 	}
@@ -55,7 +55,7 @@ func (c queuesListCmd) Run(p *Program) error {
 	if c.Inboxes {
 		list := listing[api.Inbox]{path: "/queues", key: "inboxes", whole: true, head: []string{"BROKER", "VHOST", "INBOX", "CONNECTED", "DRAINED", "DEPTH", "NOTE"}, none: "there are no inboxes"}
 		return list.run(p, c.answerFlags, func(i api.Inbox) []string {
-			return []string{i.Broker, i.VHost, i.Queue, yesNo(i.Connected), yesNo(i.Draining), told(i.Depth), i.Note}
+			return []string{i.Broker, i.VHost, i.Queue, yesNo(i.Connected), yesNo(i.Draining), queueNumber(i.Depth), i.Note}
 		})
 	}
 	list := listing[api.Queue]{
@@ -67,7 +67,7 @@ func (c queuesListCmd) Run(p *Program) error {
 			groups = append(groups, g.Group+" "+g.State)
 		}
 		return []string{
-			q.Broker, q.VHost, q.Queue, strconv.Itoa(q.Scheduled), strconv.Itoa(q.Dead), strconv.Itoa(q.Held), told(q.Depth), told(q.Consumers),
+			q.Broker, q.VHost, q.Queue, strconv.Itoa(q.Scheduled), strconv.Itoa(q.Dead), strconv.Itoa(q.Held), queueNumber(q.Depth), queueNumber(q.Consumers),
 			queueRetries(q, time.Now()), strings.Join(groups, ", "),
 		}
 	})

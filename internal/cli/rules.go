@@ -49,7 +49,7 @@ func (c rulesListCmd) Run(p *Program) error {
 	case "jsonl":
 		return printRuleLines(p.Stdout, raw)
 	}
-	fmt.Fprintln(p.Stdout, source(answer.File, answer.LoadedAt))
+	fmt.Fprintln(p.Stdout, sourcePhrase(answer.File, answer.LoadedAt))
 	return printRules(p.Stdout, append(answer.Rules, answer.Default))
 }
 
@@ -77,18 +77,18 @@ func printRules(out io.Writer, rules []api.Rule) error {
 		}
 		rows = append(rows, []string{number, r.Name, whenWords(r, i == last), retryWords(r), severityWords(r, rules[last].Severity)})
 	}
-	return table(out, []string{"NO", "RULE", "WHEN", "RETRIES", "SEVERITY"}, rows)
+	return printTable(out, []string{"NO", "RULE", "WHEN", "RETRIES", "SEVERITY"}, rows)
 }
 
-// source returns a phrase that says from which file the rules were read, and when.
-func source(file string, at api.Time) string {
+// sourcePhrase returns a phrase that says from which file the rules were read, and when.
+func sourcePhrase(file string, at api.Time) string {
 	if file == "" {
 		return "no rules file: these are the defaults"
 	}
-	return deadletter.Visible("read from "+file) + loaded(at)
+	return deadletter.Visible("read from "+file) + loadedWords(at)
 }
 
-func loaded(at api.Time) string {
+func loadedWords(at api.Time) string {
 	if at.IsZero() {
 		return ""
 	}
@@ -281,7 +281,7 @@ func printRuleTest(p *Program, raw json.RawMessage) error {
 		}
 		rows = append(rows, row)
 	}
-	return table(p.Stdout, []string{"NO", "RULE", "APPLIES", "WHY NOT"}, rows)
+	return printTable(p.Stdout, []string{"NO", "RULE", "APPLIES", "WHY NOT"}, rows)
 }
 
 func printWhatIf(p *Program, raw json.RawMessage) error {
@@ -294,7 +294,7 @@ func printWhatIf(p *Program, raw json.RawMessage) error {
 	for _, r := range a.Rules {
 		rows = append(rows, []string{r.Rule, strconv.Itoa(r.Letters), strconv.Itoa(r.Retry), strconv.Itoa(r.Dead), strconv.Itoa(r.Discard)})
 	}
-	return table(p.Stdout, []string{"RULE", "LETTERS", "RETRY", "DEAD", "DISCARD"}, rows)
+	return printTable(p.Stdout, []string{"RULE", "LETTERS", "RETRY", "DEAD", "DISCARD"}, rows)
 }
 
 // printLooked prints how many letters the server examined, and how many it left out.

@@ -29,7 +29,7 @@ type applied struct{ api.Applied }
 
 func decidedWords(d api.Decided) string { return d.Rule + ": " + string(d.Outcome) }
 
-func (a applied) changed() (n int) {
+func (a applied) changedCount() (n int) {
 	for _, c := range a.Changes {
 		n += c.Letters
 	}
@@ -49,10 +49,10 @@ func (c rulesApplyCmd) Run(p *Program) error {
 		if err := dry.print(p.Stderr); err != nil { // on stderr, because the final output goes to stdout, which may be a file
 			return err
 		}
-		if dry.changed() == 0 {
+		if dry.changedCount() == 0 {
 			return nil
 		}
-		if err := agreed(p, fmt.Sprintf("apply the rules to %d letters", dry.changed())); err != nil {
+		if err := askUser(p, fmt.Sprintf("apply the rules to %d letters", dry.changedCount())); err != nil {
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func (c rulesApplyCmd) apply(p *Program, dry bool) (a applied, raw json.RawMessa
 	}
 	defer answer.Close()
 	if raw, err = io.ReadAll(io.LimitReader(answer, maxAnswer)); err != nil {
-		return a, nil, c.silent(err)
+		return a, nil, c.noAnswer(err)
 	}
 	return a, raw, json.Unmarshal(raw, &a)
 }
@@ -93,7 +93,7 @@ func (a applied) print(out io.Writer) error {
 	if a.DryRun {
 		verb = "would change"
 	}
-	fmt.Fprintf(out, "%d of %d scheduled letters %s\n", a.changed(), a.LookedAt, verb)
+	fmt.Fprintf(out, "%d of %d scheduled letters %s\n", a.changedCount(), a.LookedAt, verb)
 	var rows [][]string
 	for _, c := range a.Changes {
 		var examples []string
@@ -103,7 +103,7 @@ func (a applied) print(out io.Writer) error {
 		rows = append(rows, []string{decidedWords(c.From), decidedWords(c.To), strconv.Itoa(c.Letters), strings.Join(examples, " ")})
 	}
 	if len(rows) > 0 {
-		if err := table(out, []string{"FROM", "TO", "LETTERS", "SUCH AS"}, rows); err != nil {
+		if err := printTable(out, []string{"FROM", "TO", "LETTERS", "SUCH AS"}, rows); err != nil {
 			return err
 		}
 	}

@@ -138,10 +138,10 @@ func TestRulesAsATable(t *testing.T) {
 	if got := severityWords(api.Rule{}, ""); got != "" {
 		t.Errorf("%q: what nobody knows is said", got)
 	}
-	if got, want := source("a\x1b", api.At(time.Now().Add(-2*time.Minute))), "read from a\\x1b, loaded 2 min ago"; got != want {
+	if got, want := sourcePhrase("a\x1b", api.At(time.Now().Add(-2*time.Minute))), "read from a\\x1b, loaded 2 min ago"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := source("", api.Time{}); got != "no rules file: these are the defaults" {
+	if got := sourcePhrase("", api.Time{}); got != "no rules file: these are the defaults" {
 		t.Error(got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // writtenRules reads the text of a file with rules to try. If the file is too long, it returns only
 // the beginning, which is still so long that the server rejects it.
 func writtenRules(p *Program, name string) (string, error) {
-	in, err := opened(p, name)
+	in, err := openInput(p, name)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errUsage, err)
 	}
@@ -69,7 +69,7 @@ func printTried(p *Program, raw json.RawMessage) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return table(p.Stdout, []string{"LETTERS", "CHANGES", "NOW", "WOULD", "RETRIES", "SUCH AS"}, rows)
+	return printTable(p.Stdout, []string{"LETTERS", "CHANGES", "NOW", "WOULD", "RETRIES", "SUCH AS"}, rows)
 }
 
 // fateWords returns a rule and its outcome in the form that `dlo rules apply` also uses.

@@ -36,7 +36,7 @@ type topologyCheckCmd struct {
 // findingsError is the error for a check that found at least one fault. Its exit code is 5.
 type findingsError struct{ n int }
 
-func (e findingsError) Error() string { return count(e.n, "finding", "findings") }
+func (e findingsError) Error() string { return countNoun(e.n, "finding", "findings") }
 func (e findingsError) ExitCode() int { return exitFindings }
 
 func (c topologyCheckCmd) Run(p *Program) error {
@@ -44,22 +44,22 @@ func (c topologyCheckCmd) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	dropped, unknown := c.dropped(p)
+	dropped, unknown := c.droppedCount(p)
 	if err := c.print(p.Stdout, checked, text, dropped); err != nil {
 		return err
 	}
 	if unknown != nil {
 		return unknown
 	}
-	if n := faults(checked.Findings); n > 0 {
+	if n := faultCount(checked.Findings); n > 0 {
 		return findingsError{n}
 	}
-	return unread(checked)
+	return unreadError(checked)
 }
 
-// faults returns the number of findings that are faults. A finding of kind topology.Moved is not a
-// fault: dlo reports it, but does not judge it.
-func faults(list []api.Finding) (n int) {
+// faultCount returns the number of findings that are faults. A finding of kind topology.Moved is
+// not a fault: dlo reports it, but does not judge it.
+func faultCount(list []api.Finding) (n int) {
 	for _, f := range list {
 		if f.Kind != string(topology.Moved) {
 			n++
@@ -107,10 +107,10 @@ func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, 
 	return checked, text, err
 }
 
-// dropped returns how many rejected messages the node at --broker has dropped. It also returns 0 if
-// the number is unknown. Not every broker has this counter. It is therefore an error only for a
-// user who gave the URL of the metrics.
-func (c topologyCheckCmd) dropped(p *Program) (int64, error) {
+// droppedCount returns how many rejected messages the node at --broker has dropped. It also returns
+// 0 if the number is unknown. Not every broker has this counter. It is therefore an error only for
+// a user who gave the URL of the metrics.
+func (c topologyCheckCmd) droppedCount(p *Program) (int64, error) {
 	if c.Broker == "" || p.Dropped == nil || c.Output != "table" {
 		return 0, nil
 	}
@@ -143,7 +143,7 @@ const maxDefinitions = 64 << 20
 
 // readDefinitions reads a definitions file. The name "-" stands for standard input.
 func readDefinitions(p *Program, name string) ([]byte, error) {
-	in, err := opened(p, name)
+	in, err := openInput(p, name)
 	if err != nil {
 		return nil, err
 	}
@@ -211,9 +211,9 @@ func (c topologyCheckCmd) print(out io.Writer, t api.Topology, text []byte, drop
 	return nil
 }
 
-// unread returns an error that lists everything that could not be read. It returns nil if
+// unreadError returns an error that lists everything that could not be read. It returns nil if
 // everything was read.
-func unread(t api.Topology) error {
+func unreadError(t api.Topology) error {
 	var list []string
 	for _, l := range t.Looks {
 		if l.Failed != "" {
@@ -255,19 +255,19 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 		first = fmt.Sprintf("1 of %d queues will drop what its consumers reject", queues)
 	case len(drops) > 0:
 		first = fmt.Sprintf("%d of %d queues will drop what their consumers reject", len(drops), queues)
-	case unread(t) != nil:
-		first = fmt.Sprintf("%s, %s; it is not known whether a queue drops what its consumers reject", count(queues, "queue", "queues"), count(faults(t.Findings), "finding", "findings"))
+	case unreadError(t) != nil:
+		first = fmt.Sprintf("%s, %s; it is not known whether a queue drops what its consumers reject", countNoun(queues, "queue", "queues"), countNoun(faultCount(t.Findings), "finding", "findings"))
 	default:
-		first = fmt.Sprintf("%s, %s; no queue drops what its consumers reject", count(queues, "queue", "queues"), count(faults(t.Findings), "finding", "findings"))
+		first = fmt.Sprintf("%s, %s; no queue drops what its consumers reject", countNoun(queues, "queue", "queues"), countNoun(faultCount(t.Findings), "finding", "findings"))
 	}
 	if dropped > 0 {
-		first += fmt.Sprintf("; the node has dropped %s since it started", count(int(dropped), "message", "messages"))
+		first += fmt.Sprintf("; the node has dropped %s since it started", countNoun(int(dropped), "message", "messages"))
 	}
 	fmt.Fprintln(out, first)
 	brokers := brokersOf(t.Looks, func(l api.Look) string { return l.Broker })
 	for _, l := range t.Looks {
 		if l.Failed != "" && !l.ReadAt.IsZero() {
-			fmt.Fprintf(out, "\ncould not look at %s now: %s\n  what is known about it is from %s\n", vhostOf(l.Broker, l.VHost, brokers > 1), deadletter.Visible(l.Failed), clock(l.ReadAt.Time))
+			fmt.Fprintf(out, "\ncould not look at %s now: %s\n  what is known about it is from %s\n", vhostOf(l.Broker, l.VHost, brokers > 1), deadletter.Visible(l.Failed), clockTime(l.ReadAt.Time))
 		}
 	}
 	for i, f := range t.Findings {
@@ -279,7 +279,7 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 			title += " (" + vhostOf(f.Broker, f.VHost, brokers > 1) + ")"
 		}
 		if since := f.Since.OrZero(); !since.IsZero() {
-			title += ", since " + clock(since)
+			title += ", since " + clockTime(since)
 		}
 		fmt.Fprintln(out, "  "+deadletter.Visible(title))
 		if i+1 < len(t.Findings) && explainedBy(f, t.Findings[i+1]) {
@@ -299,8 +299,8 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 	}
 }
 
-// clock formats a time in UTC, with minutes.
-func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
+// clockTime formats a time in UTC, with minutes.
+func clockTime(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
 
 // explainedBy reports whether two findings have the same explanation. They may differ in the queue,
 // the vhost, the broker, the title and the time.
@@ -309,9 +309,9 @@ func explainedBy(a, b api.Finding) bool {
 	return a == b
 }
 
-// count returns a number followed by a noun. It uses the form "one" for 1 and the form "many" for
-// all other numbers.
-func count(n int, one, many string) string {
+// countNoun returns a number followed by a noun. It uses the form "one" for 1 and the form "many"
+// for all other numbers.
+func countNoun(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -36,9 +36,9 @@ func (c topologyApplyCmd) Run(p *Program) error {
 		printPolicies(p.Stdout, plans)
 	}
 	if policies == 0 {
-		return plan.refused(p, plans)
+		return plan.refusedError(p, plans)
 	}
-	if err := sure(p, c.Yes, "topology apply", "set "+count(policies, "policy", "policies")+" on the broker"); err != nil {
+	if err := confirmChange(p, c.Yes, "topology apply", "set "+countNoun(policies, "policy", "policies")+" on the broker"); err != nil {
 		return err
 	}
 	done := []api.AppliedPlan{}
@@ -65,19 +65,19 @@ func (c topologyApplyCmd) Run(p *Program) error {
 	if len(failed) > 0 {
 		return errors.Join(failed...)
 	}
-	return plan.refused(p, plans)
+	return plan.refusedError(p, plans)
 }
 
-// sure asks for confirmation on the terminal before a command changes a broker. With --yes it does
-// not ask. Without a terminal, it returns an error unless --yes is set.
-func sure(p *Program, yes bool, command, question string) error {
+// confirmChange asks for confirmation on the terminal before a command changes a broker. With --yes
+// it does not ask. Without a terminal, it returns an error unless --yes is set.
+func confirmChange(p *Program, yes bool, command, question string) error {
 	switch {
 	case yes:
 		return nil
 	case !terminal(p.Stdin):
 		return fmt.Errorf("%w: %s needs --yes when there is no terminal to ask on", errUsage, command)
 	}
-	return agreed(p, question)
+	return askUser(p, question)
 }
 
 // printApplied prints the policies that the server has set, as text for people.
@@ -87,7 +87,7 @@ func printApplied(p *Program, a api.AppliedPlan) {
 		if !one.Proved {
 			text = "not proved with a message: " + deadletter.Visible(one.Why)
 		}
-		fmt.Fprintf(p.Stdout, "set: policy %s in vhost %s, for %s; %s\n", one.Policy, deadletter.Visible(a.VHost), count(len(one.Queues), "queue", "queues"), text)
+		fmt.Fprintf(p.Stdout, "set: policy %s in vhost %s, for %s; %s\n", one.Policy, deadletter.Visible(a.VHost), countNoun(len(one.Queues), "queue", "queues"), text)
 	}
 }
 
@@ -105,7 +105,7 @@ func (c topologyUndoCmd) Run(p *Program) error {
 	if err := c.call(p, http.MethodGet, "/topology/adopted", nil, &all); err != nil {
 		return err
 	}
-	chosen := c.chosen(all.Policies)
+	chosen := c.choosePolicies(all.Policies)
 	if c.Output == "json" && len(c.Queues) == 0 {
 		return printJSON(p.Stdout, api.AdoptedPolicies{Policies: chosen}, true)
 	}
@@ -118,7 +118,7 @@ func (c topologyUndoCmd) Run(p *Program) error {
 	case len(chosen) == 0:
 		return fmt.Errorf("dlo has set no policy for queue %s", deadletter.Visible(strings.Join(c.Queues, ", ")))
 	}
-	if err := sure(p, c.Yes, "topology undo", "delete "+count(len(chosen), "policy", "policies")); err != nil {
+	if err := confirmChange(p, c.Yes, "topology undo", "delete "+countNoun(len(chosen), "policy", "policies")); err != nil {
 		return err
 	}
 	undone := api.AdoptedPolicies{Policies: []api.AdoptedPolicy{}}
@@ -145,8 +145,8 @@ func (c topologyUndoCmd) Run(p *Program) error {
 	return errors.Join(failed...)
 }
 
-// chosen returns those policies of the list that the command line selects.
-func (c topologyUndoCmd) chosen(all []api.AdoptedPolicy) []api.AdoptedPolicy {
+// choosePolicies returns those policies of the list that the command line selects.
+func (c topologyUndoCmd) choosePolicies(all []api.AdoptedPolicy) []api.AdoptedPolicy {
 	list := slices.DeleteFunc(all, func(a api.AdoptedPolicy) bool {
 		return c.Broker != "" && c.Broker != a.Broker || c.VHost != "" && c.VHost != a.VHost
 	})
@@ -166,7 +166,7 @@ func (c topologyUndoCmd) chosen(all []api.AdoptedPolicy) []api.AdoptedPolicy {
 // printAdopted prints the policies that dlo has set in the past, as text for people.
 func printAdopted(p *Program, list []api.AdoptedPolicy) {
 	for _, a := range list {
-		fmt.Fprintf(p.Stdout, "policy %s in vhost %s of broker %s, priority %d, set %s by %s\n", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker), a.Priority, clock(a.At.Time), deadletter.Visible(a.By))
+		fmt.Fprintf(p.Stdout, "policy %s in vhost %s of broker %s, priority %d, set %s by %s\n", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker), a.Priority, clockTime(a.At.Time), deadletter.Visible(a.By))
 		for _, q := range a.Queues {
 			fmt.Fprintln(p.Stdout, "  "+deadletter.Visible(q))
 		}
@@ -189,7 +189,7 @@ type topologyLeaveCmd struct {
 }
 
 func (c topologyLeaveCmd) Run(p *Program) error {
-	if err := sure(p, c.Yes, "topology leave", "take "+deadletter.Visible(strings.Join(c.Queues, ", "))+" out of the policies of dlo"); err != nil {
+	if err := confirmChange(p, c.Yes, "topology leave", "take "+deadletter.Visible(strings.Join(c.Queues, ", "))+" out of the policies of dlo"); err != nil {
 		return err
 	}
 	var left api.Left

@@ -39,13 +39,13 @@ func (c topologyPlanCmd) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	return c.refused(p, plans)
+	return c.refusedError(p, plans)
 }
 
-// refused returns an error if the command line names queues and a plan leaves some of them alone.
-// Output in a format for machines does not contain these queues. refused then lists them on
-// standard error.
-func (c topologyPlanCmd) refused(p *Program, plans api.Plans) error {
+// refusedError returns an error if the command line names queues and a plan leaves some of them
+// alone. Output in a format for machines does not contain these queues. refusedError then lists
+// them on standard error.
+func (c topologyPlanCmd) refusedError(p *Program, plans api.Plans) error {
 	policies, refused := 0, 0
 	for _, plan := range plans.Plans {
 		policies += len(plan.Policies)
@@ -60,9 +60,9 @@ func (c topologyPlanCmd) refused(p *Program, plans api.Plans) error {
 	case refused == 0 || len(c.Queues) == 0:
 		return nil
 	case policies == 0:
-		return fmt.Errorf("nothing is planned: %s", count(refused, "queue is left alone", "queues are left alone"))
+		return fmt.Errorf("nothing is planned: %s", countNoun(refused, "queue is left alone", "queues are left alone"))
 	}
-	return fmt.Errorf("%w: %s", errPartly, count(refused, "queue is left alone", "queues are left alone"))
+	return fmt.Errorf("%w: %s", errPartly, countNoun(refused, "queue is left alone", "queues are left alone"))
 }
 
 // plan returns the plans from the source that the command line names: a file, a broker or the
@@ -132,7 +132,7 @@ func printPolicies(out io.Writer, plans api.Plans) (policies int) {
 	for _, plan := range plans.Plans {
 		policies += len(plan.Policies)
 		for _, p := range plan.Policies {
-			fmt.Fprintf(out, "policy %s in %s, priority %d, for %s\n", p.Name, vhostOf(plan.Broker, plan.VHost, brokers > 1), p.Priority, count(len(p.Queues), "queue", "queues"))
+			fmt.Fprintf(out, "policy %s in %s, priority %d, for %s\n", p.Name, vhostOf(plan.Broker, plan.VHost, brokers > 1), p.Priority, countNoun(len(p.Queues), "queue", "queues"))
 			for _, q := range p.Queues {
 				fmt.Fprintln(out, "  "+deadletter.Visible(q))
 			}

@@ -301,10 +301,10 @@ func TestSeveralPlaces(t *testing.T) {
 func TestUndoOfAQueueWithTheNameOfAGlob(t *testing.T) {
 	t.Parallel()
 	all := []api.AdoptedPolicy{{Name: "a", Queues: []string{"*"}}, {Name: "b", Queues: []string{"orders"}}}
-	if got := (topologyUndoCmd{Queues: []string{"*"}}).chosen(slices.Clone(all)); len(got) != 1 || got[0].Name != "a" {
+	if got := (topologyUndoCmd{Queues: []string{"*"}}).choosePolicies(slices.Clone(all)); len(got) != 1 || got[0].Name != "a" {
 		t.Errorf("%+v", got)
 	}
-	if got := (topologyUndoCmd{Queues: []string{"o*"}}).chosen(slices.Clone(all)); len(got) != 1 || got[0].Name != "b" {
+	if got := (topologyUndoCmd{Queues: []string{"o*"}}).choosePolicies(slices.Clone(all)); len(got) != 1 || got[0].Name != "b" {
 		t.Errorf("%+v", got)
 	}
 }

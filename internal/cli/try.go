@@ -31,7 +31,7 @@ func (c tryCmd) Run(p *Program) error {
 			said += sayTrial(p.Stdout, t, said)
 		}
 		if t.State != deadletter.TrialRunning {
-			return c.over(p, t, raw)
+			return c.report(p, t, raw)
 		}
 		select {
 		case <-time.After(watchEvery):
@@ -44,7 +44,7 @@ func (c tryCmd) Run(p *Program) error {
 	}
 }
 
-func (c tryCmd) over(p *Program, t api.Trial, raw json.RawMessage) error {
+func (c tryCmd) report(p *Program, t api.Trial, raw json.RawMessage) error {
 	if c.Output != "table" {
 		if err := printJSON(p.Stdout, raw, c.Output == "json"); err != nil {
 			return err

@@ -96,7 +96,7 @@ func printSets(p *Program, a *api.Types) error {
 	if len(rows) == 0 {
 		fmt.Fprintln(p.Stderr, "there are no sets; dlo types add adds one")
 	}
-	return table(p.Stdout, []string{"SET", "VERSION", "STATE", "TYPES", "LETTERS", "SOURCE", "FROM", "WHO", "CAME"}, rows)
+	return printTable(p.Stdout, []string{"SET", "VERSION", "STATE", "TYPES", "LETTERS", "SOURCE", "FROM", "WHO", "CAME"}, rows)
 }
 
 func printHits(p *Program, a *api.Types) error {
@@ -110,7 +110,7 @@ func printHits(p *Program, a *api.Types) error {
 	if a.More {
 		fmt.Fprintln(p.Stderr, "there are more")
 	}
-	return table(p.Stdout, []string{"TYPE", "FIELD", "IS", "SET"}, rows)
+	return printTable(p.Stdout, []string{"TYPE", "FIELD", "IS", "SET"}, rows)
 }
 
 type typesShowCmd struct {
@@ -179,7 +179,7 @@ func (c typesRemoveCmd) Run(p *Program) error {
 			return err
 		}
 		question := fmt.Sprintf("remove set %s with %d types; %d letters have one of them", deadletter.Visible(a.Set), a.TypeCount, a.Letters)
-		if err := agreed(p, question); err != nil {
+		if err := askUser(p, question); err != nil {
 			return err
 		}
 	}

@@ -96,7 +96,7 @@ func (c typesBindingsCmd) Run(p *Program) error {
 	if len(rows) == 0 {
 		fmt.Fprintln(p.Stderr, "there are no bindings and no picks")
 	}
-	return table(p.Stdout, []string{"ID", "FOR", "READ AS", "WHO", "SAVED", "REASON"}, rows)
+	return printTable(p.Stdout, []string{"ID", "FOR", "READ AS", "WHO", "SAVED", "REASON"}, rows)
 }
 
 type lettersTypeCmd struct {

@@ -26,7 +26,7 @@ type bodyFlags struct {
 // read asks the server which message type matches the body. As with fetch, the result "printed" is
 // true if read has already printed the response.
 func (f bodyFlags) read(p *Program, as string) (a api.MatchAnswer, printed bool, err error) {
-	in, err := opened(p, f.File)
+	in, err := openInput(p, f.File)
 	if err != nil {
 		return a, false, fmt.Errorf("%w: %w", errUsage, err)
 	}
@@ -56,7 +56,7 @@ func (c typesMatchCmd) Run(p *Program) error {
 		text += ": " + a.Why
 	}
 	fmt.Fprintln(p.Stderr, deadletter.Visible(text))
-	return table(p.Stdout, []string{"SCORE", "TYPE", "WHY"}, rows)
+	return printTable(p.Stdout, []string{"SCORE", "TYPE", "WHY"}, rows)
 }
 
 type typesDecodeCmd struct {
