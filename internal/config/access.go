@@ -93,10 +93,10 @@ func (d *decoder) proxy(n *yaml.Node, p *identity.Proxy) {
 	p.User = "X-Forwarded-User"
 	d.mapping(n, "auth.proxy", keys{
 		"from":        func(n *yaml.Node) { d.prefixes(n, p) },
-		"user":        func(n *yaml.Node) { d.optional(n, &p.User) },
+		"user":        func(n *yaml.Node) { d.optionalHeader(n, &p.User) },
 		"email":       func(n *yaml.Node) { d.header(n, &p.Email) },
 		"groups":      func(n *yaml.Node) { d.header(n, &p.Groups) },
-		"secret_file": func(n *yaml.Node) { d.filled(n, &p.Secret) },
+		"secret_file": func(n *yaml.Node) { d.filledSecret(n, &p.Secret) },
 	})
 	if !p.Set() {
 		d.mistake(n, "auth.proxy needs from, the addresses of the proxy, for example from: [10.0.0.0/8]")
@@ -139,8 +139,8 @@ func (d *decoder) header(n *yaml.Node, into *string) {
 	*into = name
 }
 
-// optional reads the name of a header. It accepts "" if the proxy does not set the header.
-func (d *decoder) optional(n *yaml.Node, into *string) {
+// optionalHeader reads the name of a header. It accepts "" if the proxy does not set the header.
+func (d *decoder) optionalHeader(n *yaml.Node, into *string) {
 	if n.Kind == yaml.ScalarNode && n.Value == "" && n.Style != 0 {
 		*into = ""
 		return
@@ -164,7 +164,7 @@ func (d *decoder) grants(n *yaml.Node, into *[]identity.Grant) {
 			"brokers":         func(n *yaml.Node) { d.globs(n, &g.Brokers) },
 			"from_rabbitmq":   func(n *yaml.Node) { d.boolean(n, &g.FromRabbitMQ) },
 		})
-		if !d.has(n, "role") || !d.has(n, "to") {
+		if !d.hasKey(n, "role") || !d.hasKey(n, "to") {
 			d.mistake(n, "a grant needs role and to, for example {role: operator, to: [\"group:payments\"]}")
 		}
 		if _, err := deadletter.NewGrant(g.Role.String(), g.Reveal, g.Purge, g.Places); err != nil && g.Role != 0 {

@@ -21,9 +21,9 @@ const (
 	maxCompared    = 300_000_000 // number of steps; rules of 64 KiB normally take less than half of them
 )
 
-// full reports whether the result contains the maximum number of mistakes. If so, it counts one
+// isFull reports whether the result contains the maximum number of mistakes. If so, it counts one
 // more mistake that is not in the result.
-func (b *bounds) full(kept int) bool {
+func (b *bounds) isFull(kept int) bool {
 	if b == nil || kept < b.mistakes {
 		return false
 	}
@@ -38,9 +38,9 @@ func (b *bounds) cut(text string) string {
 	return deadletter.Cut(text, maxMistakeText)
 }
 
-// more returns a mistake with the number of the mistakes that are not in the result. If all of them
-// are, it returns nil.
-func (b *bounds) more() []Mistake {
+// omitted returns a mistake with the number of the mistakes that are not in the result. If all of
+// them are, it returns nil.
+func (b *bounds) omitted() []Mistake {
 	if b == nil || b.left == 0 {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (b *bounds) weight(n *yaml.Node) int {
 	if b == nil {
 		return 0
 	}
-	return maxWeight - lighter(n, maxWeight)
+	return maxWeight - subtractSize(n, maxWeight)
 }
 
 // compare takes the steps for comparing two rules of the given sizes from the steps that are left.
@@ -66,17 +66,17 @@ func (b *bounds) compare(one, other int) bool {
 	return b.steps > 0
 }
 
-// lighter subtracts the size of a node from the parameter left and returns the result. The size of
-// a value is one byte plus its length, and the target of an alias counts each time. When the result
-// is negative, lighter stops, so that left also limits the cost.
-func lighter(n *yaml.Node, left int) int {
+// subtractSize subtracts the size of a node from the parameter left and returns the result. The
+// size of a value is one byte plus its length, and the target of an alias counts each time. When
+// the result is negative, subtractSize stops, so that left also limits the cost.
+func subtractSize(n *yaml.Node, left int) int {
 	n = resolve(n)
 	left -= 1 + len(n.Value)
 	for _, child := range n.Content {
 		if left < 0 {
 			break
 		}
-		left = lighter(child, left)
+		left = subtractSize(child, left)
 	}
 	return left
 }

@@ -43,7 +43,7 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 			"colour": func(n *yaml.Node) { painted = n; d.oneOf(n, (*string)(&b.Colour), colours()...) },
 			"was": func(n *yaml.Node) {
 				d.texts(n, &b.Was)
-				d.each(n, func(n *yaml.Node) { at.was = append(at.was, n) })
+				d.eachItem(n, func(n *yaml.Node) { at.was = append(at.was, n) })
 			},
 			"url": func(n *yaml.Node) {
 				d.secretURL(n, &b.URL, "amqp: {host, port, tls, vhost, user, password_file}", "amqp", "amqps")
@@ -53,7 +53,7 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 			"exchange":   func(n *yaml.Node) { at.exchange = n; d.text(n, &b.Exchange) },
 			"inboxes": func(n *yaml.Node) {
 				d.texts(n, &b.Inboxes)
-				d.each(n, func(n *yaml.Node) { at.inboxes = append(at.inboxes, n) })
+				d.eachItem(n, func(n *yaml.Node) { at.inboxes = append(at.inboxes, n) })
 			},
 			"origins":        func(n *yaml.Node) { d.origins(n, &b, &at) },
 			"rates":          func(n *yaml.Node) { d.rates(n, &b.Rates) },
@@ -89,7 +89,7 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 			key = "amqp"
 		}
 		b.Setting = key + " of broker " + b.Name + " in " + d.from
-		if split != nil && d.has(n, "url") {
+		if split != nil && d.hasKey(n, "url") {
 			d.mistake(split, "a broker has either url or amqp, not both")
 		}
 		if len(b.Inboxes) == 0 {
@@ -209,8 +209,8 @@ func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, va
 // secured contains the TLS settings of a connection to a broker, as parameters of its URL.
 type secured struct{ parameters url.Values }
 
-// keys adds the functions that read the keys about TLS to the parameter all.
-func (s *secured) keys(d *decoder, all keys) keys {
+// withTLSKeys adds the functions that read the keys about TLS to the parameter all.
+func (s *secured) withTLSKeys(d *decoder, all keys) keys {
 	s.parameters = url.Values{}
 	for key, parameter := range map[string]string{"ca_file": "cacertfile", "cert_file": "certfile", "key_file": "keyfile", "server_name": "server_name_indication"} {
 		all[key] = func(n *yaml.Node) {
@@ -235,9 +235,9 @@ func (d *decoder) amqp(n *yaml.Node, b *Broker) {
 	host, port, tls, vhost, user, password, external := "127.0.0.1", 0, false, "/", "guest", "", false
 	var s secured
 	b.PasswordFile = ""
-	d.mapping(n, "brokers.amqp", s.keys(d, keys{
+	d.mapping(n, "brokers.amqp", s.withTLSKeys(d, keys{
 		"host":          func(n *yaml.Node) { d.text(n, &host) },
-		"port":          func(n *yaml.Node) { d.whole(n, &port, 1, 65535) },
+		"port":          func(n *yaml.Node) { d.integer(n, &port, 1, 65535) },
 		"tls":           func(n *yaml.Node) { d.boolean(n, &tls) },
 		"vhost":         func(n *yaml.Node) { d.text(n, &vhost) },
 		"user":          func(n *yaml.Node) { d.text(n, &user) },
@@ -274,13 +274,13 @@ func (d *decoder) management(n *yaml.Node, b *Broker) {
 	}
 	var address, user, password string
 	var s secured
-	d.mapping(n, "brokers.management", s.keys(d, keys{
+	d.mapping(n, "brokers.management", s.withTLSKeys(d, keys{
 		"url":           func(n *yaml.Node) { d.webURL(n, &address) },
 		"user":          func(n *yaml.Node) { d.text(n, &user) },
 		"password_file": func(n *yaml.Node) { d.secret(n, &password); b.APIPassword = n.Value },
 	}))
 	s.check(d, n)
-	if !d.has(n, "url") {
+	if !d.hasKey(n, "url") {
 		d.mistake(n, "management needs a url, for example {url: \"http://127.0.0.1:15672\", user: dlo, password_file: /run/secrets/rabbitmq}")
 	}
 	if u, err := url.Parse(address); err == nil {

@@ -85,29 +85,29 @@ func (d *decoder) channel(n *yaml.Node, name string) Channel {
 		"slack": kind(func(n *yaml.Node) {
 			c.Slack = &Slack{}
 			d.mapping(n, "slack", keys{"url_file": func(n *yaml.Node) { d.secretLink(n, &c.Slack.URL) }})
-			d.needs(n, "url_file")
+			d.requireKeys(n, "url_file")
 		}),
 		"pagerduty": kind(func(n *yaml.Node) {
 			c.PagerDuty = &PagerDuty{}
 			d.mapping(n, "pagerduty", keys{
-				"key_file": func(n *yaml.Node) { d.filled(n, &c.PagerDuty.Key) },
+				"key_file": func(n *yaml.Node) { d.filledSecret(n, &c.PagerDuty.Key) },
 				"url":      func(n *yaml.Node) { d.receiver(n, private, &c.PagerDuty.URL) },
 			})
-			d.needs(n, "key_file")
+			d.requireKeys(n, "key_file")
 		}),
 		"alertmanager": kind(func(n *yaml.Node) {
 			c.Alertmanager = &Alertmanager{}
 			d.mapping(n, "alertmanager", keys{"url": func(n *yaml.Node) { d.receiver(n, private, &c.Alertmanager.URL) }})
-			d.needs(n, "url")
+			d.requireKeys(n, "url")
 		}),
 		"smtp": kind(func(n *yaml.Node) { c.SMTP = d.smtp(n) }),
 		"webhook": kind(func(n *yaml.Node) {
 			c.Webhook = &Webhook{}
 			d.mapping(n, "webhook", keys{
 				"url":         func(n *yaml.Node) { d.receiver(n, private, &c.Webhook.URL) },
-				"secret_file": func(n *yaml.Node) { d.filled(n, &c.Webhook.Secret) },
+				"secret_file": func(n *yaml.Node) { d.filledSecret(n, &c.Webhook.Secret) },
 			})
-			d.needs(n, "url", "secret_file")
+			d.requireKeys(n, "url", "secret_file")
 		}),
 		"allow_private": func(n *yaml.Node) { d.boolean(n, &c.AllowPrivate) },
 		"queues":        func(n *yaml.Node) { d.globs(n, &c.Places.Queues) },
@@ -133,9 +133,9 @@ func (d *decoder) smtp(n *yaml.Node) *SMTP {
 				d.mistake(n, "%q is not the name of a mail server; its port stands under port", s.Host)
 			}
 		},
-		"port":          func(n *yaml.Node) { d.whole(n, &s.Port, 1, 65535) },
+		"port":          func(n *yaml.Node) { d.integer(n, &s.Port, 1, 65535) },
 		"user":          func(n *yaml.Node) { d.text(n, &s.User) },
-		"password_file": func(n *yaml.Node) { d.filled(n, &s.Password) },
+		"password_file": func(n *yaml.Node) { d.filledSecret(n, &s.Password) },
 		"from": func(n *yaml.Node) {
 			if d.text(n, &s.From); n.Kind == yaml.ScalarNode {
 				address(n, s.From)
@@ -155,22 +155,22 @@ func (d *decoder) smtp(n *yaml.Node) *SMTP {
 			}
 		},
 	})
-	d.needs(n, "host", "from", "to")
-	if n.Kind == yaml.MappingNode && d.has(n, "user") != d.has(n, "password_file") {
+	d.requireKeys(n, "host", "from", "to")
+	if n.Kind == yaml.MappingNode && d.hasKey(n, "user") != d.hasKey(n, "password_file") {
 		d.mistake(n, "user and password_file go together")
 	}
 	return s
 }
 
-// needs reports a mistake that lists those of the given keys that are missing from a mapping.
-func (d *decoder) needs(n *yaml.Node, names ...string) {
+// requireKeys reports a mistake that lists those of the given keys that are missing from a mapping.
+func (d *decoder) requireKeys(n *yaml.Node, names ...string) {
 	if n.Kind != yaml.MappingNode {
 		if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 			d.mistake(n, "%s is wanted here", strings.Join(names, ", "))
 		}
 		return
 	}
-	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return d.has(n, name) })
+	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return d.hasKey(n, name) })
 	if len(missing) > 0 {
 		d.mistake(n, "%s is missing", strings.Join(missing, ", "))
 	}
@@ -196,8 +196,8 @@ func (d *decoder) receiver(n *yaml.Node, private bool, into *string) {
 	}
 }
 
-// filled reads a secret from a file. It reports a mistake if the secret is empty.
-func (d *decoder) filled(n *yaml.Node, into *string) {
+// filledSecret reads a secret from a file. It reports a mistake if the secret is empty.
+func (d *decoder) filledSecret(n *yaml.Node, into *string) {
 	before := len(d.mistakes)
 	if d.secret(n, into); *into == "" && len(d.mistakes) == before {
 		d.mistake(n, "the file %s is empty", n.Value)
@@ -207,7 +207,7 @@ func (d *decoder) filled(n *yaml.Node, into *string) {
 // secretLink reads a URL that is a secret from a file. Its mistakes never contain the URL.
 func (d *decoder) secretLink(n *yaml.Node, into *string) {
 	before := len(d.mistakes)
-	d.filled(n, into)
+	d.filledSecret(n, into)
 	if u, err := url.Parse(*into); len(d.mistakes) == before && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
 		d.mistake(n, "the file %s does not hold a URL", n.Value)
 		*into = ""
@@ -238,8 +238,8 @@ type mention struct {
 	name string
 }
 
-// notified reads a list of names of channels. The names are checked when all channels are read.
-func (d *decoder) notified(n *yaml.Node, into *[]string) {
+// channelNames reads a list of names of channels. The names are checked when all channels are read.
+func (d *decoder) channelNames(n *yaml.Node, into *[]string) {
 	*into = nil
 	seen := map[string]bool{}
 	d.list(n, func(n *yaml.Node) {

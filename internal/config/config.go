@@ -190,14 +190,14 @@ type Error struct {
 	Mistakes []Mistake
 }
 
-// failed returns all mistakes so far as an *Error, in the order of the file. If there are none, it
-// returns nil.
-func (d *decoder) failed(path string) error {
+// allMistakes returns all mistakes so far as an *Error, in the order of the file. If there are
+// none, it returns nil.
+func (d *decoder) allMistakes(path string) error {
 	if len(d.mistakes) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(d.mistakes, func(a, b Mistake) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
-	return &Error{path, append(d.mistakes, d.bounds.more()...)}
+	return &Error{path, append(d.mistakes, d.bounds.omitted()...)}
 }
 
 func (e *Error) Error() string {
@@ -256,7 +256,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 	}
 	d.check(&c)
 	c.Rules.Was, c.Rules.Channels = earlierNames(c.Brokers), channelNames(c.Channels)
-	return c, d.failed(path)
+	return c, d.allMistakes(path)
 }
 
 // check reports mistakes in the combination of several values.
@@ -284,7 +284,7 @@ type decoder struct {
 }
 
 func (d *decoder) mistake(n *yaml.Node, format string, args ...any) {
-	if d.bounds.full(len(d.mistakes)) {
+	if d.bounds.isFull(len(d.mistakes)) {
 		return
 	}
 	m := Mistake{Text: d.bounds.cut(fmt.Sprintf(format, args...))}
@@ -374,21 +374,21 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 		"disk": func(n *yaml.Node) {
 			d.mapping(n, "disk", keys{
 				"stop_below":         func(n *yaml.Node) { d.size(n, &c.Disk.StopBelow, 0) },
-				"stop_below_percent": func(n *yaml.Node) { d.whole(n, &c.Disk.StopBelowPercent, 0, 100) },
+				"stop_below_percent": func(n *yaml.Node) { d.integer(n, &c.Disk.StopBelowPercent, 0, 100) },
 				"reserve":            func(n *yaml.Node) { d.size(n, &c.Disk.Reserve, 0) },
 			})
 		},
 		"brokers": func(n *yaml.Node) { d.brokers(n, c) },
 		"ingest": func(n *yaml.Node) {
 			d.mapping(n, "ingest", keys{
-				"letters": func(n *yaml.Node) { d.whole(n, &c.Ingest.Letters, 1, 2000) },
+				"letters": func(n *yaml.Node) { d.integer(n, &c.Ingest.Letters, 1, 2000) },
 				"bytes":   func(n *yaml.Node) { d.size(n, &c.Ingest.Bytes, 1) },
 				"linger":  func(n *yaml.Node) { d.duration(n, &c.Ingest.Linger, 0, time.Minute) },
 				"uncertain": func(n *yaml.Node) {
 					d.oneOf(n, (*string)(&c.Ingest.Uncertain), string(deadletter.UncertainHold), string(deadletter.UncertainKeep), string(deadletter.UncertainMerge))
 				},
 				"horizon":      func(n *yaml.Node) { d.duration(n, &c.Ingest.Horizon, time.Second, 24*time.Hour) },
-				"horizon_rows": func(n *yaml.Node) { d.whole(n, &c.Ingest.HorizonRows, 1, 1_000_000) },
+				"horizon_rows": func(n *yaml.Node) { d.integer(n, &c.Ingest.HorizonRows, 1, 1_000_000) },
 			})
 		},
 		"requeue": func(n *yaml.Node) { d.requeue(n, &c.Requeue) },
@@ -420,7 +420,7 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 		"quiet_hours": func(n *yaml.Node) { d.quietHours(n, &c.Quiet) },
 		"digest":      func(n *yaml.Node) { d.digest(n, &c.Digest) },
 		"problems": func(n *yaml.Node) {
-			d.mapping(n, "problems", keys{"notify": func(n *yaml.Node) { d.notified(n, &c.Problems.Notify) }})
+			d.mapping(n, "problems", keys{"notify": func(n *yaml.Node) { d.channelNames(n, &c.Problems.Notify) }})
 		},
 		"search": func(n *yaml.Node) {
 			d.mapping(n, "search", keys{
@@ -441,7 +441,7 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 func (d *decoder) requeue(n *yaml.Node, r *Requeue) {
 	d.at["requeue.nack"] = n
 	d.mapping(n, "requeue", keys{
-		"in_flight":       func(n *yaml.Node) { d.whole(n, &r.InFlight, 1, 10_000) },
+		"in_flight":       func(n *yaml.Node) { d.integer(n, &r.InFlight, 1, 10_000) },
 		"rate":            func(n *yaml.Node) { d.number(n, &r.Rate, 0, 1e6) },
 		"watch":           func(n *yaml.Node) { d.duration(n, &r.Watch, time.Second, 365*day) },
 		"in_doubt":        func(n *yaml.Node) { d.oneOf(n, &r.InDoubt, "republish", "hold") },
@@ -452,7 +452,7 @@ func (d *decoder) requeue(n *yaml.Node, r *Requeue) {
 			d.mapping(n, "requeue.nack", keys{
 				"first":        func(n *yaml.Node) { d.duration(n, &r.Nack.First, time.Second, 365*day) },
 				"max":          func(n *yaml.Node) { d.duration(n, &r.Nack.Max, time.Second, 365*day) },
-				"notice_after": func(n *yaml.Node) { d.whole(n, &r.Nack.NoticeAfter, 1, 1_000_000) },
+				"notice_after": func(n *yaml.Node) { d.integer(n, &r.Nack.NoticeAfter, 1, 1_000_000) },
 				"notice_age":   func(n *yaml.Node) { d.duration(n, &r.Nack.NoticeAge, time.Second, 365*day) },
 			})
 		},
@@ -470,9 +470,9 @@ func (d *decoder) breaker(n *yaml.Node, b *Breaker) {
 			}
 			b.CameBack = share
 		},
-		"of":      func(n *yaml.Node) { d.whole(n, &b.Of, 1, 10_000) },
+		"of":      func(n *yaml.Node) { d.integer(n, &b.Of, 1, 10_000) },
 		"window":  func(n *yaml.Node) { d.duration(n, &b.Window, time.Second, 7*day) },
-		"probe":   func(n *yaml.Node) { d.whole(n, &b.Probe, 1, 10_000) },
+		"probe":   func(n *yaml.Node) { d.integer(n, &b.Probe, 1, 10_000) },
 		"give_up": func(n *yaml.Node) { d.duration(n, &b.GiveUp, 0, 365*day) },
 	})
 }

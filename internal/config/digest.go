@@ -51,7 +51,7 @@ func (d *decoder) digest(n *yaml.Node, g *Digest) {
 		"at":     func(n *yaml.Node) { d.timeOfDay(n, &g.At) },
 		"days":   func(n *yaml.Node) { d.days(n, &g.Days) },
 		"zone":   func(n *yaml.Node) { d.zone(n, &g.Zone) },
-		"notify": func(n *yaml.Node) { d.notified(n, &g.Notify) },
+		"notify": func(n *yaml.Node) { d.channelNames(n, &g.Notify) },
 	})
 }
 

@@ -46,18 +46,18 @@ func (d *decoder) masking(n *yaml.Node, m *Masking) {
 		}
 		kinds := 0
 		for _, key := range []string{"header", "pattern", "json"} {
-			if d.has(n, key) {
+			if d.hasKey(n, key) {
 				kinds++
 			}
 		}
-		ofFields := d.has(n, "type") || d.has(n, "field")
+		ofFields := d.hasKey(n, "type") || d.hasKey(n, "field")
 		if ofFields {
 			kinds++
 		}
 		switch {
 		case kinds > 1, len(n.Content) == 0:
 			d.mistake(n, "an entry has exactly one of header, pattern and json; or it has type, field or both")
-		case ofFields && (field.Path != nil || !d.has(n, "field")):
+		case ofFields && (field.Path != nil || !d.hasKey(n, "field")):
 			m.Fields = append(m.Fields, field)
 		}
 	})
@@ -97,7 +97,7 @@ func (d *decoder) checkSearch(c *Config) {
 	if d.at["search.fields"] == nil {
 		return
 	}
-	d.each(d.at["search.fields"], func(n *yaml.Node) {
+	d.eachItem(d.at["search.fields"], func(n *yaml.Node) {
 		if deadletter.Masked(c.Masking.Fields, c.Masking.JSON, n.Value) {
 			d.mistake(n, "%s is masked, so letters cannot be found by it", deadletter.Visible(n.Value))
 		}

@@ -113,6 +113,6 @@ func (d *decoder) oneOrMore(n *yaml.Node, want string, item func(n *yaml.Node, v
 	case len(n.Content) == 0:
 		d.mistake(n, "an empty list fits no letter; leave the key out")
 	default:
-		d.each(n, one)
+		d.eachItem(n, one)
 	}
 }

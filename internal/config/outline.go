@@ -28,7 +28,7 @@ func Outline(path string) (map[string]string, error) {
 		return nil, err
 	}
 	for _, n := range root.Content {
-		outlined("", n, outline, 0)
+		addOutline("", n, outline, 0)
 	}
 	return outline, nil
 }
@@ -43,7 +43,7 @@ var plainKeys = []string{
 // plainOfBroker contains the keys of a broker whose values the audit shows.
 var plainOfBroker = []string{"name", "was", "label", "exchange", "inboxes", "requeue_to", "read_only", "observe", "idle_after", "accept_limited", "rates"}
 
-func plain(path string) bool {
+func auditShows(path string) bool {
 	below := func(keys []string, path string) bool {
 		for _, key := range keys {
 			if rest, ok := strings.CutPrefix(path, key); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
@@ -65,21 +65,21 @@ const (
 	outlineLong = 200 // maximum length of a value in bytes
 )
 
-func outlined(path string, n *yaml.Node, into map[string]string, deep int) {
+func addOutline(path string, n *yaml.Node, into map[string]string, deep int) {
 	if deep > outlineDeep || len(into) >= outlineKeys {
 		return
 	}
 	switch n = resolve(n); n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			outlined(strings.TrimPrefix(path+"."+n.Content[i].Value, "."), n.Content[i+1], into, deep+1)
+			addOutline(strings.TrimPrefix(path+"."+n.Content[i].Value, "."), n.Content[i+1], into, deep+1)
 		}
 	case yaml.SequenceNode:
 		for i, item := range n.Content {
-			outlined(path+"["+strconv.Itoa(i)+"]", item, into, deep+1)
+			addOutline(path+"["+strconv.Itoa(i)+"]", item, into, deep+1)
 		}
 	case yaml.ScalarNode:
-		if plain(path) && len(n.Value) <= outlineLong {
+		if auditShows(path) && len(n.Value) <= outlineLong {
 			into[path] = n.Value
 			return
 		}

@@ -32,7 +32,7 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	var p Pasted
 	if len(text) > MaxPasted {
 		d.mistake(nil, "rules to try have at most %d KiB, and these have %d KiB", MaxPasted>>10, (len(text)+1<<10-1)>>10)
-		return p, d.failed(pastedName)
+		return p, d.allMistakes(pastedName)
 	}
 	root := d.document(text)
 	d.lines = nil // the text of each rule is not needed, and it is slow to find in a list in brackets
@@ -40,12 +40,12 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	case len(d.mistakes) > 0:
 	case root == nil || root.Tag == "!!null":
 		d.mistake(nil, "there are no rules in this text")
-	case lighter(root, maxWeight) < 0:
+	case subtractSize(root, maxWeight) < 0:
 		d.mistake(root, "with its aliases written out, this text is too long to try; at most %d KiB are allowed", maxWeight>>10)
 	default:
 		d.pasted(root, use, &p)
 	}
-	return p, d.failed(pastedName)
+	return p, d.allMistakes(pastedName)
 }
 
 const pastedName = "rules" // stands for the name of the file in the positions of mistakes
@@ -62,7 +62,7 @@ func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
 		d.rules(root, 0, &c)
 	case root.Kind != yaml.MappingNode:
 		d.mistake(root, "give rules: a list of them, or rules: and default: as in a configuration file")
-	case d.has(root, "name"): // only a rule has the key name, so that this is a single rule
+	case d.hasKey(root, "name"): // only a rule has the key name, so that this is a single rule
 		ruled = true
 		d.rules(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{root}}, 0, &c)
 	default:

@@ -54,7 +54,7 @@ func (d *decoder) retry(n *yaml.Node, path string, r *rules.Retry) bool {
 				r.Delays = append(r.Delays, one)
 			})
 		}),
-		"attempts": keep("attempts", func(n *yaml.Node) { d.whole(n, &b.grown.Attempts, 0, maxAttempts) }),
+		"attempts": keep("attempts", func(n *yaml.Node) { d.integer(n, &b.grown.Attempts, 0, maxAttempts) }),
 		"first":    keep("first", func(n *yaml.Node) { delay(n, &b.grown.First, 0) }),
 		"factor":   keep("factor", func(n *yaml.Node) { d.number(n, &b.grown.Factor, 1, maxFactor) }),
 		"max":      keep("max", func(n *yaml.Node) { delay(n, &b.grown.Max, time.Millisecond) }),

@@ -30,7 +30,7 @@ func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
 	if k := slices.IndexFunc(lines, endsDocument); k > 0 {
 		lines = lines[:k]
 	}
-	for len(lines) > 1 && outside(lines[len(lines)-1], indentation(lines[0])) {
+	for len(lines) > 1 && isOutsideRule(lines[len(lines)-1], indentation(lines[0])) {
 		lines = lines[:len(lines)-1]
 	}
 	return trimBreak(strings.Join(lines, ""))
@@ -52,9 +52,9 @@ func (d *decoder) dash(list *yaml.Node, i int) int {
 	return list.Content[i].Line
 }
 
-// outside reports whether a line after a rule does not belong to the rule. This is so for an empty
-// line, and for a comment that is not indented more than the dash.
-func outside(line string, dash int) bool {
+// isOutsideRule reports whether a line after a rule does not belong to the rule. This is so for an
+// empty line, and for a comment that is not indented more than the dash.
+func isOutsideRule(line string, dash int) bool {
 	text := strings.TrimSpace(line)
 	return text == "" || text[0] == '#' && indentation(line) <= dash
 }

@@ -155,7 +155,7 @@ func (d *decoder) dead(n *yaml.Node, path string, r *rules.Rule) {
 		"severity": func(n *yaml.Node) {
 			d.oneOf(n, (*string)(&r.Severity), string(deadletter.SeverityPage), string(deadletter.SeverityNotify), string(deadletter.SeverityDigest))
 		},
-		"notify": func(n *yaml.Node) { d.notified(n, &r.Notify) },
+		"notify": func(n *yaml.Node) { d.channelNames(n, &r.Notify) },
 	}
 	if path == "rules.dead" { // in the default, all deaths of a queue would be in one group
 		known["group"] = func(n *yaml.Node) {

@@ -56,13 +56,13 @@ func (d *decoder) mapping(n *yaml.Node, path string, known keys) {
 		case slices.Contains(later[path], key.Value):
 			d.mistake(key, "%s: not in this version", key.Value)
 		default:
-			d.mistake(key, "there is no key %q%s; %s", key.Value, in(path), offer(known))
+			d.mistake(key, "there is no key %q%s; %s", key.Value, inPath(path), keysHint(known))
 		}
 		seen[key.Value] = true
 	}
 }
 
-func (d *decoder) has(n *yaml.Node, key string) bool {
+func (d *decoder) hasKey(n *yaml.Node, key string) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
 			return true
@@ -78,14 +78,14 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-func in(path string) string {
+func inPath(path string) string {
 	if path == "" {
 		return ""
 	}
 	return " in " + path
 }
 
-func offer(known keys) string {
+func keysHint(known keys) string {
 	return "the keys are " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 }
 
@@ -102,8 +102,8 @@ func (d *decoder) list(n *yaml.Node, item func(n *yaml.Node)) {
 	}
 }
 
-// each calls fn for every item of a list.
-func (d *decoder) each(n *yaml.Node, fn func(n *yaml.Node)) {
+// eachItem calls fn for every item of a list.
+func (d *decoder) eachItem(n *yaml.Node, fn func(n *yaml.Node)) {
 	if n.Kind == yaml.SequenceNode {
 		for _, e := range n.Content {
 			fn(resolve(e))
@@ -172,7 +172,7 @@ func (d *decoder) oneOf(n *yaml.Node, into *string, values ...string) {
 	}
 }
 
-func (d *decoder) whole(n *yaml.Node, into *int, low, high int) {
+func (d *decoder) integer(n *yaml.Node, into *int, low, high int) {
 	if v, ok := d.scalar(n, "a whole number"); ok {
 		i, err := strconv.Atoi(v)
 		if err != nil || i < low || i > high {
