@@ -29,7 +29,7 @@ const certificateLook = time.Second
 // fault.
 func readCertificate(files config.TLS) (*certificate, error) {
 	c := &certificate{files: files}
-	changed, err := c.times()
+	changed, err := c.changeTimes()
 	if err != nil {
 		return nil, fmt.Errorf("tls: %w", err)
 	}
@@ -41,8 +41,8 @@ func readCertificate(files config.TLS) (*certificate, error) {
 	return c, nil
 }
 
-// times returns when the two files were last changed.
-func (c *certificate) times() (changed [2]time.Time, err error) {
+// changeTimes returns when the two files were last changed.
+func (c *certificate) changeTimes() (changed [2]time.Time, err error) {
 	for i, name := range []string{c.files.Cert, c.files.Key} {
 		info, err := os.Stat(name)
 		if err != nil {
@@ -61,7 +61,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.looked).Abs() > certificateLook {
 		c.looked = now
-		if changed, err := c.times(); err == nil && changed != c.changed {
+		if changed, err := c.changeTimes(); err == nil && changed != c.changed {
 			if pair, err := tls.LoadX509KeyPair(c.files.Cert, c.files.Key); err == nil {
 				c.current, c.changed = &pair, changed
 			}
@@ -70,8 +70,8 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.current, nil
 }
 
-// over returns a TLS listener. It accepts TLS 1.2 or later, with HTTP/2 and HTTP/1.1.
-func (c *certificate) over(l net.Listener) net.Listener {
+// listener returns a TLS listener. It accepts TLS 1.2 or later, with HTTP/2 and HTTP/1.1.
+func (c *certificate) listener(l net.Listener) net.Listener {
 	return tls.NewListener(l, &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}})
 }
 

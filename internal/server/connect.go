@@ -30,6 +30,6 @@ func (s *Server) Connect(ctx context.Context, by deadletter.Principal, broker st
 	return deadletter.NoSuch("broker %q in the configuration", deadletter.Visible(broker))
 }
 
-// away returns why no letter can be sent to the broker of an origin now. If letters can be sent, it
-// returns "".
-func (s *Server) away(o deadletter.Origin) string { return deadletter.Away(s.brokers(), o) }
+// whyAway returns why no letter can be sent to the broker of an origin now. If letters can be sent,
+// it returns "".
+func (s *Server) whyAway(o deadletter.Origin) string { return deadletter.Away(s.brokers(), o) }

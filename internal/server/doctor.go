@@ -45,7 +45,7 @@ func (c Doctor) Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	list := []checkup{{Part: "configuration", Text: "every setting of " + where(path) + " is valid"}}
+	list := []checkup{{Part: "configuration", Text: "every setting of " + shownPath(path) + " is valid"}}
 	links, err := linksOf(cfg, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (c Doctor) Run(ctx context.Context, o Options) error {
 	return c.print(o.Out, list)
 }
 
-func where(path string) string {
+func shownPath(path string) string {
 	if path == "" {
 		return "the environment"
 	}
@@ -211,16 +211,16 @@ func atStore(cfg *config.Config) []checkup {
 	file := checkup{Part: "store"}
 	switch info, err := os.Stat(cfg.Store); {
 	case errors.Is(err, os.ErrNotExist):
-		file.Text = absolute(cfg.Store) + " does not exist yet: dlo serve creates it"
+		file.Text = absolutePath(cfg.Store) + " does not exist yet: dlo serve creates it"
 		if dir, err := os.Stat(filepath.Dir(cfg.Store)); err != nil || !dir.IsDir() {
-			file.Problem, file.Text, file.Cure = true, "its folder "+filepath.Dir(absolute(cfg.Store))+" does not exist", "create the folder, and let the user of dlo write there"
+			file.Problem, file.Text, file.Cure = true, "its folder "+filepath.Dir(absolutePath(cfg.Store))+" does not exist", "create the folder, and let the user of dlo write there"
 		}
 	case err != nil:
 		file.Problem, file.Text, file.Cure = true, err.Error(), "let the user of dlo read and write the file and its folder"
 	case !info.Mode().IsRegular():
-		file.Problem, file.Text, file.Cure = true, absolute(cfg.Store)+" is not a file", "give the path of a file as store"
+		file.Problem, file.Text, file.Cure = true, absolutePath(cfg.Store)+" is not a file", "give the path of a file as store"
 	default:
-		file.Text = fmt.Sprintf("%s has %.1f MiB", absolute(cfg.Store), float64(info.Size())/(1<<20))
+		file.Text = fmt.Sprintf("%s has %.1f MiB", absolutePath(cfg.Store), float64(info.Size())/(1<<20))
 	}
 	if file.Problem {
 		return []checkup{file}

@@ -46,7 +46,7 @@ func (c Drill) Run(ctx context.Context, o Options) error {
 		return err
 	}
 	if c.Clean {
-		return clean(ctx, options.API, left, o.Out)
+		return removeLeftovers(ctx, options.API, left, o.Out)
 	}
 	if len(left) > 0 {
 		options.Say("left by earlier drills, or by one that is running: " + strings.Join(left, ", ") + "; dlo drill --clean removes them")
@@ -169,8 +169,8 @@ func (o Options) startOffice(ctx context.Context, path, amqp, management string)
 	return running, nil
 }
 
-// clean removes what earlier drills left.
-func clean(ctx context.Context, api drill.API, left []string, out io.Writer) error {
+// removeLeftovers removes what earlier drills left.
+func removeLeftovers(ctx context.Context, api drill.API, left []string, out io.Writer) error {
 	var errs []error
 	for _, name := range left {
 		err := drill.Clean(ctx, api, name)

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// intake creates the components that receive letters: from inboxes all the time, and from other
-// queues once. It also creates the component that receives annotations.
-func (s *Server) intake() {
+// createIntake creates the components that receive letters: from inboxes all the time, and from
+// other queues once. It also creates the component that receives annotations.
+func (s *Server) createIntake() {
 	cfg := s.cfg
 	taking := ingest.Options{
 		Uncertain: cfg.Ingest.Uncertain, Horizon: cfg.Ingest.Horizon, HorizonRows: cfg.Ingest.HorizonRows, Room: s.space.Room, Stored: s.classifier.Wake, CameBack: s.cameBack, Crash: s.crash, Log: s.log,
@@ -41,9 +41,9 @@ func (s *Server) intake() {
 	s.annotations = annotation.New(s.store, annotation.Options{Mask: func(text string) string { shown, _ := s.masks.Text(text); return shown }, Joined: s.reader.Wake, Log: s.log}, s.Registry)
 }
 
-// reporting returns the loops of the annotations. There is one loop for each queue of annotations,
-// even if several entries of the configuration name the same queue.
-func (s *Server) reporting() []func(context.Context) error {
+// annotationLoops returns the loops of the annotations. There is one loop for each queue of
+// annotations, even if several entries of the configuration name the same queue.
+func (s *Server) annotationLoops() []func(context.Context) error {
 	loops := []func(context.Context) error{s.annotations.Run}
 	drained := map[[2]string]bool{}
 	for i, b := range s.cfg.Brokers {

@@ -40,11 +40,11 @@ func (c Leave) Run(ctx context.Context, o Options) error {
 	if s.links, err = linksOf(cfg, log, o.Crash); err != nil {
 		return err
 	}
-	if s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: log, Brokers: named(cfg.Brokers)}); err != nil {
+	if s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: log, Brokers: storeBrokers(cfg.Brokers)}); err != nil {
 		return explainStore(err, cfg.Store)
 	}
 	defer s.store.Close()
-	if err := c.settled(ctx, s); err != nil {
+	if err := c.checkSettled(ctx, s); err != nil {
 		return err
 	}
 	adoption := adopt.New(s.store, s.adoptions(), func(string, string) {}, o.Crash, log)
@@ -82,7 +82,7 @@ type leftVHost struct {
 	names rabbitmq.Configured
 }
 
-func (v *leftVHost) where() string {
+func (v *leftVHost) describe() string {
 	return fmt.Sprintf("vhost %s of broker %s", deadletter.Visible(v.VHost()), deadletter.Visible(v.Status().Name))
 }
 
@@ -131,13 +131,13 @@ func announce(ctx context.Context, out io.Writer, vhosts []leftVHost, applied []
 			err = l.InUse()
 		}
 		if err != nil {
-			refused = append(refused, fmt.Errorf("%s: %w", v.where(), err))
+			refused = append(refused, fmt.Errorf("%s: %w", v.describe(), err))
 		}
 		for _, what := range l.Removes {
-			lines = append(lines, "would be removed: "+what+" in "+v.where())
+			lines = append(lines, "would be removed: "+what+" in "+v.describe())
 		}
 		for _, r := range l.Keeps {
-			lines = append(lines, "would stay: "+r.What+" in "+v.where()+": "+r.Why)
+			lines = append(lines, "would stay: "+r.What+" in "+v.describe()+": "+r.Why)
 		}
 	}
 	if !yes {
@@ -148,8 +148,8 @@ func announce(ctx context.Context, out io.Writer, vhosts []leftVHost, applied []
 	return errors.Join(refused...)
 }
 
-// settled returns an error if letters in the store still wait for a retry or for people.
-func (c Leave) settled(ctx context.Context, s *Server) error {
+// checkSettled returns an error if letters in the store still wait for a retry or for people.
+func (c Leave) checkSettled(ctx context.Context, s *Server) error {
 	queues, err := s.store.Queues(ctx)
 	if err != nil || c.KeepLetters || c.Export != "" {
 		return err
@@ -174,15 +174,15 @@ func leaveAll(ctx context.Context, out io.Writer, vhosts []leftVHost) error {
 		v := &vhosts[i]
 		done, err := v.Leave(ctx, v.names)
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", v.where(), err))
+			failed = append(failed, fmt.Errorf("%s: %w", v.describe(), err))
 		}
 		for _, r := range done {
 			if r.Why != "" {
 				stay++
-				fmt.Fprintf(out, "not removed: %s in %s: %s\n", r.What, v.where(), deadletter.Visible(r.Why))
+				fmt.Fprintf(out, "not removed: %s in %s: %s\n", r.What, v.describe(), deadletter.Visible(r.Why))
 				continue
 			}
-			fmt.Fprintln(out, "removed: "+r.What+" in "+v.where())
+			fmt.Fprintln(out, "removed: "+r.What+" in "+v.describe())
 		}
 	}
 	if len(failed) > 0 {

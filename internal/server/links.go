@@ -32,9 +32,9 @@ func linksOf(cfg config.Config, log *slog.Logger, crash func(point string)) ([]*
 	return links, nil
 }
 
-// reached reads from the store which brokers have been connected at least once, and passes this to
-// the links.
-func (s *Server) reached(ctx context.Context) error {
+// loadReached reads from the store which brokers have been connected at least once, and passes this
+// to the links.
+func (s *Server) loadReached(ctx context.Context) error {
 	reached, err := s.store.Reached(ctx)
 	for i, b := range s.cfg.Brokers {
 		if reached[[2]string{b.Name, s.links[i].VHost()}] {
@@ -79,7 +79,7 @@ func (s *Server) places() []survey.Place {
 	var list []survey.Place
 	for i, b := range s.cfg.Brokers {
 		link := s.links[i]
-		p := survey.Place{Broker: b.Name, VHost: link.VHost(), Inboxes: b.Inboxes, Exchange: b.Exchange, Intents: b.Intents, IdleAfter: b.IdleAfter, Ready: drained(link)}
+		p := survey.Place{Broker: b.Name, VHost: link.VHost(), Inboxes: b.Inboxes, Exchange: b.Exchange, Intents: b.Intents, IdleAfter: b.IdleAfter, Ready: untilDrained(link)}
 		if b.Management == "" {
 			p.Look = func(ctx context.Context) (topology.Snapshot, error) {
 				queues, err := s.queuesOf(ctx, b.Name, link.VHost())
@@ -131,9 +131,9 @@ func (s *Server) adoptions() []adopt.Place {
 	return list
 }
 
-// drained returns a function that waits until dlo drains all inboxes of a link. By then, dlo has
-// declared its exchange and its queues.
-func drained(l *rabbitmq.Link) func(context.Context) error {
+// untilDrained returns a function that waits until dlo drains all inboxes of a link. By then, dlo
+// has declared its exchange and its queues.
+func untilDrained(l *rabbitmq.Link) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for slices.ContainsFunc(l.Status().Inboxes, func(i deadletter.InboxStatus) bool { return !i.Draining }) {
 			select {

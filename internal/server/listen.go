@@ -23,7 +23,7 @@ func allAddresses(ctx context.Context, cfg config.Config, lookup resolver) ([][]
 	var all [][]string
 	sockets := 0
 	for _, listen := range append([]string{cfg.Listen}, cfg.Listens...) {
-		list, err := addresses(ctx, listen, lacking(cfg), lookup)
+		list, err := addresses(ctx, listen, missingForRemote(cfg), lookup)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +32,7 @@ func allAddresses(ctx context.Context, cfg config.Config, lookup resolver) ([][]
 		}
 		all = append(all, list)
 	}
-	if sockets == len(all) && unnamed(cfg) {
+	if sockets == len(all) && lacksName(cfg) {
 		return nil, wrong("listen %s: dlo would refuse every request, because it does not know the name by which people reach it: set public_url, or hosts", cfg.Listen)
 	}
 	return all, nil
@@ -85,26 +85,26 @@ func addresses(ctx context.Context, listen, lacks string, lookup resolver) ([]st
 // brokers need some of them.
 const maxConnections = 512
 
-// lacking returns what the configuration lacks to allow an address that other machines can reach.
-// If nothing is missing, it returns "".
-func lacking(cfg config.Config) string {
+// missingForRemote returns what the configuration lacks to allow an address that other machines can
+// reach. If nothing is missing, it returns "".
+func missingForRemote(cfg config.Config) string {
 	switch {
 	case !cfg.Auth.On():
 		return "other machines could reach it, and everybody there might do everything: an address other than loopback needs auth (auth.proxy, auth.users or auth.tokens); see docs/security.md"
 	case cfg.TLS.Cert == "" && !cfg.Auth.Proxy.Set():
 		return "passwords and tokens would cross the network in the clear: an address other than loopback needs tls, or auth.proxy for a proxy that has it; see docs/security.md"
-	case unnamed(cfg):
+	case lacksName(cfg):
 		return "dlo would refuse every request, because it does not know the name by which people reach it: set public_url, or hosts"
 	}
 	return ""
 }
 
-// unnamed reports whether the configuration does not contain the name by which people reach dlo.
-func unnamed(cfg config.Config) bool { return len(cfg.Hosts) == 0 && cfg.PublicURL == "" }
+// lacksName reports whether the configuration does not contain the name by which people reach dlo.
+func lacksName(cfg config.Config) bool { return len(cfg.Hosts) == 0 && cfg.PublicURL == "" }
 
-// opsLacking returns what the configuration lacks to allow such an address for probes and metrics.
-// If nothing is missing, it returns "".
-func opsLacking(cfg config.Config) string {
+// missingForOps returns what the configuration lacks to allow such an address for probes and
+// metrics. If nothing is missing, it returns "".
+func missingForOps(cfg config.Config) string {
 	if cfg.OpsOpen {
 		return ""
 	}

@@ -65,14 +65,14 @@ func (h *foldingHandler) WithGroup(name string) slog.Handler {
 }
 
 func (h *foldingHandler) Handle(ctx context.Context, r slog.Record) error {
-	if h.folds.leaves(h, r) {
+	if h.folds.omits(h, r) {
 		return nil
 	}
 	return h.out.Handle(ctx, r)
 }
 
-// leaves reports whether to omit a line. It counts the line in both cases.
-func (f *folds) leaves(h *foldingHandler, r slog.Record) bool {
+// omits reports whether to omit a line. It counts the line in both cases.
+func (f *folds) omits(h *foldingHandler, r slog.Record) bool {
 	var text strings.Builder
 	text.WriteString(h.with)
 	r.Attrs(func(a slog.Attr) bool {
@@ -85,7 +85,7 @@ func (f *folds) leaves(h *foldingHandler, r slog.Record) bool {
 	m := f.of[message]
 	if m == nil {
 		m = &fold{alike: map[string]int{}}
-		m.timer = time.AfterFunc(logFold, func() { f.turn(message) })
+		m.timer = time.AfterFunc(logFold, func() { f.endMinute(message) })
 		f.of[message] = m
 	}
 	if m.lines < logLines && m.alike[alike]+m.before[alike] < logAlike {
@@ -101,9 +101,9 @@ func (f *folds) leaves(h *foldingHandler, r slog.Record) bool {
 	return true
 }
 
-// turn ends the current minute of a message. If lines were omitted, it reports them and begins the
-// next minute.
-func (f *folds) turn(message string) {
+// endMinute ends the current minute of a message. If lines were omitted, it reports them and begins
+// the next minute.
+func (f *folds) endMinute(message string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.of[message]
@@ -111,13 +111,14 @@ func (f *folds) turn(message string) {
 		delete(f.of, message)
 		return
 	}
-	m.say()
+	m.writeLast()
 	m.lines, m.before, m.alike = 0, m.alike, map[string]int{}
 	m.timer.Reset(logFold)
 }
 
-// say writes the last omitted line. It adds how many lines were omitted since the last report.
-func (m *fold) say() {
+// writeLast writes the last omitted line. It adds how many lines were omitted since the last
+// report.
+func (m *fold) writeLast() {
 	if m.left == 0 {
 		return
 	}
@@ -132,7 +133,7 @@ func (f *folds) flush() {
 	defer f.mu.Unlock()
 	for _, m := range f.of {
 		m.timer.Stop()
-		m.say()
+		m.writeLast()
 	}
 	clear(f.of)
 }

@@ -27,12 +27,12 @@ type outbox struct {
 func (o outbox) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	list, err := o.Aside.Due(ctx, channel, n)
 	for i := range list {
-		o.hide(&list[i])
+		o.maskTexts(&list[i])
 	}
 	return list, err
 }
 
-func (o outbox) hide(d *deadletter.Delivery) {
+func (o outbox) maskTexts(d *deadletter.Delivery) {
 	row := func(g *deadletter.GroupRow) {
 		g.Title, _ = o.mask("", g.Title)
 		g.Error, _ = o.mask("", g.Error)
@@ -51,8 +51,8 @@ func (o outbox) hide(d *deadletter.Delivery) {
 	}
 }
 
-// telling creates the components that notify people.
-func (s *Server) telling() error {
+// createNotifiers creates the components that notify people.
+func (s *Server) createNotifiers() error {
 	channels, err := channelsOf(s.cfg.Channels)
 	if err != nil {
 		return err
@@ -60,16 +60,16 @@ func (s *Server) telling() error {
 	s.name = s.store.Name()
 	s.outbox = outbox{&notify.Aside{Box: s.store, Clock: time.Now}, s.masks.Header}
 	s.notifier = notify.New(s.outbox, notify.Options{Log: s.log, Registerer: s.Registry, Crash: s.crash})
-	s.tell(s.cfg, channels)
+	s.useChannels(s.cfg, channels)
 	s.digester = notify.NewDigester(s.store, scheduleOf(s.cfg.Digest), nil, s.log, s.notifier.Wake)
 	s.watched = &notify.Problems{Store: s.outbox, Now: s.toldProblems, Unknown: s.unknownPaths, Channels: s.problemChannels, Log: s.log, Clock: time.Now}
 	s.tender = operation.NewTender(s.store, s.log, s.notifier.Wake)
 	return nil
 }
 
-// tell starts to use the given channels. If a channel was removed, notices that still wait for it
-// fail, so that people see them.
-func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
+// useChannels starts to use the given channels. If a channel was removed, notices that still wait
+// for it fail, so that people see them.
+func (s *Server) useChannels(cfg config.Config, channels map[string]notify.Channel) {
 	if waiting, err := s.store.Channels(context.Background()); err != nil {
 		s.log.Error("the channels of waiting notices cannot be read", "err", err)
 	} else {
@@ -135,22 +135,22 @@ func channelsOf(list []config.Channel) (map[string]notify.Channel, error) {
 func channelOf(c config.Channel) (notify.Channel, error) {
 	switch {
 	case c.Slack != nil:
-		return made(notify.NewSlack(notify.SlackOptions{URL: c.Slack.URL, AllowPrivate: c.AllowPrivate}))
+		return channelOfSender(notify.NewSlack(notify.SlackOptions{URL: c.Slack.URL, AllowPrivate: c.AllowPrivate}))
 	case c.PagerDuty != nil:
-		return made(notify.NewPagerDuty(notify.PagerDutyOptions{Key: c.PagerDuty.Key, URL: c.PagerDuty.URL, AllowPrivate: c.AllowPrivate}))
+		return channelOfSender(notify.NewPagerDuty(notify.PagerDutyOptions{Key: c.PagerDuty.Key, URL: c.PagerDuty.URL, AllowPrivate: c.AllowPrivate}))
 	case c.Alertmanager != nil:
-		return made(notify.NewAlertmanager(notify.AlertmanagerOptions{URL: c.Alertmanager.URL, AllowPrivate: c.AllowPrivate}))
+		return channelOfSender(notify.NewAlertmanager(notify.AlertmanagerOptions{URL: c.Alertmanager.URL, AllowPrivate: c.AllowPrivate}))
 	case c.SMTP != nil:
 		m := c.SMTP
-		return made(notify.NewMail(notify.MailOptions{Host: m.Host, Port: m.Port, User: m.User, Password: m.Password, From: m.From, To: m.To, AllowPrivate: c.AllowPrivate}))
+		return channelOfSender(notify.NewMail(notify.MailOptions{Host: m.Host, Port: m.Port, User: m.User, Password: m.Password, From: m.From, To: m.To, AllowPrivate: c.AllowPrivate}))
 	case c.Webhook != nil:
-		return made(notify.NewWebhook(notify.WebhookOptions{URL: c.Webhook.URL, Secret: c.Webhook.Secret, AllowPrivate: c.AllowPrivate}))
+		return channelOfSender(notify.NewWebhook(notify.WebhookOptions{URL: c.Webhook.URL, Secret: c.Webhook.Secret, AllowPrivate: c.AllowPrivate}))
 	}
 	return notify.Channel{}, errors.New("dlo has no sender for a channel of this kind")
 }
 
-// made returns the channel of a sender. If err is not nil, it returns err.
-func made[S interface{ Channel() notify.Channel }](sender S, err error) (notify.Channel, error) {
+// channelOfSender returns the channel of a sender. If err is not nil, it returns err.
+func channelOfSender[S interface{ Channel() notify.Channel }](sender S, err error) (notify.Channel, error) {
 	if err != nil {
 		return notify.Channel{}, err
 	}
@@ -178,9 +178,9 @@ func location(name string) *time.Location {
 
 const repeatEvery = 5 * time.Minute
 
-// repeats sends open alerts to the Alertmanagers again and again until ctx is done. An
+// repeatAlerts sends open alerts to the Alertmanagers again and again until ctx is done. An
 // Alertmanager forgets alerts that are not repeated.
-func (s *Server) repeats(ctx context.Context) error {
+func (s *Server) repeatAlerts(ctx context.Context) error {
 	for {
 		select {
 		case <-time.After(repeatEvery):
@@ -193,21 +193,21 @@ func (s *Server) repeats(ctx context.Context) error {
 			if !ok {
 				continue
 			}
-			if err := s.repeat(ctx, name, a); err != nil && ctx.Err() == nil {
+			if err := s.repeatAlert(ctx, name, a); err != nil && ctx.Err() == nil {
 				s.log.Warn("firing alerts could not be repeated", "channel", name, "err", err)
 			}
 		}
 	}
 }
 
-func (s *Server) repeat(ctx context.Context, name string, a *notify.Alertmanager) error {
+func (s *Server) repeatAlert(ctx context.Context, name string, a *notify.Alertmanager) error {
 	told, err := s.store.Told(ctx, name)
 	if err != nil {
 		return err
 	}
 	var open []notify.Message
 	for i := range told {
-		s.outbox.hide(&told[i])
+		s.outbox.maskTexts(&told[i])
 		open = append(open, notify.Compose(s.office(s.cfg), told[i]))
 	}
 	return a.Repeat(ctx, open)

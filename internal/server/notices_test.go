@@ -73,7 +73,7 @@ func TestNothingMaskedIsTold(t *testing.T) {
 	alone := d
 	alone.Incident = nil
 	for _, d := range []deadletter.Delivery{d, alone, {Digest: &deadletter.Digest{Lines: []deadletter.DigestLine{{Group: group()}}}}} {
-		box.hide(&d)
+		box.maskTexts(&d)
 		if m := notify.Compose(notify.Office{}, d); strings.Contains(fmt.Sprintf("%+v", m), secret) {
 			t.Errorf("%+v", m)
 		}
@@ -86,7 +86,7 @@ func TestMachinesAreTheWebhooks(t *testing.T) {
 	t.Parallel()
 	l := openLedger(t)
 	l.cfg.Channels = append(l.cfg.Channels, config.Channel{Name: "hook", AllowPrivate: true, Webhook: &config.Webhook{URL: "http://127.0.0.1:1", Secret: valid["Secret"].(string)}})
-	l.tell(l.cfg, map[string]notify.Channel{})
+	l.useChannels(l.cfg, map[string]notify.Channel{})
 	ids := l.die("main", "sms", 1, 1)
 	l.call(deadletter.WayAPI, "POST", "/operations", `{"action":"hold","ids":["`+string(ids[0])+`"]}`)
 	l.step()

@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// pages creates the web server of the pages and the API.
-func (s *Server) pages() {
+// createPages creates the web server of the pages and the API.
+func (s *Server) createPages() {
 	o := web.Options{
 		Picker: s, Schemas: s.library, Bindings: s.bindings(),
 		Store: s.store, Desk: s.desk, Drains: s.Drains, Digests: s.digester, Reports: s.annotations, Log: s.log,
@@ -51,7 +51,7 @@ func (s *Server) pages() {
 	}
 	if s.cfg.Auth.On() {
 		asked := &permissions{ask: permissionsOf(s.links), now: time.Now, log: s.log}
-		known := identity.Options{Proxy: s.cfg.Auth.Proxy, Grants: s.cfg.Grants, Permissions: asked.of}
+		known := identity.Options{Proxy: s.cfg.Auth.Proxy, Grants: s.cfg.Grants, Permissions: asked.ofUser}
 		if s.cfg.Auth.Tokens {
 			known.Tokens, o.TokensOn = s.store, true
 		}
@@ -64,10 +64,10 @@ func (s *Server) pages() {
 		o.Actor, o.Address, o.Granted, o.Requests = s.who.Of, s.who.Address, s.who.Granted, s.cfg.Requests
 	}
 	if s.cfg.ReadOnly {
-		o.Actor = restricted(o.Actor, func(p *deadletter.Principal) { p.Fixed = true })
+		o.Actor = withRestriction(o.Actor, func(p *deadletter.Principal) { p.Fixed = true })
 	}
 	if frozen := frozenBrokers(s.cfg); len(frozen) > 0 {
-		o.Actor = restricted(o.Actor, func(p *deadletter.Principal) { p.Frozen = frozen })
+		o.Actor = withRestriction(o.Actor, func(p *deadletter.Principal) { p.Frozen = frozen })
 	}
 	s.web = web.New(o)
 	s.http, s.ops = s.web.Server(), s.web.Server()
@@ -84,10 +84,10 @@ func frozenBrokers(cfg config.Config) (names []string) {
 	return names
 }
 
-// restricted returns a function that finds the principal of a request. It then calls the function
-// "restrict" with this principal. If the parameter "actor" is nil, every principal is the local
-// user.
-func restricted(actor func(*http.Request) (deadletter.Principal, error), restrict func(*deadletter.Principal)) func(*http.Request) (deadletter.Principal, error) {
+// withRestriction returns a function that finds the principal of a request. It then calls the
+// function "restrict" with this principal. If the parameter "actor" is nil, every principal is the
+// local user.
+func withRestriction(actor func(*http.Request) (deadletter.Principal, error), restrict func(*deadletter.Principal)) func(*http.Request) (deadletter.Principal, error) {
 	return func(r *http.Request) (deadletter.Principal, error) {
 		p, err := deadletter.Local, error(nil)
 		if actor != nil {

@@ -38,8 +38,8 @@ type permitted struct {
 	until time.Time
 }
 
-// of returns the permissions of a person. A broker that does not answer gives no permissions.
-func (p *permissions) of(ctx context.Context, user string) []deadletter.Written {
+// ofUser returns the permissions of a person. A broker that does not answer gives no permissions.
+func (p *permissions) ofUser(ctx context.Context, user string) []deadletter.Written {
 	p.mu.Lock()
 	if len(p.known) >= maxPermissions || p.known == nil {
 		p.known = map[string]*permitted{}

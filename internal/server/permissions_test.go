@@ -25,19 +25,19 @@ func TestPermissionsAreAskedAgain(t *testing.T) {
 		return []deadletter.Written{{Broker: "main", VHost: "/", Name: "^" + user}}, nil
 	}}
 	for range 3 {
-		if list := p.of(t.Context(), "ana"); len(list) != 1 || list[0].Name != "^ana" {
+		if list := p.ofUser(t.Context(), "ana"); len(list) != 1 || list[0].Name != "^ana" {
 			t.Fatal(list)
 		}
 	}
-	p.of(t.Context(), "bob")
+	p.ofUser(t.Context(), "bob")
 	now = now.Add(permissionsFor)
 	failing = errors.New("no answer")
-	if list := p.of(t.Context(), "ana"); list != nil {
+	if list := p.ofUser(t.Context(), "ana"); list != nil {
 		t.Errorf("a broker that does not answer gives %v", list)
 	}
-	p.of(t.Context(), "ana")
+	p.ofUser(t.Context(), "ana")
 	failing, now = nil, now.Add(refusalFor)
-	if list := p.of(t.Context(), "ana"); len(list) != 1 || asked["ana"] != 3 || asked["bob"] != 1 {
+	if list := p.ofUser(t.Context(), "ana"); len(list) != 1 || asked["ana"] != 3 || asked["bob"] != 1 {
 		t.Error(list, asked)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// picks starts to use the types that people picked. Bindings that people picked have priority over
-// configured bindings, because people saw the effect of their picks on their letters.
-func (s *Server) picks(ctx context.Context) error {
+// usePicks starts to use the types that people picked. Bindings that people picked have priority
+// over configured bindings, because people saw the effect of their picks on their letters.
+func (s *Server) usePicks(ctx context.Context) error {
 	list, err := s.store.Picks(ctx)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Server) decoderOfVerdicts() *payload.Decoder {
 // reread is called after letters were read again. During the call, types cannot change.
 func (s *Server) reread() {
 	if s.regroups {
-		if err := s.picks(context.Background()); err != nil {
+		if err := s.usePicks(context.Background()); err != nil {
 			s.log.Error("picks could not be updated for groups that letters have moved to", "err", err)
 		}
 	}
@@ -70,7 +70,7 @@ func (s *Server) AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pic
 		if p, err = s.store.AddPick(ctx, p, boundTo); err != nil {
 			return err
 		}
-		return s.picks(context.WithoutCancel(ctx)) // a stored pick is used even if the caller no longer waits
+		return s.usePicks(context.WithoutCancel(ctx)) // a stored pick is used even if the caller no longer waits
 	})
 	return p, err
 }
@@ -81,6 +81,6 @@ func (s *Server) RemovePick(ctx context.Context, id int64, by string) error {
 		if err := s.store.RemovePick(ctx, id, by, boundTo); err != nil {
 			return err
 		}
-		return s.picks(context.WithoutCancel(ctx))
+		return s.usePicks(context.WithoutCancel(ctx))
 	})
 }

@@ -44,8 +44,8 @@ func namesOf(brokers []config.Broker, place string) []string {
 	return names
 }
 
-// named returns the brokers in the form that the store uses.
-func named(brokers []config.Broker) []store.Broker {
+// storeBrokers returns the brokers in the form that the store uses.
+func storeBrokers(brokers []config.Broker) []store.Broker {
 	list, first := make([]store.Broker, len(brokers)), map[string]string{}
 	for i, b := range brokers {
 		if first[b.Place()] == "" {

@@ -15,10 +15,10 @@ const (
 	restoreSaid = 24 * time.Hour   // minimum time for which a restore is reported
 )
 
-// noting writes the progress of the store to a file beside the store, every ten seconds and even
-// while nothing is sent. If an older copy later replaces the store, dlo can notice that decisions
-// and arrivals are missing.
-func (s *Server) noting(ctx context.Context) error {
+// noteProgress writes the progress of the store to a file beside the store, every ten seconds and
+// even while nothing is sent. If an older copy later replaces the store, dlo can notice that
+// decisions and arrivals are missing.
+func (s *Server) noteProgress(ctx context.Context) error {
 	for {
 		if err := s.store.Note(s.store.Progress()); err != nil {
 			s.log.Warn("the progress of the store cannot be noted beside it", "err", err)

@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// reloads reloads the configuration and the schemas at each SIGHUP, until ctx is done.
-func (s *Server) reloads(ctx context.Context) error {
+// reloadOnSignal reloads the configuration and the schemas at each SIGHUP, until ctx is done.
+func (s *Server) reloadOnSignal(ctx context.Context) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -32,9 +32,9 @@ func (s *Server) reloads(ctx context.Context) error {
 	}
 }
 
-// configured records in the audit which keys of the configuration file have changed. It records
-// only keys for which "inUse" returns true. If "inUse" is nil, it records all keys.
-func (s *Server) configured(ctx context.Context, path string, inUse func(path string) bool) error {
+// recordConfiguration records in the audit which keys of the configuration file have changed. It
+// records only keys for which "inUse" returns true. If "inUse" is nil, it records all keys.
+func (s *Server) recordConfiguration(ctx context.Context, path string, inUse func(path string) bool) error {
 	outline, err := config.Outline(path)
 	if err != nil {
 		return err
@@ -46,9 +46,9 @@ func (s *Server) configured(ctx context.Context, path string, inUse func(path st
 // restart.
 var reloadedKeys = []string{"rules", "default", "channels", "quiet_hours", "digest", "problems", "grants"}
 
-// reloaded reports whether a reload applies the key at a path. An example of a path is
+// isReloaded reports whether a reload applies the key at a path. An example of a path is
 // grants[0].role.
-func reloaded(path string) bool {
+func isReloaded(path string) bool {
 	key, _, _ := strings.Cut(path, ".")
 	key, _, _ = strings.Cut(key, "[")
 	return slices.Contains(reloadedKeys, key)
@@ -72,7 +72,7 @@ func (s *Server) reload(ctx context.Context) {
 	}
 	set := cfg.Rules
 	s.rules.Replace(&set)
-	s.tell(cfg, channels)
+	s.useChannels(cfg, channels)
 	s.digester.Replace(scheduleOf(cfg.Digest))
 	if s.who != nil {
 		s.who.Replace(cfg.Grants)
@@ -81,7 +81,7 @@ func (s *Server) reload(ctx context.Context) {
 	if err := s.store.Record(ctx, deadletter.Once(deadletter.ActRulesLoaded, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetRules})); err != nil {
 		s.log.Error("the reload was not recorded in the audit log", "err", err)
 	}
-	if err := s.configured(ctx, path, reloaded); err != nil {
+	if err := s.recordConfiguration(ctx, path, isReloaded); err != nil {
 		s.log.Error("the reload was not recorded in the audit log", "err", err)
 	}
 	s.log.Info("rules loaded", "rules", len(set.Rules))

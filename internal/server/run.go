@@ -51,11 +51,11 @@ func (s *Server) Run(ctx context.Context) error {
 		links = append(links, l.Run)
 	}
 	publishing := start(links...)
-	reporting := start(s.reporting()...)
+	reporting := start(s.annotationLoops()...)
 	reading := start(s.classifier.Run, s.reader.Run, s.indexer.Run)
 	sending := start(dispatchers...)
-	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloads)
-	telling := start(s.digester.Run, s.notifier.Run, s.repeats, s.watched.Run, s.inPlace, s.noting, s.survey.Run, s.adoption.Run)
+	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloadOnSignal)
+	telling := start(s.digester.Run, s.notifier.Run, s.repeatAlerts, s.watched.Run, s.inPlace, s.noteProgress, s.survey.Run, s.adoption.Run)
 	var copying *room
 	if s.auditFile != nil {
 		copying = start(s.auditFile.run)
@@ -69,7 +69,7 @@ func (s *Server) Run(ctx context.Context) error {
 		go func() { serving <- s.ops.Serve(s.opsListener) }()
 		defer s.ops.Close()
 	}
-	s.log.Info("dlo is ready", "version", s.version, "url", schemeOf(s.cfg)+s.Addr(), "store", absolute(s.store.Path()))
+	s.log.Info("dlo is ready", "version", s.version, "url", schemeOf(s.cfg)+s.Addr(), "store", absolutePath(s.store.Path()))
 
 	var failure error
 	select {
@@ -122,7 +122,7 @@ func (s *Server) inPlace(ctx context.Context) error {
 	}
 }
 
-func absolute(path string) string {
+func absolutePath(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
 	}

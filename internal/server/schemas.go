@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/schemas"
 )
 
-// schemas opens the library of types, which decodes bodies from then on. If a type cannot be read,
-// it reports that type and uses all others.
-func (s *Server) schemas(ctx context.Context) error {
+// openSchemas opens the library of types, which decodes bodies from then on. If a type cannot be
+// read, it reports that type and uses all others.
+func (s *Server) openSchemas(ctx context.Context) error {
 	s.library = schemas.New(s.store, schemas.Options{
 		Directory: s.cfg.Schemas.Directory, Reflection: s.cfg.Schemas.Reflection, Decoder: s.decoderNow, Untyped: s.store.Untyped, Log: s.log,
 		Between: func(change func() error) error {

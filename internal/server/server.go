@@ -97,7 +97,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	}
 	var ops []string
 	if cfg.OpsListen != "" {
-		if ops, err = addresses(ctx, cfg.OpsListen, opsLacking(cfg), net.DefaultResolver.LookupNetIP); err != nil {
+		if ops, err = addresses(ctx, cfg.OpsListen, missingForOps(cfg), net.DefaultResolver.LookupNetIP); err != nil {
 			return nil, err
 		}
 	}
@@ -115,7 +115,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	}
 	s.Registry.MustRegister(rabbitmq.Collector(s.links...))
 	s.space = store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve)
-	s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Brokers: named(cfg.Brokers), Broken: func(err error) {
+	s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Brokers: storeBrokers(cfg.Brokers), Broken: func(err error) {
 		select {
 		case s.broken <- err:
 		default:
@@ -133,7 +133,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s.findStrays, s.history = s.store.Strays, s.store
 	s.Registry.MustRegister(s.store.Collector())
 	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion); err == nil {
-		err = errors.Join(s.schemas(ctx), s.picks(ctx), s.reached(ctx), s.configured(ctx, cfg.Rules.File, nil))
+		err = errors.Join(s.openSchemas(ctx), s.usePicks(ctx), s.loadReached(ctx), s.recordConfiguration(ctx, cfg.Rules.File, nil))
 	}
 	if err != nil {
 		s.store.Close()
@@ -147,7 +147,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 		}
 		l = netutil.LimitListener(l, maxConnections)
 		if certificate != nil && l.Addr().Network() != "unix" { // TLS must be outermost, because http.Server looks for HTTP/2 in a connection of crypto/tls
-			l = certificate.over(l)
+			l = certificate.listener(l)
 		}
 		if i == 0 {
 			s.listener = l
@@ -162,13 +162,13 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 		}
 		s.opsListener = netutil.LimitListener(s.opsListener, maxConnections)
 	}
-	if err := s.telling(); err != nil {
+	if err := s.createNotifiers(); err != nil {
 		s.Close()
 		return nil, err
 	}
 	s.survey = survey.New(s.places())
-	s.rooms()
-	s.pages()
+	s.createRooms()
+	s.createPages()
 	if cfg.AuditFile != "" {
 		s.auditFile = &auditFile{path: cfg.AuditFile, acts: s.store.ActsAfter, mask: s.masks.Header, log: s.log, every: auditEvery}
 		if err := s.auditFile.open(); err != nil {
@@ -239,9 +239,9 @@ func explainStore(err error, path string) error {
 	return err
 }
 
-// rooms creates the components that work in the background, and connects the functions that wake
-// them.
-func (s *Server) rooms() {
+// createRooms creates the components that work in the background, and connects the functions that
+// wake them.
+func (s *Server) createRooms() {
 	cfg := s.cfg
 	s.rules = rules.NewBook(&cfg.Rules)
 	s.targets = &rules.Targets{}
@@ -249,7 +249,7 @@ func (s *Server) rooms() {
 		s.targets.Add(b.Name, s.links[i].VHost(), b.RequeueTo, append(inboxesAt(cfg.Brokers, b.Place()), annotationsAt(cfg.Brokers, b.Place())...))
 		s.targets.Observe(b.Name, b.Observe)
 	}
-	s.trials = trial.New(s.store, s.trying(), nil, s.log)
+	s.trials = trial.New(s.store, s.trialBrokers(), nil, s.log)
 	s.adoption = adopt.New(s.store, s.adoptions(), s.survey.LookAgain, s.crash, s.log)
 	wake := func() {
 		for _, d := range s.dispatch {
@@ -257,18 +257,18 @@ func (s *Server) rooms() {
 		}
 	}
 	s.classifier = classify.New(s.store, classify.Options{
-		Decoder: s.decoderOfVerdicts, Picks: s.pickedNow, FirstName: s.store.FirstName, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: s.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
-		Metrics: classify.NewMetrics(s.Registry), Given: s.given, Onward: s.onward, Made: s.trials.Made, Tried: func(l *deadletter.Letter) {
+		Decoder: s.decoderOfVerdicts, Picks: s.pickedNow, FirstName: s.store.FirstName, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: s.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.hasBacklog,
+		Metrics: classify.NewMetrics(s.Registry), Given: s.configuredOrigin, Onward: s.onward, Made: s.trials.Made, Tried: func(l *deadletter.Letter) {
 			s.trials.Arrived(l)
 			s.adoption.Arrived(l)
 		},
 	})
 	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{
-		Decoder: s.decoderOfVerdicts, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,
+		Decoder: s.decoderOfVerdicts, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.hasBacklog, Log: s.log,
 	})
 	s.reader = classify.NewReader(s.store, s.classifier, s.reread)
 	s.keeper = operation.NewKeeper(s.store, operation.Retention(cfg.Retention), nil, s.log)
-	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, Away: s.away, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: s.crash, Moved: wake, Decider: s.classifier, Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
+	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, Away: s.whyAway, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: s.crash, Moved: wake, Decider: s.classifier, Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 		return s.decoderNow().Revise(l, patch, reveal)
 	}})
 	attempts := requeue.NewMetrics(s.Registry)
@@ -280,7 +280,7 @@ func (s *Server) rooms() {
 			Nack: requeue.Nack(cfg.Requeue.Nack), VHost: link.VHost(), Rules: s.rules, Rates: b.Rates, Breaker: requeue.Breaker(cfg.Requeue.Breaker),
 		}))
 	}
-	s.intake()
+	s.createIntake()
 }
 
 // cameBack tells the dispatchers which letters came back.
@@ -290,9 +290,9 @@ func (s *Server) cameBack(letters []deadletter.ID) {
 	}
 }
 
-// flooded reports whether letters are waiting in the broker to be stored. Work that can wait should
-// then pause.
-func (s *Server) flooded() bool {
+// hasBacklog reports whether letters are waiting in the broker to be stored. Work that can wait
+// should then pause.
+func (s *Server) hasBacklog() bool {
 	return slices.ContainsFunc(s.ingesters, (*ingest.Ingester).Busy) || s.Drains.Busy()
 }
 
@@ -317,9 +317,9 @@ func (s *Server) onward(ctx context.Context, o deadletter.Origin, route deadlett
 	return deadletter.Onward{Why: "its broker is not in the configuration"}
 }
 
-// given returns the queue that the configuration names as the origin of all letters in an inbox. If
-// it names none, given returns "".
-func (s *Server) given(broker, vhost, inbox string) string {
+// configuredOrigin returns the queue that the configuration names as the origin of all letters in
+// an inbox. If it names none, configuredOrigin returns "".
+func (s *Server) configuredOrigin(broker, vhost, inbox string) string {
 	for i, b := range s.cfg.Brokers {
 		if b.Name == broker && s.links[i].VHost() == vhost {
 			return b.Origins[inbox]

@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/trial"
 )
 
-// trying returns the brokers in the form that trials use.
-func (s *Server) trying() []trial.Broker {
+// trialBrokers returns the brokers in the form that trials use.
+func (s *Server) trialBrokers() []trial.Broker {
 	var list []trial.Broker
 	for i := range s.cfg.Brokers {
 		b, link := &s.cfg.Brokers[i], s.links[i]

@@ -42,7 +42,7 @@ func TestATrialWaitsForItsInbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.links = []*rabbitmq.Link{link}
-	b := s.trying()[0]
+	b := s.trialBrokers()[0]
 	if b.Name != "main" || b.VHost != "shop" || b.Unable != "" || !strings.Contains(b.Unready(), "main is not connected") {
 		t.Errorf("%+v: %q", b, b.Unready())
 	}
