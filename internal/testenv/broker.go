@@ -47,7 +47,7 @@ func (s *sharedNode) stop() {
 // DLO_TEST_REQUIRE=1, the test fails instead.
 func Broker(t testing.TB) *Node {
 	t.Helper()
-	long(t, "a broker")
+	skipIfShort(t, "a broker")
 	n, err := shared.start()
 	if err != nil {
 		Unavailable(t, fmt.Errorf("broker: %w", err))
@@ -64,7 +64,7 @@ func PrivateBroker(t testing.TB) *Node { return PrivateBrokerWith(t, Options{}) 
 // empty, it uses the RabbitMQ that DLO_TEST_BROKER names.
 func PrivateBrokerWith(t testing.TB, o Options) *Node {
 	t.Helper()
-	long(t, "a broker")
+	skipIfShort(t, "a broker")
 	if o.Root == "" {
 		o.Root = os.Getenv(brokerVariable)
 	}

@@ -42,7 +42,7 @@ type Tab struct {
 // the message shows the command that installs it. With DLO_TEST_REQUIRE=1, the test fails instead.
 func Browser(t testing.TB) *Tab {
 	t.Helper()
-	long(t, "a browser")
+	skipIfShort(t, "a browser")
 	browser, err := chrome.start()
 	if err != nil {
 		Unavailable(t, fmt.Errorf("browser: %w", err))

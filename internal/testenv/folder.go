@@ -59,17 +59,17 @@ func removeAbandoned(pattern string) {
 	for _, path := range paths {
 		lock, err := os.Open(filepath.Join(path, "lock"))
 		if err != nil {
-			if s, err := os.Stat(path); err == nil && old(s) {
+			if s, err := os.Stat(path); err == nil && isOld(s) {
 				_ = os.RemoveAll(path)
 			}
 			continue
 		}
 		s, err := lock.Stat()
-		if err == nil && old(s) && syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		if err == nil && isOld(s) && syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
 			_ = os.RemoveAll(path)
 		}
 		_ = lock.Close()
 	}
 }
 
-func old(s os.FileInfo) bool { return time.Since(s.ModTime()) > time.Minute }
+func isOld(s os.FileInfo) bool { return time.Since(s.ModTime()) > time.Minute }

@@ -50,8 +50,8 @@ func (t *told) Fatal(...any) { t.errors = append(t.errors, "fatal"); panic(ended
 
 func (t *told) Skip(...any) { t.errors = append(t.errors, "skip"); panic(ended{}) }
 
-// during calls f. It returns when f returns or ends its test.
-func (t *told) during(f func(testing.TB)) {
+// run calls f. It returns when f returns or ends its test.
+func (t *told) run(f func(testing.TB)) {
 	defer func() {
 		if r := recover(); r != nil && r != (ended{}) {
 			panic(r)
@@ -66,7 +66,7 @@ func TestGoldenTellsADifference(t *testing.T) {
 	}
 	for name, p := range map[string]page{"golden.html": "<p>other", "no-such-file.html": "<p>"} {
 		fake := &told{TB: t}
-		fake.during(func(t testing.TB) { Golden(t, name, p) })
+		fake.run(func(t testing.TB) { Golden(t, name, p) })
 		if len(fake.errors) != 1 || !strings.Contains(fake.errors[0], "-update") {
 			t.Errorf("%s: told %q", name, fake.errors)
 		}
@@ -87,7 +87,7 @@ func TestUnavailableSkipsOrFails(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("DLO_TEST_REQUIRE", c.require)
 			fake := &told{TB: t}
-			fake.during(func(t testing.TB) { Unavailable(t, c.err) })
+			fake.run(func(t testing.TB) { Unavailable(t, c.err) })
 			if len(fake.errors) != 1 || fake.errors[0] != c.want {
 				t.Errorf("told %q, want %s", fake.errors, c.want)
 			}

@@ -64,8 +64,8 @@ func (i installation) program(name string) string {
 	return "/usr/lib/rabbitmq/lib/rabbitmq_server-" + i.version + "/sbin/" + name
 }
 
-// inside returns the path under which RabbitMQ's programs see the folder "dir".
-func (i installation) inside(dir string) string {
+// pathInside returns the path under which RabbitMQ's programs see the folder "dir".
+func (i installation) pathInside(dir string) string {
 	if i.chrooted() {
 		return "/tmp/node"
 	}

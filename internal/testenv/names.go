@@ -43,15 +43,15 @@ func serveNames(port int, peers map[string]int) (*names, error) {
 			if err != nil {
 				return
 			}
-			go n.answer(c)
+			go n.serve(c)
 		}
 	}()
 	return n, nil
 }
 
-// answer serves one connection. A connection that registers a name stays open while the owner of
+// serve serves one connection. A connection that registers a name stays open while the owner of
 // the name lives.
-func (n *names) answer(c net.Conn) {
+func (n *names) serve(c net.Conn) {
 	defer c.Close()
 	request := make([]byte, 2)
 	if _, err := io.ReadFull(c, request); err != nil {
@@ -82,14 +82,14 @@ func (n *names) answer(c net.Conn) {
 		delete(n.here, name)
 		n.mu.Unlock()
 	case nameAsk:
-		_, _ = c.Write(n.where(string(request[1:])))
+		_, _ = c.Write(n.portResponse(string(request[1:])))
 	case nameList:
-		_, _ = c.Write(n.list())
+		_, _ = c.Write(n.listResponse())
 	}
 }
 
-// where returns the response with the port on which the owner of a name listens.
-func (n *names) where(name string) []byte {
+// portResponse returns the response with the port on which the owner of a name listens.
+func (n *names) portResponse(name string) []byte {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	port, known := n.here[name]
@@ -106,8 +106,8 @@ func (n *names) where(name string) []byte {
 	return append(b, 0, 0)
 }
 
-// list returns the response with all registered names.
-func (n *names) list() []byte {
+// listResponse returns the response with all registered names.
+func (n *names) listResponse() []byte {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	b := binary.BigEndian.AppendUint32(nil, uint32(n.listener.Addr().(*net.TCPAddr).Port))

@@ -145,7 +145,7 @@ func (n *Node) configure() error {
 	}{
 		{"home/.erlang.cookie", n.cookie, 0o400}, // the Erlang VM refuses to start if this file has another mode or owner
 		{"enabled_plugins", "[" + strings.Join(plugins, ",") + "].\n", 0o600},
-		{"rabbitmq.conf", strings.ReplaceAll(strings.Join(conf, "\n"), "%DIR%", n.installation.inside(n.folder.path)) + "\n", 0o600},
+		{"rabbitmq.conf", strings.ReplaceAll(strings.Join(conf, "\n"), "%DIR%", n.installation.pathInside(n.folder.path)) + "\n", 0o600},
 	} {
 		if err := os.WriteFile(n.folder.file(f.name), []byte(f.text), f.mode); err != nil {
 			return err
@@ -157,7 +157,7 @@ func (n *Node) configure() error {
 // env returns the complete environment of the node and its tools. It needs no host name, because a
 // node named @localhost would fail if /etc/hosts is empty.
 func (n *Node) env() []string {
-	dir := n.installation.inside(n.folder.path)
+	dir := n.installation.pathInside(n.folder.path)
 	return []string{
 		"HOME=" + dir + "/home",
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
@@ -201,7 +201,7 @@ func (n *Node) start(ctx context.Context) error {
 		if n.epmd, err = run("/usr/bin/epmd", "-port", fmt.Sprint(n.ports.epmd), "-address", "127.0.0.1"); err != nil {
 			return err
 		}
-		if err := n.await(ctx, n.epmd, "epmd", func() error { return listens(n.ports.epmd) }); err != nil {
+		if err := n.await(ctx, n.epmd, "epmd", func() error { return isListening(n.ports.epmd) }); err != nil {
 			return err
 		}
 	}
@@ -249,7 +249,7 @@ func (n *Node) lastWords() string {
 	return all.String()
 }
 
-func listens(port int) error {
+func isListening(port int) error {
 	c, err := net.DialTimeout("tcp", loopback(port), time.Second)
 	if err != nil {
 		return err

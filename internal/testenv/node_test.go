@@ -117,7 +117,7 @@ func TestKilledNodeKeepsDurableLetters(t *testing.T) {
 	publish(t, ch, "inbox", "one", "two", "three")
 
 	n.Kill9()
-	if err := listens(n.ports.amqp); err == nil {
+	if err := isListening(n.ports.amqp); err == nil {
 		t.Fatal("a killed node still listens")
 	}
 	if err := n.Restart(context.Background()); err != nil {
@@ -140,7 +140,7 @@ func TestKilledNodeKeepsDurableLetters(t *testing.T) {
 // node ends. The other node responds on this port, but the first node must not count as started.
 func TestAForeignListenerIsNoNode(t *testing.T) {
 	t.Parallel()
-	long(t, "a broker")
+	skipIfShort(t, "a broker")
 	i, err := findInstallation(os.Getenv(brokerVariable))
 	if err != nil {
 		Unavailable(t, err)

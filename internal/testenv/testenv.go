@@ -30,9 +30,9 @@ func Main(m interface{ Run() int }) int {
 	return m.Run()
 }
 
-// long skips the test in short mode. The parameter "what" says what the test needs, for example a
-// broker.
-func long(t testing.TB, what string) {
+// skipIfShort skips the test in short mode. The parameter "what" says what the test needs, for
+// example a broker.
+func skipIfShort(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("short: it takes " + what)
