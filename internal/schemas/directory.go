@@ -95,8 +95,8 @@ func (l *Library) readDirectory(ctx context.Context) error {
 		if slices.ContainsFunc(l.current(), fromDirectory) {
 			bad = []string{"the directory " + deadletter.Visible(l.Directory) + " is gone: its sets stay in use; put an empty one there to remove them"}
 		}
-		l.say(watched, bad)
-		l.saw(p)
+		l.setProblems(watched, bad)
+		l.setSeen(p)
 		return nil
 	}
 	found, errs := descriptor.ReadDir(ctx, os.DirFS(l.Directory))
@@ -128,11 +128,11 @@ func (l *Library) readDirectory(ctx context.Context) error {
 	if failure == nil && len(errs) == 0 {
 		failure = l.dropDeleted(ctx, found)
 	}
-	l.say(watched, bad)
+	l.setProblems(watched, bad)
 	if failure != nil {
 		p = footprint{} // read the directory again at the next check
 	}
-	l.saw(p)
+	l.setSeen(p)
 	return failure
 }
 
@@ -151,7 +151,7 @@ func (l *Library) dropDeleted(ctx context.Context, found []descriptor.Found) err
 
 func fromDirectory(s descriptor.Set) bool { return s.Source == deadletter.SchemaDirectory }
 
-func (l *Library) saw(p footprint) {
+func (l *Library) setSeen(p footprint) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seen = p

@@ -33,7 +33,7 @@ func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *desc
 	defer client.Reset()
 	services, err := client.ListServices()
 	if err != nil {
-		return nil, tap.explain(err)
+		return nil, tap.stopReason(err)
 	}
 	if len(services) > descriptor.MaxFiles {
 		return nil, fmt.Errorf("%w: more than %s services", descriptor.ErrSchemaTooLarge, deadletter.Count(descriptor.MaxFiles))
@@ -46,7 +46,7 @@ func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *desc
 		_, err := client.FileContainingSymbol(name)
 		_, said := status.FromError(err) // the error comes from the server or the connection
 		if err != nil && !grpcreflect.IsElementNotFoundError(err) && (said || tap.imports || tap.refused != nil) {
-			return nil, tap.explain(err)
+			return nil, tap.stopReason(err)
 		}
 	}
 	if len(tap.content) == 0 {
@@ -95,7 +95,7 @@ func (s tapped) RecvMsg(m any) error {
 		return nil
 	}
 	for _, file := range filesOf(answer.ProtoReflect()) {
-		if err := s.tap.take(file); err != nil {
+		if err := s.tap.countFile(file); err != nil {
 			s.tap.refused = err
 			return err
 		}
@@ -103,8 +103,8 @@ func (s tapped) RecvMsg(m any) error {
 	return nil
 }
 
-// take counts a file. It keeps the file unless it already has one with the same name.
-func (t *tap) take(file []byte) error {
+// countFile counts a file. It keeps the file unless it already has one with the same name.
+func (t *tap) countFile(file []byte) error {
 	if err := t.caps.Take(file); err != nil {
 		return err
 	}
@@ -135,9 +135,9 @@ func filesOf(answer protoreflect.Message) (files [][]byte) {
 	return files
 }
 
-// explain returns the reason for which the tap stopped, if it did. Otherwise it returns the given
-// error.
-func (t *tap) explain(err error) error {
+// stopReason returns the reason for which the tap stopped, if it did. Otherwise it returns the
+// given error.
+func (t *tap) stopReason(err error) error {
 	if t.refused != nil {
 		return t.refused
 	}

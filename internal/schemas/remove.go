@@ -24,14 +24,14 @@ func (l *Library) Remove(ctx context.Context, by deadletter.Principal, name stri
 	case s == nil:
 		return e, deadletter.NoSuch("set of types %s", deadletter.Visible(name))
 	case was.Source == deadletter.SchemaDirectory:
-		return e, fmt.Errorf("%w: the set %s comes from %s; delete the file there", deadletter.ErrConflict, deadletter.Visible(name), whence(was))
+		return e, fmt.Errorf("%w: the set %s comes from %s; delete the file there", deadletter.ErrConflict, deadletter.Visible(name), originWords(was))
 	case was.Source == deadletter.SchemaReflection:
-		return e, fmt.Errorf("%w: the set %s comes from %s; take it out of schemas.reflection and restart", deadletter.ErrConflict, deadletter.Visible(name), whence(was))
+		return e, fmt.Errorf("%w: the set %s comes from %s; take it out of schemas.reflection and restart", deadletter.ErrConflict, deadletter.Visible(name), originWords(was))
 	}
 	types := l.typesOf(name)
 	e = deadletter.SchemaEffect{Types: len(types), Files: s.Files()}
 	var err error
-	if e.Letters, err = l.letters(ctx, types); err != nil || dryRun {
+	if e.Letters, err = l.letterCount(ctx, types); err != nil || dryRun {
 		return e, err
 	}
 	return e, l.drop(ctx, name, by.Name, "")

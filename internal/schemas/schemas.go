@@ -84,7 +84,7 @@ func (l *Library) Load(ctx context.Context) error {
 	err := l.store.SchemaVersions(ctx, descriptor.MaxVersions, func(v deadletter.SchemaVersion) error {
 		s, err := descriptor.ReadSet(v.Content)
 		if err != nil {
-			bad = append(bad, fmt.Sprintf("%s %s, as it is stored: %v", deadletter.Visible(v.Name), short(v.Version), err))
+			bad = append(bad, fmt.Sprintf("%s %s, as it is stored: %v", deadletter.Visible(v.Name), shortVersion(v.Version), err))
 			return nil
 		}
 		payload.Prepare(s)
@@ -94,7 +94,7 @@ func (l *Library) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.say(stored, bad)
+	l.setProblems(stored, bad)
 	if err := l.dropGone(ctx); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (l *Library) Refresh(ctx context.Context) {
 	}
 	var asked sync.WaitGroup
 	for _, address := range l.Reflection {
-		asked.Go(func() { l.ask(ctx, address) })
+		asked.Go(func() { l.readServer(ctx, address) })
 	}
 	asked.Wait()
 }
@@ -122,19 +122,19 @@ func (l *Library) Refresh(ctx context.Context) {
 func (l *Library) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	if l.Directory != "" {
-		loops.Go(func() { every(ctx, look, func() { l.watch(ctx) }) })
+		loops.Go(func() { runEvery(ctx, look, func() { l.watch(ctx) }) })
 	}
 	for _, address := range l.Reflection {
 		loops.Go(func() {
-			l.ask(ctx, address)
-			every(ctx, askAgain, func() { l.ask(ctx, address) })
+			l.readServer(ctx, address)
+			runEvery(ctx, askAgain, func() { l.readServer(ctx, address) })
 		})
 	}
 	loops.Wait()
 	return nil
 }
 
-func every(ctx context.Context, d time.Duration, f func()) {
+func runEvery(ctx context.Context, d time.Duration, f func()) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
 	for {
@@ -160,8 +160,9 @@ func (l *Library) Status() deadletter.SchemaStatus {
 	return s
 }
 
-// say replaces the problems of a place. It logs the new ones if they differ from the old ones.
-func (l *Library) say(place string, list []string) {
+// setProblems replaces the problems of a place. It logs the new ones if they differ from the old
+// ones.
+func (l *Library) setProblems(place string, list []string) {
 	l.mu.Lock()
 	same := slices.Equal(l.problems[place], list)
 	l.problems[place] = list
@@ -182,7 +183,7 @@ func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *desc
 		return err
 	}
 	v.Version, v.Content = s.Version(), content
-	name := v.Name + " " + short(v.Version)
+	name := v.Name + " " + shortVersion(v.Version)
 	detail := fmt.Sprintf("set %s from %s: %s; %s and %s added, %d changed, %d removed", name, cmp.Or(v.Detail, string(v.Source)),
 		deadletter.Plural(len(s.Types()), "type", "types"), deadletter.Plural(len(c.Added)-c.Enums, "type", "types"), deadletter.Plural(c.Enums, "enum", "enums"), len(c.Changed), len(c.Removed))
 	err = l.Between(func() error {
@@ -221,7 +222,7 @@ func (l *Library) drop(ctx context.Context, name, by, why string) error {
 // list means no types.
 func notNil(types []string) []string { return append([]string{}, types...) }
 
-func short(version string) string { return version[:min(8, len(version))] }
+func shortVersion(version string) string { return version[:min(8, len(version))] }
 
 // current returns the newest version of each set.
 func (l *Library) current() []descriptor.Set {
@@ -240,8 +241,8 @@ func (l *Library) typesOf(name string) []string {
 	return slices.Compact(types)
 }
 
-// letters returns how many letters have one of the given types.
-func (l *Library) letters(ctx context.Context, types []string) (int, error) {
+// letterCount returns how many letters have one of the given types.
+func (l *Library) letterCount(ctx context.Context, types []string) (int, error) {
 	counts, err := l.store.TypeCounts(ctx, notNil(types))
 	n := 0
 	for _, c := range counts {

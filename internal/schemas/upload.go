@@ -32,11 +32,11 @@ func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name stri
 		return c, e, fmt.Errorf("%w: it defines no message type", deadletter.ErrInvalid)
 	}
 	if _, was := l.registry.Current(name); was.Name != "" && was.Source != deadletter.SchemaUpload {
-		return c, e, fmt.Errorf("%w: the set %s comes from %s; choose another name", deadletter.ErrConflict, name, whence(was))
+		return c, e, fmt.Errorf("%w: the set %s comes from %s; choose another name", deadletter.ErrConflict, name, originWords(was))
 	}
 	c = l.registry.Compare(name, s)
 	e = deadletter.SchemaEffect{Types: len(s.Types()), Files: s.Files()}
-	if e.Letters, err = l.letters(ctx, c.Affected); err != nil {
+	if e.Letters, err = l.letterCount(ctx, c.Affected); err != nil {
 		return c, e, err
 	}
 	if c.Known == descriptor.KnownCurrent {
@@ -51,8 +51,8 @@ func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name stri
 	return c, e, l.adopt(ctx, deadletter.SchemaVersion{Name: name, Source: deadletter.SchemaUpload, Detail: deadletter.Visible(deadletter.Cut(fileName, maxName)), By: by.Name}, s, &c)
 }
 
-// whence says where a set comes from that was not uploaded.
-func whence(v deadletter.SchemaVersion) string {
+// originWords says where a set comes from that was not uploaded.
+func originWords(v deadletter.SchemaVersion) string {
 	if v.Source == deadletter.SchemaReflection {
 		return "the server " + deadletter.Visible(v.Detail)
 	}
