@@ -82,7 +82,7 @@ func (s *Survey) watch(ctx context.Context, i int) {
 		cancel()
 	}
 	for ctx.Err() == nil {
-		s.look(ctx, i)
+		s.lookAt(ctx, i)
 		s.mu.Lock()
 		s.looked[i] = time.Now()
 		close(s.ended[i])
@@ -146,8 +146,8 @@ func (s *Survey) Refresh(ctx context.Context, broker, vhost string) {
 	}
 }
 
-// look reads one place. If it fails, the findings of the last successful look stay.
-func (s *Survey) look(ctx context.Context, i int) {
+// lookAt reads one place. If it fails, the findings of the last successful look stay.
+func (s *Survey) lookAt(ctx context.Context, i int) {
 	p := s.places[i]
 	snapshot, err := p.Look(ctx)
 	if ctx.Err() != nil {
@@ -173,8 +173,8 @@ func (s *Survey) look(ctx context.Context, i int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := &s.reports[i]
-	if unread(&snapshot) {
-		report.Findings = keep(report.Findings, before.Findings, &snapshot)
+	if isIncomplete(&snapshot) {
+		report.Findings = keepUnchecked(report.Findings, before.Findings, &snapshot)
 		report.UnknownSince = cmp.Or(before.UnknownSince, before.ReadAt)
 	}
 	keepFirstTimes(report.Findings, before.Findings, snapshot.ReadAt)
@@ -192,7 +192,7 @@ func (s *Survey) Reports() []topology.Report {
 // at each vhost. The error wraps ErrNotFound if the Survey has no such vhost. It wraps
 // ErrUnavailable if a vhost has not been read yet, or is read without a management API.
 func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
-	places, read, found, err := s.chosen(w)
+	places, read, found, err := s.chosenPlaces(w)
 	if err != nil {
 		return nil, err
 	}
@@ -210,8 +210,9 @@ func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 	return plans, nil
 }
 
-// chosen returns the places that a wish names, with the latest snapshot and the findings of each.
-func (s *Survey) chosen(w topology.Wish) (places []Place, read []*topology.Snapshot, found [][]topology.Finding, err error) {
+// chosenPlaces returns the places that a wish names, with the latest snapshot and the findings of
+// each.
+func (s *Survey) chosenPlaces(w topology.Wish) (places []Place, read []*topology.Snapshot, found [][]topology.Finding, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, p := range s.places {
@@ -229,9 +230,9 @@ func (s *Survey) chosen(w topology.Wish) (places []Place, read []*topology.Snaps
 	return places, read, found, nil
 }
 
-// unread reports whether a part of a vhost could not be read. A passive look reads only queues, so
-// only queues count for it.
-func unread(s *topology.Snapshot) bool {
+// isIncomplete reports whether a part of a vhost could not be read. A passive look reads only
+// queues, so only queues count for it.
+func isIncomplete(s *topology.Snapshot) bool {
 	return len(s.Gaps) > 0 && !s.Passive || queuesUnread(s)
 }
 
@@ -265,9 +266,9 @@ func idleSince(before map[string]time.Time, s *topology.Snapshot) map[string]tim
 	return after
 }
 
-// keep adds findings of the previous look that an incomplete look cannot check again. Otherwise a
-// fault would seem to be fixed while a part of the management API does not respond.
-func keep(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
+// keepUnchecked adds findings of the previous look that an incomplete look cannot check again.
+// Otherwise a fault would seem to be fixed while a part of the management API does not respond.
+func keepUnchecked(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
 	for _, old := range before {
 		again := slices.ContainsFunc(found, func(f topology.Finding) bool { return f.Kind == old.Kind && f.Queue == old.Queue })
 		read := slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return q.Name == old.Queue })
