@@ -94,7 +94,7 @@ func (d *Drains) Start(ctx context.Context, by deadletter.Principal, r deadlette
 	if err := deadletter.Allow(by, deadletter.VerbDrain, deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: r.Queue}); err != nil {
 		return deadletter.Drain{}, err
 	}
-	if err := d.valid(i, r); err != nil {
+	if err := d.checkRequest(i, r); err != nil {
 		return deadletter.Drain{}, err
 	}
 	key := [2]string{d.brokers[i].Place, r.Queue}
@@ -132,7 +132,7 @@ func (d *Drains) broker(r *deadletter.DrainRequest) (int, error) {
 	return i, nil
 }
 
-func (d *Drains) valid(i int, r deadletter.DrainRequest) error {
+func (d *Drains) checkRequest(i int, r deadletter.DrainRequest) error {
 	queue := deadletter.Visible(deadletter.Cut(r.Queue, deadletter.MaxQueueName))
 	switch {
 	case r.Queue == "":
