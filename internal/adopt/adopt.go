@@ -158,7 +158,7 @@ func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topo
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait) // if the client disconnects, the change continues, so that it is either finished or taken back
 	defer cancel()
 	defer a.changed(p.Broker, p.VHost)
-	if err := p.unchanged(ctx, &plan); err != nil {
+	if err := p.checkUnchanged(ctx, &plan); err != nil {
 		return out, err
 	}
 	if out.Policies, err = a.apply(ctx, by, p, &plan); err == nil {
@@ -175,21 +175,21 @@ func (a *Adoption) apply(ctx context.Context, by deadletter.Principal, p *Place,
 		return nil, err
 	}
 	a.crash("adopt: recorded")
-	proofs, err := a.set(ctx, p, plan)
+	proofs, err := a.setPolicies(ctx, p, plan)
 	if err != nil {
 		return nil, a.giveUp(ctx, p, rows, by, err)
 	}
 	for i := range rows {
 		rows[i].Sure = true
 	}
-	if err := a.store.Declare(ctx, rows, a.act(deadletter.ActPolicyApplied, by, rows, "")); err != nil {
+	if err := a.store.Declare(ctx, rows, a.newAct(deadletter.ActPolicyApplied, by, rows, "")); err != nil {
 		return nil, a.giveUp(ctx, p, rows, by, err)
 	}
 	return proofs, nil
 }
 
-// unchanged checks that a plan that is made now is equal to the given one.
-func (p *Place) unchanged(ctx context.Context, plan *topology.Plan) error {
+// checkUnchanged checks that a plan that is made now is equal to the given one.
+func (p *Place) checkUnchanged(ctx context.Context, plan *topology.Plan) error {
 	s, err := p.Look(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
@@ -215,8 +215,8 @@ func (a *Adoption) record(ctx context.Context, by deadletter.Principal, plan *to
 	return rows, a.store.Declare(ctx, rows, deadletter.Act{})
 }
 
-// act returns the act that the store records for a change of policies.
-func (a *Adoption) act(kind string, by deadletter.Principal, rows []deadletter.Declared, why string) deadletter.Act {
+// newAct returns the act that the store records for a change of policies.
+func (a *Adoption) newAct(kind string, by deadletter.Principal, rows []deadletter.Declared, why string) deadletter.Act {
 	var names []string
 	for _, d := range rows {
 		names = append(names, d.Name)
@@ -230,8 +230,8 @@ func (a *Adoption) act(kind string, by deadletter.Principal, rows []deadletter.D
 	return act
 }
 
-// set sets the policies of a plan, verifies that they apply, and proves them.
-func (a *Adoption) set(ctx context.Context, p *Place, plan *topology.Plan) ([]topology.Proof, error) {
+// setPolicies sets the policies of a plan, verifies that they apply, and proves them.
+func (a *Adoption) setPolicies(ctx context.Context, p *Place, plan *topology.Plan) ([]topology.Proof, error) {
 	for i := range plan.Policies {
 		if err := p.Set(ctx, plan.Policies[i].Policy); err != nil {
 			return nil, err

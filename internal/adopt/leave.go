@@ -80,7 +80,7 @@ func (a *Adoption) leave(ctx context.Context, by deadletter.Principal, id int64,
 		if why != "" {
 			return fmt.Errorf("%w: %s", deadletter.ErrConflict, why)
 		}
-		if err := a.keep(ctx, by, p, rest); err != nil {
+		if err := a.keepRest(ctx, by, p, rest); err != nil {
 			return err
 		}
 	}
@@ -90,8 +90,8 @@ func (a *Adoption) leave(ctx context.Context, by deadletter.Principal, id int64,
 	return a.takeBack(ctx, p, &d, by, "queues that left: "+deadletter.Visible(strings.Join(leaving, ", ")))
 }
 
-// keep sets and proves the policy for the queues that remain.
-func (a *Adoption) keep(ctx context.Context, by deadletter.Principal, p *Place, rest topology.Planned) error {
+// keepRest sets and proves the policy for the queues that remain.
+func (a *Adoption) keepRest(ctx context.Context, by deadletter.Principal, p *Place, rest topology.Planned) error {
 	switch now, err := p.Policy(ctx, rest.Name); {
 	case err != nil:
 		return err

@@ -80,7 +80,7 @@ func (a *Adoption) takeBack(ctx context.Context, p *Place, d *deadletter.Declare
 	}
 	act := deadletter.Act{}
 	if d.Sure || now != nil {
-		act = a.act(deadletter.ActPolicyUndone, by, []deadletter.Declared{*d}, why)
+		act = a.newAct(deadletter.ActPolicyUndone, by, []deadletter.Declared{*d}, why)
 	}
 	return a.store.Undeclare(ctx, []int64{d.ID}, act)
 }
