@@ -40,7 +40,7 @@ func TestAFloodOfAnnotationsUnderKills(t *testing.T) {
 	if n := p.count("annotations", ""); n != flood {
 		t.Errorf("%d annotations of %d", n, flood)
 	}
-	if surplus, _ := a.stored(p); surplus != 0 {
+	if surplus, _ := a.checkStore(p); surplus != 0 {
 		t.Errorf("%d rows more than letters", surplus)
 	}
 }

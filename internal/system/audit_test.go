@@ -176,14 +176,14 @@ func (a *audit) reconnect(url string) {
 	a.conn = conn
 }
 
-// check compares the audit with the store's file. Every published letter must have a row, and must
-// have arrived back. Every copy must carry a token that the store issued. If a body was published n
-// times, it must have arrived back under n tokens. The result "surplus" is the number of rows
-// beyond the published letters, which are suspects. The result "duplicates" is the number of
-// duplicate copies.
-func (a *audit) check(p *child) (surplus, duplicates int) {
+// checkAll compares the audit with the store's file. Every published letter must have a row, and
+// must have arrived back. Every copy must carry a token that the store issued. If a body was
+// published n times, it must have arrived back under n tokens. The result "surplus" is the number
+// of rows beyond the published letters, which are suspects. The result "duplicates" is the number
+// of duplicate copies.
+func (a *audit) checkAll(p *child) (surplus, duplicates int) {
 	a.t.Helper()
-	surplus, duplicates = a.stored(p)
+	surplus, duplicates = a.checkStore(p)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for print, n := range a.bodies {
@@ -194,9 +194,9 @@ func (a *audit) check(p *child) (surplus, duplicates int) {
 	return surplus, duplicates
 }
 
-// stored makes those checks that must also succeed while letters wait or are held. Every letter
+// checkStore makes those checks that must also succeed while letters wait or are held. Every letter
 // must have a row, and every copy must carry a token that the store issued.
-func (a *audit) stored(p *child) (surplus, duplicates int) {
+func (a *audit) checkStore(p *child) (surplus, duplicates int) {
 	a.t.Helper()
 	db := p.file()
 	known := map[string]bool{}

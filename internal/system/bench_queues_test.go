@@ -14,7 +14,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-func second[T any](_ T, err error) error { return err }
+func errorOf[T any](_ T, err error) error { return err }
 
 // TestBenchLiveQueues measures how long dlo takes to look at a broker with 2,000 classic queues
 // without a dead-letter exchange. It also measures how long the plan for all of these queues takes.
@@ -36,7 +36,7 @@ func TestBenchLiveQueues(t *testing.T) {
 	}
 	if err := errors.Join(
 		ch.ExchangeDeclare("dlo.dlx", "fanout", true, false, false, false, nil),
-		second(ch.QueueDeclare("dlo.letters", true, false, false, false, nil)),
+		errorOf(ch.QueueDeclare("dlo.letters", true, false, false, false, nil)),
 		ch.QueueBind("dlo.letters", "", "dlo.dlx", false, nil),
 	); err != nil {
 		t.Fatal(err)

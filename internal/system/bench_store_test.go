@@ -55,19 +55,19 @@ func TestBenchStore(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
 	}
-	small := filled(t, 10_000)
+	small := filledStore(t, 10_000)
 	began := time.Now()
-	large := filled(t, *benchRows)
+	large := filledStore(t, *benchRows)
 	t.Logf("%d rows are stored, decided and indexed in %s", *benchRows, time.Since(began).Round(time.Second))
-	large.disk(t)
-	at10, atAll := small.lists(t), large.lists(t)
+	large.measureDisk(t)
+	at10, atAll := small.measureLists(t), large.measureLists(t)
 	t.Logf("P6: %d rows against 10,000, 50 a page, while letters come in; p50 and p99 in ms", *benchRows)
 	for _, f := range listFilters {
 		s50, s99, l50, l99 := percentile(at10[f], 50), percentile(at10[f], 99), percentile(atAll[f], 50), percentile(atAll[f], 99)
 		t.Logf("P6 %-44q %7.2f %7.2f -> %7.2f %7.2f   ratio p50 %.1f, p99 %.1f, goal <= 3", f, ms(s50), ms(s99), ms(l50), ms(l99), ms(l50)/ms(s50), ms(l99)/ms(s99))
 	}
-	large.numbers(t)
-	large.changes(t)
+	large.measureNumbers(t)
+	large.measureChanges(t)
 	large.coldStart(t)
 }
 
@@ -88,7 +88,7 @@ type benchStore struct {
 	letters  int
 }
 
-func filled(t *testing.T, rows int) *benchStore {
+func filledStore(t *testing.T, rows int) *benchStore {
 	t.Helper()
 	b := &benchStore{path: filepath.Join(t.TempDir(), "dlo.db"), random: rand.New(rand.NewPCG(1, 2))}
 	var err error
@@ -209,8 +209,8 @@ func (b *benchStore) classify(t *testing.T) {
 	}
 }
 
-// disk measures goal P13 of docs/performance.md, which is the disk space of a letter.
-func (b *benchStore) disk(t *testing.T) {
+// measureDisk measures goal P13 of docs/performance.md, which is the disk space of a letter.
+func (b *benchStore) measureDisk(t *testing.T) {
 	t.Helper()
 	var size int64
 	for _, suffix := range []string{"", "-wal"} {
@@ -274,8 +274,8 @@ func (b *benchStore) whileReceiving(t *testing.T, n int, pause time.Duration, ea
 	fn()
 }
 
-// lists measures goal P6 of docs/performance.md: the time of a page with each filter.
-func (b *benchStore) lists(t *testing.T) map[string][]time.Duration {
+// measureLists measures goal P6 of docs/performance.md: the time of a page with each filter.
+func (b *benchStore) measureLists(t *testing.T) map[string][]time.Duration {
 	t.Helper()
 	into := map[string][]time.Duration{}
 	b.whileReceiving(t, 100, 250*time.Millisecond, func(time.Duration) {}, func() { // the windows are small, so that the small store stays small
@@ -305,8 +305,9 @@ func (b *benchStore) lists(t *testing.T) map[string][]time.Duration {
 	return into
 }
 
-// numbers measures goal P7 of docs/performance.md: counts, facets, histograms and the Triage page.
-func (b *benchStore) numbers(t *testing.T) {
+// measureNumbers measures goal P7 of docs/performance.md: counts, facets, histograms and the Triage
+// page.
+func (b *benchStore) measureNumbers(t *testing.T) {
 	t.Helper()
 	measure := func(name string, fn func() error) {
 		var took []time.Duration
@@ -350,9 +351,9 @@ func (b *benchStore) numbers(t *testing.T) {
 	}
 }
 
-// changes measures goal P8 of docs/performance.md: how long ingest commits take while an operation
-// discards 500,000 letters.
-func (b *benchStore) changes(t *testing.T) {
+// measureChanges measures goal P8 of docs/performance.md: how long ingest commits take while an
+// operation discards 500,000 letters.
+func (b *benchStore) measureChanges(t *testing.T) {
 	t.Helper()
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, nil)

@@ -147,7 +147,7 @@ func (b *bench) cpu() time.Duration {
 	return time.Duration(own.Utime.Nano()+own.Stime.Nano()) + broker
 }
 
-func none() time.Duration { return 0 }
+func noCPU() time.Duration { return 0 }
 
 // queue declares an empty quorum queue. It first deletes an existing queue with that name.
 func (b *bench) queue(name string, args amqp.Table) {
@@ -220,7 +220,7 @@ func (b *bench) rawConsumer() measure {
 	if err := ch.Qos(1000, 0, false); err != nil {
 		b.t.Fatal(err)
 	}
-	return b.timed(b.n, none, func() {
+	return b.timed(b.n, noCPU, func() {
 		deliveries, err := ch.Consume("raw", "", false, false, false, false, nil)
 		if err != nil {
 			b.t.Fatal(err)
@@ -251,9 +251,9 @@ func (b *bench) drain() measure {
 	return m
 }
 
-// stored drains n letters with the given configuration and waits until they are classified. Then it
-// stops dlo.
-func (b *bench) stored(config string) *child {
+// drainedStore drains n letters with the given configuration and waits until they are classified.
+// Then it stops dlo.
+func (b *bench) drainedStore(config string) *child {
 	b.queue("dlo.letters", nil)
 	b.queue("work", nil)
 	b.fill("dlo.letters", b.n)
@@ -268,8 +268,8 @@ func (b *bench) stored(config string) *child {
 	return p
 }
 
-// requeued waits until the store has marked every letter as requeued.
-func (b *bench) requeued(p *child) {
+// waitUntilRequeued waits until the store has marked every letter as requeued.
+func (b *bench) waitUntilRequeued(p *child) {
 	for p.ask(`SELECT coalesce(sum(n), 0) FROM counters WHERE state = 'requeued'`) < b.n {
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -278,7 +278,7 @@ func (b *bench) requeued(p *child) {
 // retry measures n retries that become due at the same time. The time begins with the start of dlo.
 // It ends when every letter has passed the four steps: intent, publish, confirm and mark.
 func (b *bench) retry() measure {
-	p := b.stored("default: {retry: {delays: [1h]}}\nrequeue: {watch: 1h, rate: 0}\n")
+	p := b.drainedStore("default: {retry: {delays: [1h]}}\nrequeue: {watch: 1h, rate: 0}\n")
 	db, err := sql.Open("sqlite", "file:"+p.store)
 	if err != nil {
 		b.t.Fatal(err)
@@ -290,7 +290,7 @@ func (b *bench) retry() measure {
 	p.cmd = nil
 	m := b.timed(b.n, p.cpu, func() {
 		p.Start("")
-		b.requeued(p)
+		b.waitUntilRequeued(p)
 	})
 	p.Kill9()
 	return m
@@ -299,14 +299,14 @@ func (b *bench) retry() measure {
 // operate measures operations that requeue n dead letters. The time begins with the first request,
 // so it includes freezing the selection and recording the results.
 func (b *bench) operate() measure {
-	p := b.stored(later)
+	p := b.drainedStore(later)
 	p.Start("")
 	ids := p.ids(`SELECT id, random FROM letters ORDER BY id`)
 	m := b.timed(b.n, p.cpu, func() {
 		for chunk := range slices.Chunk(ids, 10_000) {
 			p.post("/api/v1/operations", requeueAtOnce(chunk))
 		}
-		b.requeued(p)
+		b.waitUntilRequeued(p)
 	})
 	p.Kill9()
 	return m
@@ -314,7 +314,7 @@ func (b *bench) operate() measure {
 
 func (b *bench) rawPublisher(window, n int) measure {
 	b.queue("target", nil)
-	return b.timed(n, none, func() { b.publish("target", n, window) })
+	return b.timed(n, noCPU, func() { b.publish("target", n, window) })
 }
 
 // shovel measures a shovel that moves n letters from one quorum queue to another. The shovel
@@ -325,7 +325,7 @@ func (b *bench) shovel() measure {
 	b.fill("from", b.n)
 	uri := strings.TrimSuffix(b.node.AMQPURL(""), "/") + "/" + url.PathEscape(b.vhost)
 	path := "/api/parameters/shovel/" + url.PathEscape(b.vhost) + "/bench"
-	m := b.timed(b.n, none, func() {
+	m := b.timed(b.n, noCPU, func() {
 		value := map[string]any{"src-protocol": "amqp091", "src-uri": uri, "src-queue": "from", "dest-protocol": "amqp091", "dest-uri": uri, "dest-queue": "to", "ack-mode": "on-confirm", "src-delete-after": "queue-length"}
 		if err := b.node.API("PUT", path, map[string]any{"value": value}, nil); err != nil {
 			b.t.Fatal(err)

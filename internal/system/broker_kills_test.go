@@ -47,8 +47,8 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 	w := newTraffic(t, url)
 	time.Sleep(13 * time.Second) // a quorum queue younger than 12 s does not survive a kill (measured on 3.10.8, 4.0.5, 4.3.6)
 	for range 2 {
-		w.runs(w.publishing, w.publish)
-		w.runs(w.working, w.work)
+		w.runSessions(w.publishing, w.publish)
+		w.runSessions(w.working, w.work)
 	}
 	for range kills {
 		time.Sleep(500*time.Millisecond + time.Duration(random.Int64N(int64(1500*time.Millisecond))))
@@ -111,9 +111,9 @@ func newTraffic(t testing.TB, url string) *traffic {
 	return w
 }
 
-// runs calls the function "session" repeatedly until the runners are stopped. Each call gets a new
-// connection and channel.
-func (w *traffic) runs(r *runners, session func(ctx context.Context, ch *amqp.Channel)) {
+// runSessions calls the function "session" repeatedly until the runners are stopped. Each call gets
+// a new connection and channel.
+func (w *traffic) runSessions(r *runners, session func(ctx context.Context, ch *amqp.Channel)) {
 	r.done.Go(func() {
 		for r.ctx.Err() == nil {
 			conn, err := amqp.DialConfig(w.url, amqp.Config{Heartbeat: 10 * time.Second, Dial: amqp.DefaultDial(5 * time.Second)})

@@ -48,8 +48,8 @@ func (p *child) ready() (code int, s said) {
 	return code, s
 }
 
-// drains waits until dlo drains all inboxes of a broker.
-func (p *child) drains(broker string) {
+// waitUntilDrained waits until dlo drains all inboxes of a broker.
+func (p *child) waitUntilDrained(broker string) {
 	p.t.Helper()
 	eventually(p.t, "the inboxes of "+broker+" are drained", func() bool {
 		_, s := p.ready()
@@ -68,8 +68,8 @@ func TestTwoVHosts(t *testing.T) {
 	first, second := newAudit(t, one, "work", nil), newAudit(t, two, "work", nil)
 	p := newChild(t, "", fmt.Sprintf("brokers: [{url: %q}, {name: second, url: %q}]\n"+fast, one, two))
 	p.Start("")
-	p.drains("main")
-	p.drains("second")
+	p.waitUntilDrained("main")
+	p.waitUntilDrained("second")
 	first.work()
 	second.work()
 	const letters = 40
@@ -126,7 +126,7 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	}
 	p := newChild(t, "", fmt.Sprintf("brokers: [{url: %q}, {name: second, url: %q}]\ndefault: {retry: {delays: [5s]}}\nrequeue: {rate: 0, watch: 1s}\n", node.AMQPURLVia(relay.Addr(), vhost), other))
 	p.Start("")
-	p.drains("second")
+	p.waitUntilDrained("second")
 	first.work()
 	second.work()
 	first.publish(10, func(i int) (string, string) { return fmt.Sprintf("first %d", i), "" })
@@ -141,7 +141,7 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	}
 
 	relay.Refuse(false)
-	p.drains("main")
+	p.waitUntilDrained("main")
 	eventually(t, "the letters of the first broker back", func() bool { return first.acceptedLetters() == 10 })
 
 	// The second broker dies while its letters wait for their retry. Letters of the first broker are
@@ -166,7 +166,7 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	restart(t, mortal)
 	second.reconnect(other)
 	second.work()
-	p.drains("second")
+	p.waitUntilDrained("second")
 	eventually(t, "all letters of the second broker back", func() bool { return second.acceptedLetters() == 20 })
 	eventually(t, "all letters settled", func() bool { return p.letters("settled") == 50 })
 	if surplus := p.letters() - 50; surplus != 0 {

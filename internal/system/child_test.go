@@ -178,7 +178,7 @@ func (p *child) Hangup() { p.cmd.Process.Signal(syscall.SIGHUP) }
 // point=n. If it is "", dlo does not kill itself.
 func (p *child) Start(crash string) {
 	p.t.Helper()
-	defer waited(p.t, "dlo is ready")()
+	defer logWait(p.t, "dlo is ready")()
 	ready := p.start(crash)
 	select {
 	case p.url = <-ready:
@@ -263,7 +263,7 @@ func (p *child) Kill9() {
 // Stop stops dlo with SIGTERM and returns its exit code.
 func (p *child) Stop() int {
 	p.t.Helper()
-	defer waited(p.t, "dlo has stopped")()
+	defer logWait(p.t, "dlo has stopped")()
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
@@ -423,7 +423,7 @@ func eventually(t testing.TB, what string, done func() bool) {
 // time from the parallel tests.
 func within(t testing.TB, limit time.Duration, what string, done func() bool) {
 	t.Helper()
-	defer waited(t, what)()
+	defer logWait(t, what)()
 	for began := time.Now(); time.Since(began) < limit; time.Sleep(min(max(20*time.Millisecond, time.Since(began)/10), 500*time.Millisecond)) {
 		if done() {
 			return
@@ -432,9 +432,9 @@ func within(t testing.TB, limit time.Duration, what string, done func() bool) {
 	t.Fatalf("waited in vain: %s", what)
 }
 
-// waited returns a function that logs how long the test has waited. It logs only waits of more than
-// a second, so that go test -v shows where time is spent.
-func waited(t testing.TB, what string) func() {
+// logWait returns a function that logs how long the test has waited. It logs only waits of more
+// than a second, so that go test -v shows where time is spent.
+func logWait(t testing.TB, what string) func() {
 	began := time.Now()
 	return func() {
 		t.Helper()
@@ -447,7 +447,7 @@ func waited(t testing.TB, what string) func() {
 // restart restarts a broker that was killed.
 func restart(t testing.TB, node *testenv.Node) {
 	t.Helper()
-	defer waited(t, "the broker is there again")()
+	defer logWait(t, "the broker is there again")()
 	if err := node.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}

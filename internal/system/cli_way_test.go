@@ -15,8 +15,8 @@ func TestFromAQueueToAQueueByCommandLine(t *testing.T) {
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
 	p := serve(t, url, "default: {retry: {delays: []}}\nrequeue: {watch: 1s}\n", nil).child
-	conn := parked(t, url, "old", 30, nil)
-	parked(t, url, "repaired", 0, nil)
+	conn := publishParked(t, url, "old", 30, nil)
+	publishParked(t, url, "repaired", 0, nil)
 	ctx := t.Context()
 	out, _ := p.dlo(ctx, 0, "", "queues", "drain", "old", "--count", "20", "--origin", "gone", "--watch")
 	if !strings.Contains(out, "20 letters taken out of old; as many as were asked for") {

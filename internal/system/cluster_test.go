@@ -63,7 +63,7 @@ func TestAClusterNodeIsKilledUnderLoad(t *testing.T) {
 		}
 		return quiet > 100
 	})
-	surplus, duplicates := a.stored(p)
+	surplus, duplicates := a.checkStore(p)
 	suspects := p.letters("held")
 	t.Logf("%s: %d letters, %d kills: %d rows more than letters, %d suspects held, %d duplicate copies", c.Nodes[0].Version(), total, kills, surplus, suspects, duplicates)
 	if surplus > suspects {

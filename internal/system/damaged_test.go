@@ -18,7 +18,7 @@ func TestADamagedStoreIsNotWritten(t *testing.T) {
 	_, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", nil)
 	pager := newReceiver(t)
-	p := newChild(t, url, pager.telling(t, "page"))
+	p := newChild(t, url, pager.configFor(t, "page"))
 	p.Start("")
 	p.Draining()
 	a.work()
@@ -54,7 +54,7 @@ func TestADamagedStoreIsNotWritten(t *testing.T) {
 	if _, page := p.get("/"); !strings.Contains(page, "The store is damaged.") || strings.Contains(page, "Nothing needs a person") {
 		t.Error("Overview does not say it")
 	}
-	pager.rings(t, "The store is damaged.")
+	pager.waitForNotice(t, "The store is damaged.")
 	eventually(t, "the letters wait in the broker", func() bool { return ready(t, a.conn, "dlo.letters") == 30 })
 	p.Stop()
 	if err := os.WriteFile(p.store, good, 0o600); err != nil {
@@ -67,7 +67,7 @@ func TestADamagedStoreIsNotWritten(t *testing.T) {
 	}
 	p.Start("")
 	eventually(t, "all letters stored", func() bool { return p.letters("dead") == 50 })
-	if surplus, _ := a.stored(p); surplus != 0 {
+	if surplus, _ := a.checkStore(p); surplus != 0 {
 		t.Errorf("%d rows more than letters", surplus)
 	}
 }

@@ -25,9 +25,9 @@ type delayRecipe struct {
 	delay              string                                                    // the queue in which the newest death happened
 }
 
-// delayed returns a message with the headers and the body of a delivery, as these recipes publish
-// it. The header "tries" contains the number of the try.
-func delayed(d *amqp.Delivery, try int64, expiration string) amqp.Publishing {
+// delayedCopy returns a message with the headers and the body of a delivery, as these recipes
+// publish it. The header "tries" contains the number of the try.
+func delayedCopy(d *amqp.Delivery, try int64, expiration string) amqp.Publishing {
 	headers := amqp.Table{}
 	for k, v := range d.Headers {
 		headers[k] = v
@@ -91,7 +91,7 @@ var delayRecipes = []delayRecipe{
 			return ch.QueueBind("orders", "", "orders_back", false, nil)
 		},
 		retry: func(ch *amqp.Channel, d *amqp.Delivery, try int64) error {
-			if err := ch.PublishWithContext(context.Background(), "", "orders.retry."+strconv.FormatInt(100*try, 10), true, false, delayed(d, try, "")); err != nil {
+			if err := ch.PublishWithContext(context.Background(), "", "orders.retry."+strconv.FormatInt(100*try, 10), true, false, delayedCopy(d, try, "")); err != nil {
 				return err
 			}
 			return d.Ack(false)
@@ -107,7 +107,7 @@ var delayRecipes = []delayRecipe{
 			return queueDeclare(ch, "mail_wait", "", "mail", 0)
 		},
 		retry: func(ch *amqp.Channel, d *amqp.Delivery, try int64) error {
-			if err := ch.PublishWithContext(context.Background(), "", "mail_wait", true, false, delayed(d, try, strconv.FormatInt(100*try, 10))); err != nil {
+			if err := ch.PublishWithContext(context.Background(), "", "mail_wait", true, false, delayedCopy(d, try, strconv.FormatInt(100*try, 10))); err != nil {
 				return err
 			}
 			return d.Ack(false)
@@ -153,7 +153,7 @@ func (w *delayWorker) handle(ch *amqp.Channel, d *amqp.Delivery) error {
 	if try < 2 {
 		return w.retry(ch, d, try+1)
 	}
-	if err := ch.PublishWithContext(context.Background(), "", w.inbox, true, false, delayed(d, try+1, "")); err != nil {
+	if err := ch.PublishWithContext(context.Background(), "", w.inbox, true, false, delayedCopy(d, try+1, "")); err != nil {
 		return err
 	}
 	return d.Ack(false)
@@ -215,7 +215,7 @@ func awaitFigures(t *testing.T, node *testenv.Node, vhost, queue string) {
 
 func playDelayRecipe(t *testing.T, address string, r delayRecipe, shown func(queue string), entry string, question bool) {
 	const letters = 10
-	conn := parked(t, address, r.inbox, 0, nil)
+	conn := publishParked(t, address, r.inbox, 0, nil)
 	ch, err := conn.Channel()
 	if err != nil {
 		t.Fatal(err)

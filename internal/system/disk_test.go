@@ -74,7 +74,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 	grow()
 	eventually(t, "all letters stored", func() bool { return p.letters("dead") == letters })
-	if surplus, _ := a.stored(p); surplus != 0 {
+	if surplus, _ := a.checkStore(p); surplus != 0 {
 		t.Errorf("%d rows more than letters", surplus)
 	}
 	eventually(t, "the inbox empty", func() bool { return ready(t, a.conn, "dlo.letters") == 0 })

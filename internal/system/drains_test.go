@@ -102,8 +102,8 @@ func (s *serving) drain(r deadletter.DrainRequest) deadletter.Drain {
 	return d
 }
 
-// of returns the current state of the drain with the given id.
-func (s *serving) of(id string) deadletter.Drain {
+// stateOf returns the current state of the drain with the given id.
+func (s *serving) stateOf(id string) deadletter.Drain {
 	s.t.Helper()
 	for _, d := range s.drains.List() {
 		if d.ID == id {
@@ -114,15 +114,16 @@ func (s *serving) of(id string) deadletter.Drain {
 	return deadletter.Drain{}
 }
 
-// ended waits until a drain has ended, and returns its last state.
-func (s *serving) ended(id string) deadletter.Drain {
+// waitUntilEnded waits until a drain has ended, and returns its last state.
+func (s *serving) waitUntilEnded(id string) deadletter.Drain {
 	s.t.Helper()
-	eventually(s.t, "the drain has ended", func() bool { return s.of(id).State != deadletter.DrainRunning })
-	return s.of(id)
+	eventually(s.t, "the drain has ended", func() bool { return s.stateOf(id).State != deadletter.DrainRunning })
+	return s.stateOf(id)
 }
 
-// parked declares a queue, publishes n different letters to it, and waits for their confirms.
-func parked(t *testing.T, url, queue string, n int, args amqp.Table) *amqp.Connection {
+// publishParked declares a queue, publishes n different letters to it, and waits for their
+// confirms.
+func publishParked(t *testing.T, url, queue string, n int, args amqp.Table) *amqp.Connection {
 	t.Helper()
 	conn, ch := testenv.Channel(t, url)
 	if _, err := ch.QueueDeclare(queue, true, false, false, false, args); err != nil {
@@ -152,9 +153,9 @@ const (
 	slowCommit = 20 * time.Millisecond
 )
 
-// slow is a crash function that waits after each commit of ingest. A test can therefore act while a
-// drain runs.
-func slow(point string) {
+// slowAfterCommit is a crash function that waits after each commit of ingest. A test can therefore
+// act while a drain runs.
+func slowAfterCommit(point string) {
 	if point == "ingest: committed" {
 		time.Sleep(slowCommit)
 	}
@@ -177,10 +178,10 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 				text = fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", url, node.ManagementURLOf("guest:guest")) + patient
 			}
 			const letters = 250
-			conn := parked(t, url, "parking", letters, args)
+			conn := publishParked(t, url, "parking", letters, args)
 			s := serve(t, url, text, nil)
 			first := s.drain(deadletter.DrainRequest{Broker: "main", Queue: "parking", Count: 100})
-			got := s.ended(first.ID)
+			got := s.waitUntilEnded(first.ID)
 			if got.State != deadletter.DrainDone || got.Taken != 100 || got.Asked != 100 || got.Why != "as many as were asked for" || got.EndedAt.IsZero() {
 				t.Errorf("%+v", got)
 			}
@@ -192,7 +193,7 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 				return s.count("letters", `state = 'held' AND why LIKE 'no origin:%'`) == 100
 			})
 			second := s.drain(deadletter.DrainRequest{Broker: "main", VHost: got.VHost, Queue: "parking", Origin: "orders"})
-			got = s.ended(second.ID)
+			got = s.waitUntilEnded(second.ID)
 			if got.State != deadletter.DrainDone || got.Taken != letters-100 || got.Why != "the queue is empty" {
 				t.Errorf("%+v", got)
 			}
@@ -202,7 +203,7 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 			if rows, bodies, left := s.ask(rowsOf), s.ask(bodiesOf), ready(t, conn, "parking"); rows != letters || bodies != letters || left != 0 {
 				t.Errorf("%d rows, %d bodies, %d left", rows, bodies, left)
 			}
-			empty := s.ended(s.drain(deadletter.DrainRequest{Broker: "main", Queue: "parking"}).ID)
+			empty := s.waitUntilEnded(s.drain(deadletter.DrainRequest{Broker: "main", Queue: "parking"}).ID)
 			if empty.State != deadletter.DrainDone || empty.Taken != 0 {
 				t.Errorf("an empty queue: %+v", empty)
 			}
@@ -225,10 +226,10 @@ func TestWhatCannotBeDrained(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, url := testenv.VHost(t)
-	conn := parked(t, url, "stream", 0, amqp.Table{"x-queue-type": "stream"})
-	parked(t, url, "quorum", 1, amqp.Table{"x-queue-type": "quorum"})
-	parked(t, url, "work", 1, nil)
-	parked(t, url, "second inbox", 1, nil)
+	conn := publishParked(t, url, "stream", 0, amqp.Table{"x-queue-type": "stream"})
+	publishParked(t, url, "quorum", 1, amqp.Table{"x-queue-type": "quorum"})
+	publishParked(t, url, "work", 1, nil)
+	publishParked(t, url, "second inbox", 1, nil)
 	ch, err := conn.Channel()
 	if err != nil {
 		t.Fatal(err)
@@ -289,11 +290,11 @@ func TestADrainIsStopped(t *testing.T) {
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
 	const letters = 3000
-	conn := parked(t, url, "parking", letters, nil)
-	s := serve(t, url, "default: {retry: {delays: []}}\ningest: {letters: 16}\n", slow)
+	conn := publishParked(t, url, "parking", letters, nil)
+	s := serve(t, url, "default: {retry: {delays: []}}\ningest: {letters: 16}\n", slowAfterCommit)
 	request := deadletter.DrainRequest{Queue: "parking"} // names no broker, because there is only one
 	id := s.drain(request).ID
-	eventually(t, "some taken", func() bool { return s.of(id).Taken >= 64 })
+	eventually(t, "some taken", func() bool { return s.stateOf(id).Taken >= 64 })
 	if _, err := s.drains.Start(t.Context(), deadletter.Local, request); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), id) {
 		t.Errorf("a second drain of the queue: %v", err)
 	}
@@ -303,7 +304,7 @@ func TestADrainIsStopped(t *testing.T) {
 	if err := s.drains.Stop(t.Context(), deadletter.Local, id); err != nil {
 		t.Fatal(err)
 	}
-	got := s.ended(id)
+	got := s.waitUntilEnded(id)
 	if got.State != deadletter.DrainStopped || got.Why != "stopped by local" || got.Taken < 64 || got.Taken >= letters || got.Taken != s.ask(rowsOf) {
 		t.Errorf("%+v, %d rows", got, s.ask(rowsOf))
 	}
@@ -313,9 +314,9 @@ func TestADrainIsStopped(t *testing.T) {
 	}
 
 	id = s.drain(request).ID
-	eventually(t, "some more taken", func() bool { return s.of(id).Taken >= 64 })
+	eventually(t, "some more taken", func() bool { return s.stateOf(id).Taken >= 64 })
 	s.stop()
-	again := s.of(id)
+	again := s.stateOf(id)
 	if again.State != deadletter.DrainStopped || !strings.Contains(again.Why, "end of dlo") {
 		t.Errorf("%+v", again)
 	}
@@ -336,14 +337,14 @@ func TestADrainOverLostConnections(t *testing.T) {
 	vhost, url := testenv.VHost(t)
 	relay := testenv.Relay(t, node.AMQPAddr())
 	const letters, asked = 1000, 700
-	conn := parked(t, url, "parking", letters, nil)
-	s := serve(t, node.AMQPURLVia(relay.Addr(), vhost), "default: {retry: {delays: []}}\ningest: {letters: 16}\n", slow)
+	conn := publishParked(t, url, "parking", letters, nil)
+	s := serve(t, node.AMQPURLVia(relay.Addr(), vhost), "default: {retry: {delays: []}}\ningest: {letters: 16}\n", slowAfterCommit)
 	id := s.drain(deadletter.DrainRequest{Queue: "parking", Count: asked}).ID
 	for cut := 1; cut <= 4; cut++ {
-		eventually(t, "some taken", func() bool { return s.of(id).Taken >= cut*100 })
+		eventually(t, "some taken", func() bool { return s.stateOf(id).Taken >= cut*100 })
 		relay.Cut()
 	}
-	if got := s.ended(id); got.State != deadletter.DrainDone || got.Taken != asked {
+	if got := s.waitUntilEnded(id); got.State != deadletter.DrainDone || got.Taken != asked {
 		t.Errorf("%+v", got)
 	}
 	if rows, bodies := s.ask(rowsOf), s.ask(bodiesOf); rows != asked || bodies != asked {
@@ -360,14 +361,14 @@ func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	node := testenv.PrivateBroker(t)
 	_, url := node.VHost(t)
 	const letters = 2000
-	parked(t, url, "parking", letters, nil)
-	s := serve(t, url, "default: {retry: {delays: []}}\ningest: {letters: 16}\n", slow)
+	publishParked(t, url, "parking", letters, nil)
+	s := serve(t, url, "default: {retry: {delays: []}}\ningest: {letters: 16}\n", slowAfterCommit)
 	id := s.drain(deadletter.DrainRequest{Queue: "parking"}).ID
-	eventually(t, "some taken", func() bool { return s.of(id).Taken >= 500 })
+	eventually(t, "some taken", func() bool { return s.stateOf(id).Taken >= 500 })
 	node.Kill9()
-	eventually(t, "the drain says what it waits for", func() bool { d := s.of(id); return d.State == deadletter.DrainRunning && d.Why != "" })
+	eventually(t, "the drain says what it waits for", func() bool { d := s.stateOf(id); return d.State == deadletter.DrainRunning && d.Why != "" })
 	restart(t, node)
-	got := s.ended(id)
+	got := s.waitUntilEnded(id)
 	if got.State != deadletter.DrainDone || got.Taken != letters {
 		t.Errorf("%+v", got)
 	}
@@ -399,7 +400,7 @@ func TestADrainIsCutOff(t *testing.T) {
 			t.Parallel()
 			_, url := testenv.VHost(t)
 			const letters = 150
-			conn := parked(t, url, "parking", letters, nil)
+			conn := publishParked(t, url, "parking", letters, nil)
 			p := newChild(t, url, patient)
 			request, _ := json.Marshal(deadletter.DrainRequest{Queue: "parking"})
 			p.env = []string{drainVariable + "=" + string(request)}
@@ -445,7 +446,7 @@ func TestTheNextDrainClosesWhatACrashLeftOpen(t *testing.T) {
 		t.Run(fmt.Sprint(c.point, " of ", c.letters), func(t *testing.T) {
 			t.Parallel()
 			_, url := testenv.VHost(t)
-			conn := parked(t, url, "parking", c.letters, nil)
+			conn := publishParked(t, url, "parking", c.letters, nil)
 			p := newChild(t, url, patient)
 			request, _ := json.Marshal(deadletter.DrainRequest{Queue: "parking"})
 			p.env = []string{drainVariable + "=" + string(request)}

@@ -47,7 +47,7 @@ func (s *saying) Write(text []byte) (int, error) {
 // interrupts the run as soon as this text is printed.
 func drill(t *testing.T, node *testenv.Node, until string, args ...string) drilling {
 	t.Helper()
-	defer waited(t, "dlo drill "+strings.Join(args, " "))()
+	defer logWait(t, "dlo drill "+strings.Join(args, " "))()
 	env := map[string]string{"DLO_AMQP_URL": node.AMQPURL("/"), "DLO_MANAGEMENT_URL": node.ManagementURLOf("guest:guest")}
 	getenv := func(name string) string { return env[name] }
 	ctx, cancel := context.WithCancel(t.Context())
@@ -71,8 +71,8 @@ func (d *drilling) place(t *testing.T) (name, folder string) {
 	return m[1], m[2]
 }
 
-// removed checks that a drill has left no vhost, no user and no folder.
-func (d *drilling) removed(t *testing.T) {
+// checkRemoved checks that a drill has left no vhost, no user and no folder.
+func (d *drilling) checkRemoved(t *testing.T) {
 	t.Helper()
 	name, folder := d.place(t)
 	for _, kind := range []string{"vhosts", "users"} {
@@ -97,14 +97,14 @@ func TestADrill(t *testing.T) {
 		if n := strings.Count(d.out, "PASS  "); d.code != 0 || n != len(names) {
 			t.Errorf("exit code %d\n%s%s", d.code, d.errs, d.out)
 		}
-		d.removed(t)
+		d.checkRemoved(t)
 	})
 	t.Run("it is ended", func(t *testing.T) {
 		d := drill(t, node, "wave 1", "--only", "max-length", "--only", "renamed")
 		if d.code != 1 || !strings.Contains(d.errs, "the drill was ended") || d.out != "" {
 			t.Errorf("exit code %d\n%s%s", d.code, d.errs, d.out)
 		}
-		d.removed(t)
+		d.checkRemoved(t)
 	})
 	t.Run("what is left is cleaned", func(t *testing.T) {
 		kept := drill(t, node, "", "--only", "store-locked", "--keep", "-o", "jsonl")
@@ -120,7 +120,7 @@ func TestADrill(t *testing.T) {
 		if d := drill(t, node, "", "--clean"); d.code != 0 || d.out != "removed "+name+"\n" {
 			t.Errorf("exit code %d\n%s%s", d.code, d.errs, d.out)
 		}
-		kept.removed(t)
+		kept.checkRemoved(t)
 	})
 }
 
@@ -130,7 +130,7 @@ func TestADrillRefuses(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := testenv.VHost(t)
-	conn := parked(t, address, "orders", 1, nil)
+	conn := publishParked(t, address, "orders", 1, nil)
 	user, _ := node.User(t, vhost, "management")
 	file := filepath.Join(t.TempDir(), "management")
 	if err := os.WriteFile(file, []byte(node.ManagementURLOf(user+":secret")+"\n"), 0o600); err != nil {
@@ -176,7 +176,7 @@ func TestADrillWithoutAnAdministrator(t *testing.T) {
 	if err := node.API(http.MethodGet, "/api/queues/"+vhost, nil, &queues); err != nil || len(queues) > 0 {
 		t.Errorf("%v, left: %v", err, queues)
 	}
-	parked(t, address, "still", 1, nil) // works only while the user still exists and still has its rights
+	publishParked(t, address, "still", 1, nil) // works only while the user still exists and still has its rights
 }
 
 // TestTheWholeDrill causes every failure with the default settings, as an operator would. It uses
@@ -191,5 +191,5 @@ func TestTheWholeDrill(t *testing.T) {
 	if d.code != 0 || !strings.Contains(d.out, " 0 failed, 0 left out") {
 		t.Errorf("exit code %d\n%s", d.code, d.errs)
 	}
-	d.removed(t)
+	d.checkRemoved(t)
 }

@@ -138,11 +138,11 @@ func repair(t *testing.T, script bool) {
 	r.tab.JavaScript(script)
 	r.tab.Viewport(1440, 1000)
 	r.tab.Open(p.url + "/letters/" + id)
-	r.says("Text", longSMS, "Edit and requeue")
+	r.waitForTexts("Text", longSMS, "Edit and requeue")
 	r.press(`a[data-verb="edit"]`)
-	r.on(`location.pathname.endsWith('/edit')`)
-	r.says("An edited copy is sent. The original is kept and is not sent", "shop.v1.Text", "base64", "Not checked yet")
-	r.sound("edit")
+	r.waitIn(`location.pathname.endsWith('/edit')`)
+	r.waitForTexts("An edited copy is sent. The original is kept and is not sent", "shop.v1.Text", "base64", "Not checked yet")
+	r.checkPage("edit")
 	shorten := func() {
 		t.Helper()
 		text := testenv.Run(r.tab, chromedp.Evaluate[string](`document.querySelector('#edit-text').value`))
@@ -155,21 +155,21 @@ func repair(t *testing.T, script bool) {
 	// The page must show a mistake at the line that contains it, and must send nothing.
 	r.fill(`#edit-text`, "{\n  \"text\": 5\n}")
 	r.press(`button[name="do"][value="check"]`)
-	r.says("Line 2, column", "See the error below the payload")
+	r.waitForTexts("Line 2, column", "See the error below the payload")
 	r.press(`a.btn[href$="/edit"]`) // follows the link Reset
-	r.on(`document.querySelector('#edit-text').value.includes('` + longSMS + `')`)
+	r.waitIn(`document.querySelector('#edit-text').value.includes('` + longSMS + `')`)
 
 	shorten()
 	r.press(`button[name="do"][value="check"]`)
-	r.on(`document.querySelector('#edit-diff .del')?.innerText.includes('behind') && document.querySelector('#edit-diff .add')?.innerText.includes('` + shortSMS + `')`)
-	r.says("1 field", "valid for the type")
-	r.sound("edit, checked")
+	r.waitIn(`document.querySelector('#edit-diff .del')?.innerText.includes('behind') && document.querySelector('#edit-diff .add')?.innerText.includes('` + shortSMS + `')`)
+	r.waitForTexts("1 field", "valid for the type")
+	r.checkPage("edit, checked")
 	r.picture("edit")
 	r.fill(`#edit-reason`, "the text is too long for the column")
 	r.press(`button[name="do"][value="send"]`)
-	r.on(`location.pathname == '/operations/O-1'`)
-	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
-	r.says("none came back")
+	r.waitIn(`location.pathname == '/operations/O-1'`)
+	r.waitForUpdate(`document.querySelector('#operation-head').innerText.includes('Done')`)
+	r.waitForTexts("none came back")
 	eventually(t, "the letter is quiet", func() bool { return p.letters("settled") == 1 })
 	worker.mu.Lock()
 	if worker.kept["0"] != shortSMS {
@@ -179,8 +179,8 @@ func repair(t *testing.T, script bool) {
 
 	// The history must show what was received, how it was edited, and the result.
 	r.tab.Open(p.url + "/letters/" + id + "?tab=history")
-	r.says("revision 1 changes text", "the text is too long for the column")
-	r.sound("history")
+	r.waitForTexts("revision 1 changes text", "the text is too long for the column")
+	r.checkPage("history")
 	var detail struct {
 		History []struct{ Kind, Detail string }
 	}
@@ -206,18 +206,18 @@ func repair(t *testing.T, script bool) {
 	shorten()
 	r.fill(`#edit-reason`, "the column is not widened")
 	r.press(`button[name="do"][value="group"]`)
-	r.says("Edit and requeue 5 letters", "On a sample: 5 of 5 letters can be edited this way", shortSMS)
+	r.waitForTexts("Edit and requeue 5 letters", "On a sample: 5 of 5 letters can be edited this way", shortSMS)
 	if n := testenv.Run(r.tab, chromedp.Evaluate[int](`document.querySelectorAll('.diff .add').length`)); n != 5 {
 		t.Errorf("%d changes are shown", n)
 	}
-	r.sound("the same change for a group")
+	r.checkPage("the same change for a group")
 	r.fill(`#confirm-canary`, "0")
 	r.press(`[data-confirm-btn]`)
-	r.on(`location.pathname == '/operations/O-2'`)
-	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
-	r.says("none came back")
+	r.waitIn(`location.pathname == '/operations/O-2'`)
+	r.waitForUpdate(`document.querySelector('#operation-head').innerText.includes('Done')`)
+	r.waitForTexts("none came back")
 	eventually(t, "all letters are quiet", func() bool { return p.letters("settled") == 6 })
-	r.sound("operation of an edit")
+	r.checkPage("operation of an edit")
 
 	// Each original must have arrived once, from its publisher. Each edited copy must have arrived
 	// once. The queues are empty, so every message that was sent has been delivered.

@@ -181,11 +181,11 @@ func (s *estate) publish() {
 	}
 }
 
-// account checks the fate of each message in the field "sent". Either one consumer accepted the
-// message exactly once, or the message is in legacy.dlq, the site's own dead-letter queue.
-func (s *estate) account() {
+// checkMessages checks the fate of each message in the field "sent". Either one consumer accepted
+// the message exactly once, or the message is in legacy.dlq, the site's own dead-letter queue.
+func (s *estate) checkMessages() {
 	s.t.Helper()
-	eventually(s.t, "every message is accepted or in legacy.dlq", func() bool { return len(s.missing()) == 0 })
+	eventually(s.t, "every message is accepted or in legacy.dlq", func() bool { return len(s.missingMessages()) == 0 })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, n := range s.accepted {
@@ -196,8 +196,9 @@ func (s *estate) account() {
 	s.t.Logf("%d messages, of which %d were rejected", len(s.sent), len(s.rejected))
 }
 
-// missing returns the ids of the messages that no consumer accepted and that are not in legacy.dlq.
-func (s *estate) missing() (list []string) {
+// missingMessages returns the ids of the messages that no consumer accepted and that are not in
+// legacy.dlq.
+func (s *estate) missingMessages() (list []string) {
 	s.t.Helper()
 	parked := s.read("legacy.dlq")
 	s.mu.Lock()
@@ -283,13 +284,13 @@ func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
 	s.config = guide.block("yaml", 1,
 		"amqp: {host: rabbit, user: dlo, password_file: /etc/dlo/password}", fmt.Sprintf("url: %q", address),
 		`management: {url: "http://rabbit:15672", user: dlo, password_file: /etc/dlo/password}`, fmt.Sprintf("management: %q", node.ManagementURLOf("guest:guest")))
-	s.config += strings.Replace(people.telling(t, "page"), "delays: []", "delays: [1s]", 1)
+	s.config += strings.Replace(people.configFor(t, "page"), "delays: []", "delays: [1s]", 1)
 	s.p = newChild(t, address, s.config)
 
 	s.adopt(guide)
 	s.mendNaive(guide)
 	s.endObserving(guide)
-	guide.followed()
+	guide.checkAllRun()
 	s.declare() // declares the queues as if every service started again
 	s.failing.Store(false)
 	eventually(t, "no rejected letter waits", func() bool {
@@ -301,18 +302,18 @@ func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
 	s.leave()
 	s.stopping.Store(true)
 	publishing.Wait()
-	s.account()
+	s.checkMessages()
 	s.declare()
 	if after := s.definitions(); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
-	s.told(people)
+	s.checkNotices(people)
 }
 
-// told checks the notices that people received. Nobody may have been paged. Each fault that the
-// site had before dlo must have been reported exactly once. Notices about a queue without a
+// checkNotices checks the notices that people received. Nobody may have been paged. Each fault that
+// the site had before dlo must have been reported exactly once. Notices about a queue without a
 // dead-letter exchange are ignored, because they appear only on a busy machine.
-func (s *estate) told(people *receiver) {
+func (s *estate) checkNotices(people *receiver) {
 	s.t.Helper()
 	faults := []string{"Dead-letter queue legacy.dlq deletes letters", "naive delivers the same messages again"}
 	told := map[string]int{}
@@ -337,9 +338,9 @@ func (s *estate) told(people *receiver) {
 	}
 }
 
-// run runs a command of a document, with further arguments, and returns what it prints. The test
-// fails unless the exit code is the expected one.
-func (s *estate) run(code int, command string, more ...string) string {
+// runCommand runs a command of a document, with further arguments, and returns what it prints. The
+// test fails unless the exit code is the expected one.
+func (s *estate) runCommand(code int, command string, more ...string) string {
 	s.t.Helper()
 	out, _ := s.p.dlo(s.t.Context(), code, "", append(words(command)[1:], more...)...)
 	return out
@@ -350,7 +351,7 @@ func (s *estate) run(code int, command string, more ...string) string {
 func (s *estate) adopt(guide *guide) {
 	s.t.Helper()
 	at := "http://user:password@host:15672"
-	out := s.run(5, guide.command("dlo topology check --broker "+at, at, s.node.ManagementURLOf("guest:guest")), "--vhost", s.vhost)
+	out := s.runCommand(5, guide.command("dlo topology check --broker "+at, at, s.node.ManagementURLOf("guest:guest")), "--vhost", s.vhost)
 	if !strings.HasPrefix(out, "27 of 31 queues will drop what their consumers reject") {
 		s.t.Errorf("%s", out)
 	}
@@ -371,7 +372,7 @@ func (s *estate) adopt(guide *guide) {
 		}
 		return strings.Contains(plans.Plans[0].Rule, `queue: ["latest.0", "latest.1", "metrics.0", "metrics.1", "metrics.2"]`)
 	})
-	out = s.run(3, plan)
+	out = s.runCommand(3, plan)
 	for _, queue := range []string{"legacy", "recipe", "recipe.wait"} {
 		if !strings.Contains(out, "left alone: "+queue+": it was declared with the argument x-dead-letter-exchange") {
 			s.t.Errorf("the plan does not leave %s alone:\n%s", queue, out)
@@ -381,9 +382,9 @@ func (s *estate) adopt(guide *guide) {
 	s.p.Configure(s.config)
 	s.p.Hangup()
 	eventually(s.t, "dlo has the rule of the plan", func() bool {
-		return strings.Contains(s.run(0, "dlo rules list"), "dropped by design")
+		return strings.Contains(s.runCommand(0, "dlo rules list"), "dropped by design")
 	})
-	out = s.run(0, guide.command("dlo topology apply orders", "orders", "work.* jobs.* events.* metrics.* latest.* naive"), "--yes")
+	out = s.runCommand(0, guide.command("dlo topology apply orders", "orders", "work.* jobs.* events.* metrics.* latest.* naive"), "--yes")
 	if !strings.Contains(out, "instead of policy everything, whose other keys it repeats") || strings.Contains(out, "not proved") {
 		s.t.Errorf("%s", out)
 	}
@@ -417,7 +418,7 @@ func (s *estate) mendNaive(guide *guide) {
 	}
 	s.mended.Store(true)
 	eventually(s.t, "the storm is gone", func() bool { return len(storm()) == 0 })
-	if out := s.run(5, guide.command("dlo topology check")); strings.Contains(out, "redelivery_storm") || strings.Contains(out, "no_exchange") {
+	if out := s.runCommand(5, guide.command("dlo topology check")); strings.Contains(out, "redelivery_storm") || strings.Contains(out, "no_exchange") {
 		s.t.Errorf("%s", out)
 	}
 }
@@ -438,11 +439,11 @@ func (s *estate) endObserving(guide *guide) {
 		s.t.Errorf("the temporary queue of a policy is listed: %s", body)
 	}
 	s.p.Stop()
-	s.p.Configure(replaced(s.t, s.config, "    observe: true\n", ""))
+	s.p.Configure(replaceExamples(s.t, s.config, "    observe: true\n", ""))
 	s.p.Start("")
 	s.p.Draining()
-	s.run(0, guide.command("dlo letters requeue -q 'rule:observed reason:rejected'"), "--yes", "--canary", "0", "--hold", "0s", "--rate", "1000")
-	s.run(0, guide.command("dlo letters discard -q 'rule:observed reason:expired,maxlen'"), "--yes")
+	s.runCommand(0, guide.command("dlo letters requeue -q 'rule:observed reason:rejected'"), "--yes", "--canary", "0", "--hold", "0s", "--rate", "1000")
+	s.runCommand(0, guide.command("dlo letters discard -q 'rule:observed reason:expired,maxlen'"), "--yes")
 	eventually(s.t, "no observed letter is dead", func() bool { return s.p.letters("dead") == 0 })
 	eventually(s.t, "200 letters were retried by the rule", func() bool { return s.p.count("attempts", "operation IS NULL") >= 200 })
 }
@@ -452,14 +453,14 @@ func (s *estate) endObserving(guide *guide) {
 func (s *estate) leave() {
 	s.t.Helper()
 	guide := readGuide(s.t, "leaving.md")
-	if out := s.run(0, guide.command("dlo topology undo")); strings.Count(out, "dlo-") < 2 {
+	if out := s.runCommand(0, guide.command("dlo topology undo")); strings.Count(out, "dlo-") < 2 {
 		s.t.Errorf("%s", out)
 	}
-	s.run(0, guide.command("dlo topology leave orders", "orders", "work.0"), "--yes")
+	s.runCommand(0, guide.command("dlo topology leave orders", "orders", "work.0"), "--yes")
 	if out := rabbitmqctl(s.t, s.node, s.vhost, "rabbitmqctl list_queues name policy"); !strings.Contains(out, "work.0\teverything\n") || strings.Contains(out, "work.1\teverything\n") {
 		s.t.Errorf("%s", out)
 	}
-	s.run(0, guide.command("dlo topology undo '*'"), "--yes")
+	s.runCommand(0, guide.command("dlo topology undo '*'"), "--yes")
 	eventually(s.t, "no letter is on its way", func() bool {
 		list, err := s.node.Ctl("list_queues", "-p", s.vhost, "name", "policy", "messages")
 		return err == nil && !strings.Contains(strings.ReplaceAll(list, "dlo-own", ""), "\tdlo-") && strings.Contains(list, "dlo.letters\tdlo-own\t0\n") && s.p.letters("received") == 0
@@ -469,5 +470,5 @@ func (s *estate) leave() {
 	s.p.leave(0, words(guide.command("dlo leave"))[2:]...)
 	file := filepath.Join(s.t.TempDir(), "letters.ndjson")
 	s.p.leave(0, words(guide.command("dlo leave --yes --export letters.ndjson", "letters.ndjson", file))[2:]...)
-	guide.followed()
+	guide.checkAllRun()
 }

@@ -51,7 +51,7 @@ func TestConfirmsWithheld(t *testing.T) {
 	relay.Cut()
 	eventually(t, "all letters back", func() bool { return a.acceptedLetters() == 1+letters })
 	eventually(t, "all letters settled", func() bool { return p.letters("settled") == 1+letters })
-	surplus, duplicates := a.check(p)
+	surplus, duplicates := a.checkAll(p)
 	if surplus != 0 || duplicates > 32 {
 		t.Errorf("%d rows more than letters, %d duplicates", surplus, duplicates)
 	}
@@ -86,7 +86,7 @@ func TestCleanStops(t *testing.T) {
 	}
 	eventually(t, "all letters back", func() bool { return a.acceptedLetters() == stops*letters })
 	eventually(t, "all letters settled", func() bool { return p.letters("settled") == stops*letters })
-	if surplus, duplicates := a.check(p); surplus != 0 || duplicates != 0 {
+	if surplus, duplicates := a.checkAll(p); surplus != 0 || duplicates != 0 {
 		t.Errorf("%d rows more than letters, %d duplicates after clean stops", surplus, duplicates)
 	}
 }
@@ -128,7 +128,7 @@ func TestAStopDoesNotWaitForALine(t *testing.T) {
 	relay.Cut()
 	p.Start("")
 	eventually(t, "all letters settled", func() bool { return p.letters("settled") == letters })
-	if surplus, _ := a.check(p); surplus != 0 {
+	if surplus, _ := a.checkAll(p); surplus != 0 {
 		t.Errorf("%d rows more than letters", surplus)
 	}
 }

@@ -46,7 +46,7 @@ func TestNeverConnectedIsNotLost(t *testing.T) {
 		t.Errorf("it says %q", out)
 	}
 	relay.Refuse(false)
-	p.connects("main")
+	p.connectBroker("main")
 	p.Draining()
 	says("/", []string{"done: RabbitMQ"}, "Never connected")
 	eventually(t, "the store knows that the inbox was there", func() bool { return p.ask(`SELECT count(*) FROM inboxes WHERE marker <> ''`) > 0 })
@@ -55,7 +55,7 @@ func TestNeverConnectedIsNotLost(t *testing.T) {
 	relay.Cut()
 	says("/", []string{"Connection to broker main lost", "Nothing is lost: dead letters wait in", "dlo.letters", "Retries and requeues resume when it is back."}, "Never connected", "dropped")
 	relay.Refuse(false)
-	p.connects("main")
+	p.connectBroker("main")
 	relay.Refuse(true)
 	p.Stop()
 	p.Start("")
@@ -79,9 +79,9 @@ func TestTheVariableIsNamed(t *testing.T) {
 	})
 }
 
-// connects asks dlo to connect to a broker that is reachable again. dlo must connect immediately
-// and must not wait for the end of its back-off.
-func (p *child) connects(broker string) {
+// connectBroker asks dlo to connect to a broker that is reachable again. dlo must connect
+// immediately and must not wait for the end of its back-off.
+func (p *child) connectBroker(broker string) {
 	p.t.Helper()
 	if out, _ := p.dlo(p.t.Context(), 0, "", "brokers", "connect", broker); out != "broker "+broker+" is connected\n" {
 		p.t.Errorf("it says %q", out)

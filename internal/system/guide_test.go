@@ -36,7 +36,7 @@ func (g *guide) command(shown string, examples ...string) string {
 	} else if !strings.Contains(g.text, "\n"+shown+"\n") && !strings.Contains(running, "`"+shown+"`") {
 		g.t.Fatalf("docs/%s does not say %q", g.name, shown)
 	}
-	return replaced(g.t, shown, examples...)
+	return replaceExamples(g.t, shown, examples...)
 }
 
 // block returns the n-th code block in the given language. The texts in "examples" are pairs. In
@@ -48,20 +48,20 @@ func (g *guide) block(language string, n int, examples ...string) string {
 		g.t.Fatalf("docs/%s has no block %d of %s", g.name, n, language)
 	}
 	text, _, _ := strings.Cut(parts[n], "```")
-	return replaced(g.t, text, examples...)
+	return replaceExamples(g.t, text, examples...)
 }
 
-// followed checks that the test has run every command in the document's code blocks.
-func (g *guide) followed() {
+// checkAllRun checks that the test has run every command in the document's code blocks.
+func (g *guide) checkAllRun() {
 	g.t.Helper()
 	if len(g.todo) > 0 {
 		g.t.Errorf("docs/%s says more: %q", g.name, g.todo)
 	}
 }
 
-// replaced returns a text in which the second text of each pair in "examples" replaces the first.
-// It fails the test if a text to replace is missing.
-func replaced(t *testing.T, text string, examples ...string) string {
+// replaceExamples returns a text in which the second text of each pair in "examples" replaces the
+// first. It fails the test if a text to replace is missing.
+func replaceExamples(t *testing.T, text string, examples ...string) string {
 	t.Helper()
 	for i := 0; i < len(examples); i += 2 {
 		if !strings.Contains(text, examples[i]) {

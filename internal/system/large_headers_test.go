@@ -62,7 +62,7 @@ func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 		t.Fatalf("the edit: %d %s", code, text)
 	}
 	eventually(t, "the large one is back", func() bool { return a.acceptedLetters() == letters+1 && p.letters("settled") == letters+1 })
-	if surplus, duplicates := a.check(p); surplus != 0 || duplicates > 128 {
+	if surplus, duplicates := a.checkAll(p); surplus != 0 || duplicates > 128 {
 		t.Errorf("%d rows more than letters, %d duplicate copies", surplus, duplicates)
 	}
 }

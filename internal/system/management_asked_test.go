@@ -43,8 +43,8 @@ func newAskedAPI(t *testing.T, node *testenv.Node) *askedAPI {
 	return a
 }
 
-// times returns how many GET requests were sent for paths that begin with prefix.
-func (a *askedAPI) times(prefix string) (n int) {
+// requestCount returns how many GET requests were sent for paths that begin with prefix.
+func (a *askedAPI) requestCount(prefix string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for asked, at := range a.at {
@@ -70,11 +70,11 @@ func TestTheManagementAPIIsAskedEvery30Seconds(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	own := "/api/queues/" + url.PathEscape(vhost) + "?page=1&page_size=500&use_regex=true"
-	eventually(t, "both looks that dlo takes at its start", func() bool { return api.times("/api/overview") > 0 && api.times(own) > 0 })
+	eventually(t, "both looks that dlo takes at its start", func() bool { return api.requestCount("/api/overview") > 0 && api.requestCount(own) > 0 })
 	started := time.Now()
 	eventually(t, "two more looks at the vhost, and one more at dlo's own queues", func() bool {
 		a.reject("safe")
-		return api.times("/api/overview") > 2 && api.times(own) > 1
+		return api.requestCount("/api/overview") > 2 && api.requestCount(own) > 1
 	})
 	if p.letters() == 0 {
 		t.Error("no letter died")

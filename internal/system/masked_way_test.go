@@ -58,7 +58,7 @@ type watchman struct {
 	n int
 }
 
-func (s *watchman) look(where, text string) {
+func (s *watchman) checkText(where, text string) {
 	s.t.Helper()
 	s.n++
 	if where == "" || text == "" {
@@ -177,15 +177,15 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 			if code >= 500 || code == 404 {
 				t.Errorf("%s: %d", path, code)
 			}
-			s.look(when+", "+path, text)
+			s.checkText(when+", "+path, text)
 		}
 		for _, id := range ids {
 			out, _ := p.dlo(ctx, 0, "", "letters", "show", string(id))
-			s.look(when+", letters show", out)
+			s.checkText(when+", letters show", out)
 		}
 		for _, args := range [][]string{{"letters", "list"}, {"letters", "export"}, {"letters", "export", "--format", "csv"}, {"audit", "list"}} {
 			out, _ := p.dlo(ctx, 0, "", args...)
-			s.look(when+", "+strings.Join(args, " "), out)
+			s.checkText(when+", "+strings.Join(args, " "), out)
 		}
 		// A query must not find letters by a masked value. It must find them by the values next to it.
 		for _, q := range []string{
@@ -214,7 +214,7 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 		if code != http.StatusCreated {
 			t.Fatalf("%s: %d %s", kind, code, text)
 		}
-		s.look("edit of "+kind, text)
+		s.checkText("edit of "+kind, text)
 	}
 	revise("protobuf", map[string]any{"patch": []map[string]any{{"op": "replace", "path": "/orderId", "value": "order-48214"}}})
 	var shown struct {
@@ -262,11 +262,11 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 		t.Errorf("%d %s", code, text)
 	}
 	everywhere("revealed")
-	s.look("the event stream", events())
+	s.checkText("the event stream", events())
 	if code := p.Stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	s.look("the log", p.Log())
+	s.checkText("the log", p.Log())
 	p.noCanary(s)
 	t.Logf("%d texts were looked at", s.n)
 }
@@ -346,7 +346,7 @@ func (p *child) noCanary(s *watchman) {
 					}
 					continue
 				}
-				s.look("the store, "+where, text)
+				s.checkText("the store, "+where, text)
 				if table == "words_vocab" && strings.HasPrefix(text, "canary") {
 					p.t.Errorf("the index knows the word %q", text)
 				}

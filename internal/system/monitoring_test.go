@@ -67,9 +67,9 @@ func sorted(list []string) string {
 	return strings.Join(list, " ")
 }
 
-// described returns the labels and the help text of each metric, by its name. It includes metrics
-// that have no value yet.
-func described(t *testing.T) (labels, help map[string]string) {
+// describedMetrics returns the labels and the help text of each metric, by its name. It includes
+// metrics that have no value yet.
+func describedMetrics(t *testing.T) (labels, help map[string]string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
 	if err := os.WriteFile(path, []byte("listen: 127.0.0.1:0\nstore: "+filepath.Join(t.TempDir(), "dlo.db")+"\n"), 0o600); err != nil {
@@ -102,7 +102,7 @@ func described(t *testing.T) (labels, help map[string]string) {
 // metrics with the same labels.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
-	labels, help := described(t)
+	labels, help := describedMetrics(t)
 	maps.DeleteFunc(labels, func(name, _ string) bool { return !strings.HasPrefix(name, "dlo_") })
 	if diff := cmp.Diff(documented, labels); diff != "" {
 		t.Errorf("the program (-want +got):\n%s", diff)
@@ -296,7 +296,7 @@ func (q question) mistakes(labels map[string]string) (list []string) {
 // only metrics, labels and label values that dlo has.
 func TestMonitoringAsksForWhatThereIs(t *testing.T) {
 	t.Parallel()
-	labels, _ := described(t)
+	labels, _ := describedMetrics(t)
 	asked := append(dashboardQuestions(t), manualQuestions(t)...)
 	tested, err := os.ReadFile(monitoring + "alerts_test.yaml")
 	if err != nil {
@@ -393,7 +393,7 @@ func TestMetricsOfARunningDlo(t *testing.T) {
 	}
 	r := newReceiver(t)
 	brokers := fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", amqpURL, node.ManagementURLOf("guest:guest"))
-	p := newChild(t, amqpURL, brokers+strings.Replace(r.telling(t, "page"), "delays: []", "delays: [100ms]", 1))
+	p := newChild(t, amqpURL, brokers+strings.Replace(r.configFor(t, "page"), "delays: []", "delays: [100ms]", 1))
 	p.Start("")
 	p.Draining()
 	a := newAudit(t, amqpURL, "orders", nil)

@@ -24,8 +24,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// configured writes a configuration to a file of the test and loads it.
-func configured(t *testing.T, text string) config.Config {
+// writeConfig writes a configuration to a file of the test and loads it.
+func writeConfig(t *testing.T, text string) config.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
 	writeFile(t, path, fmt.Sprintf("store: %s/dlo.db\n%s%s", filepath.Dir(path), away, text))
@@ -53,7 +53,7 @@ func TestANetworkAddressNeedsMore(t *testing.T) {
 		if strings.Contains(text, ", ") {
 			text = strings.NewReplacer("', auth", "'\nauth", ", grants", "\ngrants", "', ops", "'\nops", "', tls", "'\ntls").Replace(text)
 		}
-		s, err := server.New(t.Context(), configured(t, text), server.Options{Getenv: noEnvironment, Log: io.Discard})
+		s, err := server.New(t.Context(), writeConfig(t, text), server.Options{Getenv: noEnvironment, Log: io.Discard})
 		if err == nil {
 			s.Close()
 		}
@@ -68,9 +68,9 @@ func TestANetworkAddressNeedsMore(t *testing.T) {
 // It replaces the certificate while dlo runs.
 func TestANetworkAddress(t *testing.T) {
 	t.Parallel()
-	certificate, key, pool := certified(t)
+	certificate, key, pool := writeCertificate(t)
 	ops := testenv.FreePort(t)
-	cfg := configured(t, fmt.Sprintf("listen: 0.0.0.0:0\npublic_url: https://dlo.example.com\ntls: {cert_file: %s, key_file: %s}\nops_listen: 0.0.0.0:%d\nops_open: true\nauth: {tokens: true}\n", certificate, key, ops))
+	cfg := writeConfig(t, fmt.Sprintf("listen: 0.0.0.0:0\npublic_url: https://dlo.example.com\ntls: {cert_file: %s, key_file: %s}\nops_listen: 0.0.0.0:%d\nops_open: true\nauth: {tokens: true}\n", certificate, key, ops))
 
 	var log strings.Builder
 	s, err := server.New(t.Context(), cfg, server.Options{Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {}})
@@ -138,7 +138,7 @@ func TestANetworkAddress(t *testing.T) {
 		}
 	}
 
-	again, anotherKey, another := certified(t)
+	again, anotherKey, another := writeCertificate(t)
 	if err := os.Rename(again, certificate); err != nil { // the new certificate does not match the old key, so dlo keeps the previous certificate
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 // It restarts dlo and signs in with this password. After the restart, dlo must not log a link.
 func TestTheFirstRun(t *testing.T) {
 	t.Parallel()
-	cfg := configured(t, "listen: 127.0.0.1:0\nauth: {users: true}\n")
+	cfg := writeConfig(t, "listen: 127.0.0.1:0\nauth: {users: true}\n")
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)

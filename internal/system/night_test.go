@@ -77,16 +77,16 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 			t.Fatalf("which is %+v", line)
 		}
 		tab.Open(line.URL)
-		shows(t, tab, `document.querySelector('[data-peek-source]')?.innerText.includes('`+queues[i]+` is down')`)
+		waitUntil(t, tab, `document.querySelector('[data-peek-source]')?.innerText.includes('`+queues[i]+` is down')`)
 		tab.Act(then[queues[i]])
 		if queues[i] == "search" || queues[i] == "reports" {
-			shows(t, tab, `document.querySelector('form.note.good[action="/triage/undo"]')`)
+			waitUntil(t, tab, `document.querySelector('form.note.good[action="/triage/undo"]')`)
 			continue
 		}
-		shows(t, tab, `document.querySelector('[data-confirm-btn]')`)
+		waitUntil(t, tab, `document.querySelector('[data-confirm-btn]')`)
 		tab.Do(chromedp.Evaluate[chromedp.Void](`for (const [name, value] of [['canary', '0'], ['stop_at', '0']]) document.querySelectorAll('[name=' + name + ']').forEach(x => x.value = value)`))
 		tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
-		shows(t, tab, `location.pathname.startsWith('/operations/O-')`)
+		waitUntil(t, tab, `location.pathname.startsWith('/operations/O-')`)
 	}
 	eventually(t, "nothing is left of the night", func() bool {
 		var d struct{ Groups int }
@@ -97,7 +97,7 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 		return d.Groups == 0
 	})
 	tab.Open(p.url + "/triage?tab=digest")
-	shows(t, tab, `document.querySelector('main').innerText.includes('All quiet')`)
+	waitUntil(t, tab, `document.querySelector('main').innerText.includes('All quiet')`)
 	for _, queue := range []string{"email", "payments"} {
 		eventually(t, queue+" has its letters back", func() bool {
 			fixed[queue].mu.Lock()

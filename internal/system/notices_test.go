@@ -87,16 +87,16 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// answer sets the status of the responses. With 0, the receiver accepts everything.
-func (r *receiver) answer(status int) {
+// setStatus sets the status of the responses. With 0, the receiver accepts everything.
+func (r *receiver) setStatus(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.status = status
 }
 
-// rings waits until a notice about a problem has arrived. The title of the notice must contain the
-// text "says".
-func (r *receiver) rings(t *testing.T, says string) {
+// waitForNotice waits until a notice about a problem has arrived. The title of the notice must
+// contain the text "says".
+func (r *receiver) waitForNotice(t *testing.T, says string) {
 	t.Helper()
 	eventually(t, "the pager rings", func() bool {
 		for _, title := range r.notices("notice.problem") {
@@ -152,9 +152,9 @@ func (r *receiver) keys() map[string]map[string]bool {
 	return found
 }
 
-// telling returns a configuration of dlo. Letters die immediately, and the receiver gets a notice
+// configFor returns a configuration of dlo. Letters die immediately, and the receiver gets a notice
 // with the given severity.
-func (r *receiver) telling(t *testing.T, severity string) string {
+func (r *receiver) configFor(t *testing.T, severity string) string {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"), 0o600); err != nil {
@@ -173,7 +173,7 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	const causes, each = 5, 20
 	_, amqpURL := testenv.VHost(t)
 	r := newReceiver(t)
-	p := newChild(t, amqpURL, r.telling(t, "page"))
+	p := newChild(t, amqpURL, r.configFor(t, "page"))
 	p.Start("")
 	p.Draining()
 	p.Kill9()
@@ -227,7 +227,7 @@ func TestOneBadDeployIsOnePage(t *testing.T) {
 	const queues, each = 10, 5
 	_, amqpURL := testenv.VHost(t)
 	r := newReceiver(t)
-	p := newChild(t, amqpURL, r.telling(t, "page"))
+	p := newChild(t, amqpURL, r.configFor(t, "page"))
 	p.Start("")
 	p.Draining()
 	if code, body := p.post("/api/v1/deploys", map[string]any{"service": "shop", "version": "2"}); code >= 300 {
@@ -274,8 +274,8 @@ func TestAReceiverThatIsDownLosesNothing(t *testing.T) {
 	testenv.Broker(t)
 	_, amqpURL := testenv.VHost(t)
 	r := newReceiver(t)
-	r.answer(http.StatusServiceUnavailable)
-	p := newChild(t, amqpURL, r.telling(t, "notify"))
+	r.setStatus(http.StatusServiceUnavailable)
+	p := newChild(t, amqpURL, r.configFor(t, "notify"))
 	p.Start("")
 	p.Draining()
 	a := newAudit(t, amqpURL, "orders", nil)
@@ -297,7 +297,7 @@ func TestAReceiverThatIsDownLosesNothing(t *testing.T) {
 	if !strings.Contains(metrics, `dlo_notifications_total{channel="hook",outcome="retried"}`) {
 		t.Error("the metrics do not say it")
 	}
-	r.answer(0)
+	r.setStatus(0)
 	eventually(t, "all is told", func() bool { return r.count() == 2 })
 	r.mu.Lock()
 	if r.told[0].Type != "notice.opened" || r.told[1].Type != "notice.resolved" || r.told[0].Data.Key != r.told[1].Data.Key || r.told[0].Data.URL != p.url+"/groups/G-1" {

@@ -123,7 +123,7 @@ func TestOperationOnAQuery(t *testing.T) {
 	if quiet != gold-sent || op.Counts["came_back"] != sent || op.Total != gold {
 		t.Errorf("the verdict is %+v; want %d quiet, %d came back", op, gold-sent, sent)
 	}
-	surplus, duplicates := a.stored(p)
+	surplus, duplicates := a.checkStore(p)
 	if surplus != 0 || duplicates > 5*inFlight || duplicates > op.Twice {
 		t.Errorf("%d rows more than letters, %d duplicate copies, %d letters listed as maybe sent twice", surplus, duplicates, op.Twice)
 	}

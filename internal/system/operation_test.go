@@ -49,7 +49,7 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 			if err := json.Unmarshal([]byte(body), &op); err != nil || op.Total != chosen || op.Counts["quiet"]+op.Counts["unverified"] != chosen {
 				t.Errorf("the operation says %s (%v)", body, err)
 			}
-			if surplus, duplicates := a.stored(p); surplus != 0 || duplicates > 100 {
+			if surplus, duplicates := a.checkStore(p); surplus != 0 || duplicates > 100 {
 				t.Errorf("%d rows more than letters, %d duplicates", surplus, duplicates)
 			}
 		})

@@ -25,7 +25,7 @@ func TestFindingsAreTold(t *testing.T) {
 	a.api(http.MethodPut, "queues", "safe", map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum", "x-dead-letter-exchange": "dlo.dlx"}})
 	a.api(http.MethodPut, "queues", "loop", map[string]any{"durable": true, "arguments": map[string]any{"x-dead-letter-exchange": "dlo.dlx"}})
 	pager := newReceiver(t)
-	p := newChild(t, address, pager.telling(t, "page"))
+	p := newChild(t, address, pager.configFor(t, "page"))
 	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
 	p.Start("")
 	p.Draining()
@@ -67,7 +67,7 @@ func TestFindingsAreTold(t *testing.T) {
 		t.Errorf("%+v", storm)
 	}
 	for _, says := range []string{"mail dead-letters to exchange nowhere, which does not exist", "jobs has no dead-letter exchange, and 1 more of this kind", "loop delivers the same messages again"} {
-		pager.rings(t, says)
+		pager.waitForNotice(t, says)
 	}
 	if find("at_most_once", "safe") == nil {
 		t.Error("a queue that dead-letters at most once is not found")

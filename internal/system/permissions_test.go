@@ -20,9 +20,9 @@ import (
 // or read) and a regular expression for names.
 type rightOf struct{ operation, expression string }
 
-// smallest returns the rights of the smallest user, in the order of the table in
+// smallestRights returns the rights of the smallest user, in the order of the table in
 // docs/permissions.md.
-func smallest(t *testing.T) []rightOf {
+func smallestRights(t *testing.T) []rightOf {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/permissions.md")
 	if err != nil {
@@ -62,14 +62,14 @@ func grant(t *testing.T, node *testenv.Node, vhost, user string, rights []rightO
 	node.Grant(t, vhost, user, expression("configure"), expression("write"), expression("read"))
 }
 
-// plain returns the expression of a right in the form in which dlo prints it.
-func plain(expression string) string {
+// printedForm returns the expression of a right in the form in which dlo prints it.
+func printedForm(expression string) string {
 	return strings.NewReplacer(`\..*`, ".*", `\.`, ".").Replace(expression)
 }
 
-// checked returns what `dlo config check --broker` prints, and fails the test unless the exit code
-// is the expected one.
-func (p *child) checked(management string, code int) string {
+// checkConfig returns what `dlo config check --broker` prints, and fails the test unless the exit
+// code is the expected one.
+func (p *child) checkConfig(management string, code int) string {
 	p.t.Helper()
 	var out, errs strings.Builder
 	getenv := func(name string) string { return map[string]string{"DLO_MANAGEMENT_URL": management}[name] }
@@ -106,11 +106,11 @@ func TestTheSmallestUser(t *testing.T) {
 	p := newChild(t, owner, "brokers: [{amqp: "+amqpOf(t, address)+"}]\ndefault: {retry: {delays: [2s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
 	management := node.ManagementURLOf(user + ":secret")
 	p.env = []string{"DLO_MANAGEMENT_URL=" + management}
-	rights := smallest(t)
+	rights := smallestRights(t)
 	grant(t, node, vhost, user, rights, -1)
-	out := p.checked(management, 0)
+	out := p.checkConfig(management, 0)
 	for _, r := range rights {
-		if name := plain(r.expression); name != "dlo.wait.*" && !regexp.MustCompile(`proved +`+r.operation+` +`+regexp.QuoteMeta(name)).MatchString(out) {
+		if name := printedForm(r.expression); name != "dlo.wait.*" && !regexp.MustCompile(`proved +`+r.operation+` +`+regexp.QuoteMeta(name)).MatchString(out) {
 			t.Errorf("%s %s is not proved:\n%s", r.operation, name, out)
 		}
 	}
@@ -132,12 +132,12 @@ func TestTheSmallestUser(t *testing.T) {
 	}
 	p.Stop()
 	for i, r := range rights {
-		name := plain(r.expression)
+		name := printedForm(r.expression)
 		if name == "dlo.wait.*" {
 			continue // this right is needed only once a letter waits in the broker
 		}
 		grant(t, node, vhost, user, rights, i)
-		if out := p.checked(management, 1); !regexp.MustCompile(`refused +`+r.operation+` +`+regexp.QuoteMeta(name)).MatchString(out) || !strings.Contains(out, "set_permissions") {
+		if out := p.checkConfig(management, 1); !regexp.MustCompile(`refused +`+r.operation+` +`+regexp.QuoteMeta(name)).MatchString(out) || !strings.Contains(out, "set_permissions") {
 			t.Errorf("without %s %s:\n%s", r.operation, name, out)
 		}
 	}

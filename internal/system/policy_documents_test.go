@@ -22,10 +22,10 @@ func TestThePolicyOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
-	conn := parked(t, address, "orders", 0, nil)
-	parked(t, address, "emails", 0, nil)
-	parked(t, address, "dlo.letters", 0, amqp.Table{"x-queue-type": "quorum"})
-	parked(t, address, "other", 0, nil)
+	conn := publishParked(t, address, "orders", 0, nil)
+	publishParked(t, address, "emails", 0, nil)
+	publishParked(t, address, "dlo.letters", 0, amqp.Table{"x-queue-type": "quorum"})
+	publishParked(t, address, "other", 0, nil)
 	all := map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"max-length": 1000}}
 	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/of-the-site", all, nil); err != nil {
 		t.Fatal(err)

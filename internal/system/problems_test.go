@@ -24,7 +24,7 @@ func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	pager := newReceiver(t)
-	p := newChild(t, address, pager.telling(t, "page"))
+	p := newChild(t, address, pager.configFor(t, "page"))
 	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
 	p.Start("")
 	p.Draining()

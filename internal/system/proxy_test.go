@@ -59,9 +59,9 @@ grants:
   - {role: admin, without_step_up: true, to: ["user:root@example.com"]}
 `
 
-// certified writes a certificate for dlo.example.com and its key to files. It returns the paths of
-// both files, and a pool that trusts the certificate.
-func certified(t *testing.T) (certificate, key string, pool *x509.CertPool) {
+// writeCertificate writes a certificate for dlo.example.com and its key to files. It returns the
+// paths of both files, and a pool that trusts the certificate.
+func writeCertificate(t *testing.T) (certificate, key string, pool *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -132,17 +132,17 @@ func tryProxy(t *testing.T, file string, start func(p *proxied, text, dir string
 	t.Helper()
 	t.Parallel()
 	for _, base := range []string{"", "/dlo"} {
-		p := below(t, base, file, start)
+		p := serveBelow(t, base, file, start)
 		p.check()
 		p.checkPages()
 		t.Run("browser"+base, p.checkBrowser)
 	}
 }
 
-// below starts dlo and a proxy in front of it. The parameter "base" is the path below which dlo is
-// served, or "" for the root. The proxy uses a file of docs/examples/proxies, in which names, ports
-// and files are replaced.
-func below(t *testing.T, base, file string, start func(p *proxied, text, dir string)) *proxied {
+// serveBelow starts dlo and a proxy in front of it. The parameter "base" is the path below which
+// dlo is served, or "" for the root. The proxy uses a file of docs/examples/proxies, in which
+// names, ports and files are replaced.
+func serveBelow(t *testing.T, base, file string, start func(p *proxied, text, dir string)) *proxied {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
 	writeFile(t, secret, "change-me\n")
@@ -151,7 +151,7 @@ func below(t *testing.T, base, file string, start func(p *proxied, text, dir str
 		config = strings.Replace(config, "https://dlo.example.com", "https://dlo.example.com"+base, 1) + "base_path: " + base + "\n"
 	}
 	p := &proxied{t: t, dlo: serve(t, "", config, nil), port: testenv.FreePort(t), base: base}
-	certificate, key, pool := certified(t)
+	certificate, key, pool := writeCertificate(t)
 	p.client = &http.Client{
 		Timeout:       20 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

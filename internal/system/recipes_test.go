@@ -27,8 +27,8 @@ func (s *seen) refuse(d *amqp.Delivery) bool {
 	return true
 }
 
-// of returns the recorded deliveries with the given body, in order.
-func (s *seen) of(body string) []amqp.Delivery {
+// withBody returns the recorded deliveries with the given body, in order.
+func (s *seen) withBody(body string) []amqp.Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []amqp.Delivery
@@ -40,9 +40,9 @@ func (s *seen) of(body string) []amqp.Delivery {
 	return list
 }
 
-// same returns an error if a delivery differs from the first delivery of the message. It ignores
-// the headers that dlo and the broker add.
-func same(d, first amqp.Delivery) error {
+// checkSame returns an error if a delivery differs from the first delivery of the message. It
+// ignores the headers that dlo and the broker add.
+func checkSame(d, first amqp.Delivery) error {
 	if !bytes.Equal(d.Body, first.Body) || d.ContentType != first.ContentType || d.MessageId != first.MessageId || d.CorrelationId != first.CorrelationId || d.Type != first.Type {
 		return fmt.Errorf("body or properties differ: %q %q", d.Body, d.MessageId)
 	}
@@ -131,12 +131,12 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 				}
 				eventually(t, "all letters dead", func() bool { return p.letters("dead") == letters })
 				for i := range letters {
-					got := worker.of(body(i))
+					got := worker.withBody(body(i))
 					if len(got) != len(r.delays)+1 {
 						t.Fatalf("letter %d was delivered %d times, want once and %d retries", i, len(got), len(r.delays))
 					}
 					for n, d := range got[1:] {
-						if err := same(d, got[0]); err != nil {
+						if err := checkSame(d, got[0]); err != nil {
 							t.Errorf("letter %d, retry %d: %v", i, n+1, err)
 						}
 						if number := d.Headers[deadletter.HeaderAttempt]; number != int64(n+1) {
@@ -261,7 +261,7 @@ func fanOut(t *testing.T, kinds map[string]string, config string, times map[stri
 	})
 	for queue, want := range times {
 		for i := range events {
-			if got := len(workers[queue].of(fmt.Sprintf("event %d", i))); got != want {
+			if got := len(workers[queue].withBody(fmt.Sprintf("event %d", i))); got != want {
 				t.Errorf("%s got event %d %d times, want %d", queue, i, got, want)
 			}
 		}

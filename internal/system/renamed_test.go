@@ -55,7 +55,7 @@ func TestABrokerIsRenamed(t *testing.T) {
 	a := newAudit(t, address, "orders", nil)
 	a.header = amqp.Table{"x-error-message": "template welcome_v3 not found"}
 	pager := newReceiver(t)
-	channels := pager.telling(t, "page")
+	channels := pager.configFor(t, "page")
 	channels = channels[strings.Index(channels, "channels:"):]
 	as := func(broker string) string {
 		return fmt.Sprintf("brokers: [{%s, url: \"%%AMQP%%\"}]\ndefault: {retry: {delays: [1h]}, dead: {severity: page, notify: [hook]}}\nrequeue: {rate: 0, watch: 1s}\n%s", broker, channels)
@@ -126,7 +126,7 @@ func TestABrokerIsRenamed(t *testing.T) {
 		t.Errorf("%+v", op)
 	}
 	eventually(t, "all arrive", func() bool { return a.acceptedLetters() == before+meanwhile })
-	if surplus, duplicates := a.check(p); surplus != 0 || duplicates != 0 {
+	if surplus, duplicates := a.checkAll(p); surplus != 0 || duplicates != 0 {
 		t.Errorf("%d rows more than letters, %d copies", surplus, duplicates)
 	}
 	eventually(t, "they are settled", func() bool { return p.letters("settled") == before+meanwhile })
@@ -158,7 +158,7 @@ func TestABrokerIsRenamedAfterAKill(t *testing.T) {
 	p.Start("")
 	eventually(t, "all letters back", func() bool { return a.acceptedLetters() >= letters })
 	eventually(t, "all letters settled", func() bool { return p.letters("settled") >= letters })
-	if surplus, _ := a.check(p); surplus != 0 {
+	if surplus, _ := a.checkAll(p); surplus != 0 {
 		t.Errorf("%d rows more than letters", surplus)
 	}
 }

@@ -51,9 +51,9 @@ func (r *restoring) readyProblems() []readyProblem {
 	return ready.Problems
 }
 
-// retries pauses or resumes the retries of the audit's queue. The parameter "verb" is "pause" or
-// "resume".
-func (r *restoring) retries(verb string) {
+// controlRetries pauses or resumes the retries of the audit's queue. The parameter "verb" is
+// "pause" or "resume".
+func (r *restoring) controlRetries(verb string) {
 	r.t.Helper()
 	if code, body := r.post("/api/v1/queues/"+verb, map[string]any{"queue": r.a.queue}); code != http.StatusOK {
 		r.t.Fatalf("%s: %d %s", verb, code, body)
@@ -65,9 +65,9 @@ func (r *restoring) publish(from, n int) {
 	r.a.publish(n, func(i int) (string, string) { return fmt.Sprint("letter ", from+i), fmt.Sprint(from + i) })
 }
 
-// note returns the path of the file next to the store in which dlo records the progress of the
+// notePath returns the path of the file next to the store in which dlo records the progress of the
 // store.
-func (r *restoring) note() string {
+func (r *restoring) notePath() string {
 	r.t.Helper()
 	found, err := filepath.Glob(r.store + ".progress-????????")
 	if err != nil || len(found) != 1 {
@@ -79,7 +79,7 @@ func (r *restoring) note() string {
 // expectNothingSent checks for two seconds that dlo sends no further copies.
 func (r *restoring) expectNothingSent(copies int) {
 	r.t.Helper()
-	defer waited(r.t, "nothing is sent")()
+	defer logWait(r.t, "nothing is sent")()
 	for range 20 {
 		time.Sleep(100 * time.Millisecond)
 		if n := r.a.copies(); n != copies {
@@ -88,14 +88,14 @@ func (r *restoring) expectNothingSent(copies int) {
 	}
 }
 
-// forget deletes the store's mark from the broker.
-func (r *restoring) forget() {
+// deleteMark deletes the store's mark from the broker.
+func (r *restoring) deleteMark() {
 	r.t.Helper()
-	name := strings.TrimPrefix(filepath.Base(r.note()), filepath.Base(r.store)+".progress-")
+	name := strings.TrimPrefix(filepath.Base(r.notePath()), filepath.Base(r.store)+".progress-")
 	ch := r.a.channel()
 	defer ch.Close()
 	var store deadletter.Progress
-	text, err := os.ReadFile(r.note())
+	text, err := os.ReadFile(r.notePath())
 	if err == nil {
 		store, err = deadletter.ParseProgress(text)
 	}
@@ -127,7 +127,7 @@ func TestARestoredStore(t *testing.T) {
 	a.work()
 	r.publish(0, 1)
 	eventually(t, "the first letter is back", func() bool { return a.copies() == 1 })
-	r.retries("pause")
+	r.controlRetries("pause")
 	r.publish(1, before)
 	eventually(t, "they wait", func() bool { return r.finds("state:scheduled") == before })
 	r.Stop()
@@ -136,7 +136,7 @@ func TestARestoredStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Start("")
-	r.retries("resume")
+	r.controlRetries("resume")
 	eventually(t, "they arrive", func() bool { return a.copies() == 1+before })
 	r.publish(1+before, after)
 	const sent = 1 + before + after
@@ -147,7 +147,7 @@ func TestARestoredStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	note, err := os.ReadFile(r.note())
+	note, err := os.ReadFile(r.notePath())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,11 +156,11 @@ func TestARestoredStore(t *testing.T) {
 		if err := os.WriteFile(r.store, copied, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(r.note(), note, 0o600); err != nil {
+		if err := os.WriteFile(r.notePath(), note, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if !beside {
-			if err := os.Remove(r.note()); err != nil {
+			if err := os.Remove(r.notePath()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -174,7 +174,7 @@ func TestARestoredStore(t *testing.T) {
 				t.Errorf("%s does not say it", page)
 			}
 		}
-		r.retries("resume")
+		r.controlRetries("resume")
 		r.expectNothingSent(sent)
 		if n := r.finds("state:held doubt:restored"); n != 1+before {
 			t.Errorf("%d letters are held", n)
@@ -203,8 +203,8 @@ func TestARestoredStore(t *testing.T) {
 	if err := os.WriteFile(r.store, current, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.forget()
-	if err := os.Remove(r.note()); err != nil {
+	r.deleteMark()
+	if err := os.Remove(r.notePath()); err != nil {
 		t.Fatal(err)
 	}
 	r.Start("")
@@ -225,7 +225,7 @@ func TestARestoredStore(t *testing.T) {
 	eventually(t, "it is recorded", func() bool { return r.finds("state:scheduled") == 0 })
 	r.Stop()
 
-	r.forget()
+	r.deleteMark()
 	r.Start("")
 	r.publish(sent+5, 5)
 	eventually(t, "the store goes on", func() bool { return a.copies() == copies+10 })
@@ -234,8 +234,8 @@ func TestARestoredStore(t *testing.T) {
 	}
 	eventually(t, "it is recorded", func() bool { return r.finds("state:scheduled,publishing") == 0 })
 	r.Stop()
-	r.forget()
-	if err := os.Remove(r.note()); err != nil {
+	r.deleteMark()
+	if err := os.Remove(r.notePath()); err != nil {
 		t.Fatal(err)
 	}
 	r.flags = []string{"--accept-store"}

@@ -22,13 +22,13 @@ func TestAMissingRightIsSaid(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, owner := testenv.VHost(t)
 	const letters = 5
-	conn := parked(t, owner, "orders_error", letters, nil)
-	parked(t, owner, "orders", 0, nil)
+	conn := publishParked(t, owner, "orders_error", letters, nil)
+	publishParked(t, owner, "orders", 0, nil)
 	user, address := node.User(t, vhost, "management")
 	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^(dlo\..*|orders_error)$`)
 	pager := newReceiver(t)
 	p := newChild(t, address, "brokers: [{amqp: "+amqpOf(t, address)+", inboxes: [dlo.letters, orders_error], origins: {orders_error: orders}}]\n"+
-		strings.Replace(pager.telling(t, "page"), "delays: []", "delays: [1s]", 1))
+		strings.Replace(pager.configFor(t, "page"), "delays: []", "delays: [1s]", 1))
 	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf(user+":secret")}
 	p.Start("")
 	var found deadletter.Problem

@@ -55,7 +55,7 @@ func TestAFloodIsOneGroup(t *testing.T) {
 	a := newAudit(t, amqpURL, "orders", nil)
 	a.header = amqp.Table{"x-error-message": "template welcome_v3 not found"}
 	r := newReceiver(t)
-	p := newChild(t, amqpURL, r.telling(t, "page"))
+	p := newChild(t, amqpURL, r.configFor(t, "page"))
 	p.Start("")
 	p.Draining()
 	a.work()

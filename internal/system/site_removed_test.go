@@ -30,7 +30,7 @@ func TestDloIsAddedToASiteAndRemoved(t *testing.T) {
 	publishing, stopPublishing := context.WithCancel(t.Context())
 	defer stopPublishing()
 	published := s.publish(publishing)
-	rates := []float64{s.works(10)}
+	rates := []float64{s.waitForMessages(10)}
 	var before map[string][]string
 	eventually(t, "the broker shows all", func() bool {
 		before = s.definitions(false)
@@ -41,19 +41,19 @@ func TestDloIsAddedToASiteAndRemoved(t *testing.T) {
 	p := newChild(t, s.node.AMQPURL(s.vhost), s.configuration("dlo.letters, pay.dead"))
 	p.Start("")
 	p.Draining()
-	added := s.add()
-	rates = append(rates, s.works(25))
+	added := s.protectQueues()
+	rates = append(rates, s.waitForMessages(25))
 	s.isAsBefore(before)
 	eventually(t, "each kind of letter is in the store", func() bool {
 		return p.letters("dead") > 0 && p.letters("settled") > 0 && p.count("letters", `reason = 'expired'`) > 0 && p.count("letters", `reason = 'maxlen'`) > 0 &&
 			p.ask(`SELECT count(*) FROM letters l JOIN inboxes i ON i.id = l.inbox WHERE i.queue = 'pay.dead'`) > 0 && p.count("attempts", `waiter <> ''`) > 0
 	})
-	removed := s.remove(p)
-	rates = append(rates, s.works(10))
+	removed := s.removeDLO(p)
+	rates = append(rates, s.waitForMessages(10))
 	stopPublishing()
 	published()
-	s.becomes(before, "dlo leaves nothing behind", func() map[string][]string { return s.definitions(false) })
-	s.accounts(p, added, removed)
+	s.waitForState(before, "dlo leaves nothing behind", func() map[string][]string { return s.definitions(false) })
+	s.checkMessages(p, added, removed)
 	t.Logf("%s: messages handled a second before, with dlo, and after: %.0f", s.node.Version(), rates)
 }
 
@@ -78,8 +78,8 @@ func (s *site) workers() (n int) {
 	return n
 }
 
-// add runs the documented commands that protect queues. It returns the time after that.
-func (s *site) add() time.Time {
+// protectQueues runs the documented commands that protect queues. It returns the time after that.
+func (s *site) protectQueues() time.Time {
 	s.t.Helper()
 	var names []string
 	for _, q := range s.queues {
@@ -122,7 +122,7 @@ func (s *site) add() time.Time {
 func (s *site) isAsBefore(before map[string][]string) {
 	s.t.Helper()
 	plain := strings.NewReplacer(`"policy":"dlo"`, `"policy":"catch-all"`, `"dead-letter-exchange":"dlo.dlx",`, "")
-	s.becomes(before, "beside dlo the site is as it was", func() map[string][]string {
+	s.waitForState(before, "beside dlo the site is as it was", func() map[string][]string {
 		now := s.definitions(true)
 		for i, text := range now["shown queues"] {
 			if text = plain.Replace(text); strings.Contains(text, `"name":"pay.dead"`) { // dlo drains this queue, so it has a consumer
@@ -144,9 +144,9 @@ func (s *site) isAsBefore(before map[string][]string) {
 	})
 }
 
-// becomes waits until the broker shows the given state. The figures of the broker are some seconds
-// late.
-func (s *site) becomes(before map[string][]string, what string, now func() map[string][]string) {
+// waitForState waits until the broker shows the given state. The figures of the broker are some
+// seconds late.
+func (s *site) waitForState(before map[string][]string, what string, now func() map[string][]string) {
 	s.t.Helper()
 	diff := ""
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
@@ -157,9 +157,9 @@ func (s *site) becomes(before map[string][]string, what string, now func() map[s
 	s.t.Errorf("%s; not so:\n%s", what, diff)
 }
 
-// remove runs the commands of the manual that remove dlo, in order. It returns the time at which
+// removeDLO runs the commands of the manual that remove dlo, in order. It returns the time at which
 // the policy of the queues was removed.
-func (s *site) remove(p *child) (removed time.Time) {
+func (s *site) removeDLO(p *child) (removed time.Time) {
 	s.t.Helper()
 	none := func(command string) {
 		eventually(s.t, command+": none", func() bool {
@@ -238,10 +238,10 @@ func (s *site) remove(p *child) (removed time.Time) {
 	return removed
 }
 
-// accounts checks the fate of each message. A consumer accepted it once, it is in a queue, it is in
-// the store, or its publisher got a rejection. Any other message must have been dropped by the
-// rules of the site, or must have died while dlo was not yet there or already removed.
-func (s *site) accounts(p *child, added, removed time.Time) {
+// checkMessages checks the fate of each message. A consumer accepted it once, it is in a queue, it
+// is in the store, or its publisher got a rejection. Any other message must have been dropped by
+// the rules of the site, or must have died while dlo was not yet there or already removed.
+func (s *site) checkMessages(p *child, added, removed time.Time) {
 	s.t.Helper()
 	var backlog int
 	eventually(s.t, "the consumers are through", func() bool {

@@ -349,9 +349,9 @@ func (s *site) publish(ctx context.Context) (done func()) {
 	return func() { <-waited }
 }
 
-// works waits until every consumer has handled the given number of further messages. It returns how
-// many messages per second all consumers together handled in this time.
-func (s *site) works(more int) float64 {
+// waitForMessages waits until every consumer has handled the given number of further messages. It
+// returns how many messages per second all consumers together handled in this time.
+func (s *site) waitForMessages(more int) float64 {
 	s.t.Helper()
 	counts := func() map[string]int {
 		s.mu.Lock()

@@ -26,23 +26,23 @@ type reader struct {
 	checked      map[string]bool
 }
 
-// on waits until a JavaScript expression is true. In the expression, `here` stands for the open
+// waitIn waits until a JavaScript expression is true. In the expression, `here` stands for the open
 // dialog, or for the page if no dialog is open.
-func (r *reader) on(expression string) {
+func (r *reader) waitIn(expression string) {
 	r.t.Helper()
-	shows(r.t, r.tab, "document.readyState == 'complete' && (here => "+expression+")(document.querySelector('dialog[open]') ?? document.querySelector('main'))")
+	waitUntil(r.t, r.tab, "document.readyState == 'complete' && (here => "+expression+")(document.querySelector('dialog[open]') ?? document.querySelector('main'))")
 }
 
-// comes waits until a JavaScript expression is true on a page that updates itself. If scripts are
-// disabled, it reloads the page repeatedly, as a person would.
-func (r *reader) comes(expression string) {
+// waitForUpdate waits until a JavaScript expression is true on a page that updates itself. If
+// scripts are disabled, it reloads the page repeatedly, as a person would.
+func (r *reader) waitForUpdate(expression string) {
 	r.t.Helper()
 	if r.script {
-		within(r.t, 2*time.Minute, expression, func() bool { return r.is(expression) })
+		within(r.t, 2*time.Minute, expression, func() bool { return r.isTrue(expression) })
 		return
 	}
 	within(r.t, 2*time.Minute, expression, func() bool {
-		if r.is(expression) {
+		if r.isTrue(expression) {
 			return true
 		}
 		time.Sleep(time.Second / 2) // waits at least as long as a person would
@@ -51,16 +51,16 @@ func (r *reader) comes(expression string) {
 	})
 }
 
-func (r *reader) is(expression string) bool {
+func (r *reader) isTrue(expression string) bool {
 	r.t.Helper()
 	return r.tab.Is("document.readyState == 'complete' && (" + expression + ")")
 }
 
-// says waits until the page shows each of the given texts.
-func (r *reader) says(texts ...string) {
+// waitForTexts waits until the page shows each of the given texts.
+func (r *reader) waitForTexts(texts ...string) {
 	r.t.Helper()
 	for _, text := range texts {
-		r.on(fmt.Sprintf(`here.innerText.replace(/\s+/g, ' ').includes(%q)`, text))
+		r.waitIn(fmt.Sprintf(`here.innerText.replace(/\s+/g, ' ').includes(%q)`, text))
 	}
 }
 
@@ -68,7 +68,7 @@ func (r *reader) says(texts ...string) {
 // nothing may be in front of it.
 func (r *reader) press(selector string) {
 	r.t.Helper()
-	r.on(fmt.Sprintf(`(x => {
+	r.waitIn(fmt.Sprintf(`(x => {
 		if (!x || x.disabled) return false;
 		x.scrollIntoView({block: 'center', behavior: 'instant'});
 		const at = x.getBoundingClientRect(), hit = document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2);
@@ -79,17 +79,17 @@ func (r *reader) press(selector string) {
 
 func (r *reader) fill(selector, text string) {
 	r.t.Helper()
-	r.on(fmt.Sprintf(`document.querySelector(%q)`, selector))
+	r.waitIn(fmt.Sprintf(`document.querySelector(%q)`, selector))
 	r.tab.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(x => { x.value = %q; x.dispatchEvent(new Event('input', {bubbles: true})) })(document.querySelector(%q))`, text, selector)))
 }
 
-// sound checks the current page for faults. The console must contain no message, the content
+// checkPage checks the current page for faults. The console must contain no message, the content
 // security policy must have blocked nothing, and the page may not be wider than the screen. At the
 // first call for each name, axe must find no faults in light mode and no contrast faults in dark
 // mode.
-func (r *reader) sound(name string) {
+func (r *reader) checkPage(name string) {
 	r.t.Helper()
-	if !r.is(`document.documentElement.scrollWidth <= innerWidth`) {
+	if !r.isTrue(`document.documentElement.scrollWidth <= innerWidth`) {
 		r.t.Errorf("%s is wider than the screen", name)
 	}
 	for _, m := range r.tab.Console()[r.console:] {
@@ -105,7 +105,7 @@ func (r *reader) sound(name string) {
 		r.tab.JavaScript(true) // axe-core uses promises, which need JavaScript; the scripts of the page were not loaded
 		for _, dark := range []bool{true, false} {
 			r.tab.DarkScheme(dark)
-			r.on(`document.getAnimations().length == 0`) // waits until the change of colours has ended
+			r.waitIn(`document.getAnimations().length == 0`) // waits until the change of colours has ended
 			var rules []string
 			if dark { // only the colours differ between light and dark
 				rules = []string{"color-contrast"}
@@ -181,23 +181,23 @@ func story(t *testing.T, script bool, width int64) {
 	r.tab.JavaScript(script)
 	r.tab.Viewport(width, 1000)
 	r.tab.Open(p.url + "/")
-	r.says("Overview", "245")
+	r.waitForTexts("Overview", "245")
 	r.picture("overview")
-	r.sound("overview")
+	r.checkPage("overview")
 
 	// The query selects the dead letters in one queue that contain a word.
 	r.press(`.tiles a`) // the tile with the number of dead letters
-	r.says("245 match")
-	r.sound("letters")
+	r.waitForTexts("245 match")
+	r.checkPage("letters")
 	r.fill(`[name="add"]`, "welcome")
 	r.press(`.query .btn-primary`)
-	r.says("235 match")
+	r.waitForTexts("235 match")
 	if r.phone {
 		r.press(`[data-filters]`)
-		r.sound("filters")
+		r.checkPage("filters")
 	}
 	r.press(`[name="toggle"][value="queue:email"]`)
-	r.says("115 match")
+	r.waitForTexts("115 match")
 	query := testenv.Run(r.tab, chromedp.Evaluate[string](`new URLSearchParams(location.search).get('q')`))
 	if query != "state:dead queue:email welcome" {
 		t.Errorf("the query is %q", query)
@@ -211,16 +211,16 @@ func story(t *testing.T, script bool, width int64) {
 			r.press(`[name="scope"]`)
 		} else {
 			r.press(`[data-pick-all]`)
-			r.on(`document.querySelector('[data-bulk-count]').innerText == '50 selected'`)
-			r.says("Select all " + fmt.Sprint(all) + " that match")
+			r.waitIn(`document.querySelector('[data-bulk-count]').innerText == '50 selected'`)
+			r.waitForTexts("Select all " + fmt.Sprint(all) + " that match")
 			r.press(`[data-scope-all]`)
-			r.on(fmt.Sprintf(`document.querySelector('[data-bulk-count]').innerText == 'All %d matching'`, all))
+			r.waitIn(fmt.Sprintf(`document.querySelector('[data-bulk-count]').innerText == 'All %d matching'`, all))
 			if verb == "requeue" {
 				r.press(`[data-row] [data-pick]`)
-				r.on(fmt.Sprintf(`document.querySelector('[data-bulk-count]').innerText == 'All %d matching, except 1'`, all))
+				r.waitIn(fmt.Sprintf(`document.querySelector('[data-bulk-count]').innerText == 'All %d matching, except 1'`, all))
 			}
 		}
-		r.sound("selection")
+		r.checkPage("selection")
 		r.press(`.bulkbar [value="` + verb + `"]`)
 	}
 	if !script {
@@ -236,23 +236,23 @@ func story(t *testing.T, script bool, width int64) {
 		return strings.Contains(plan, `"consumers":1,"ready":0`)
 	})
 	choose("requeue", 115)
-	r.says(fmt.Sprintf("Requeue %d letters to the tail", letters), "Sent letters cannot be recalled", "It starts 10 s after you confirm", fmt.Sprintf("email %d 1 0 ready none", letters))
-	r.sound("plan")
+	r.waitForTexts(fmt.Sprintf("Requeue %d letters to the tail", letters), "Sent letters cannot be recalled", "It starts 10 s after you confirm", fmt.Sprintf("email %d 1 0 ready none", letters))
+	r.checkPage("plan")
 
 	// A mistake must be shown at its field, and nothing may start.
 	pace("0", "1s", "fast")
 	r.press(`[data-confirm-btn]`)
-	r.says("Nothing was requeued", "A rate is a number of letters per second above 0")
-	r.on(`document.activeElement.id == 'confirm-rate'`)
-	r.sound("plan with a mistake")
+	r.waitForTexts("Nothing was requeued", "A rate is a number of letters per second above 0")
+	r.waitIn(`document.activeElement.id == 'confirm-rate'`)
+	r.checkPage("plan with a mistake")
 	pace("0", "1s", "2")
 	r.press(`[data-confirm-btn]`)
-	r.on(`location.pathname == '/operations/O-1'`)
-	r.says(fmt.Sprintf("Requeue %d letters to the tail", letters), "Nothing is sent yet. It begins in")
+	r.waitIn(`location.pathname == '/operations/O-1'`)
+	r.waitForTexts(fmt.Sprintf("Requeue %d letters to the tail", letters), "Nothing is sent yet. It begins in")
 	r.press(`form[action$="/cancel"] button`)
-	r.comes(`document.querySelector('main').innerText.includes('Cancelled')`)
-	r.says(fmt.Sprintf("%d left as they were", letters))
-	r.sound("operation, undone")
+	r.waitForUpdate(`document.querySelector('main').innerText.includes('Cancelled')`)
+	r.waitForTexts(fmt.Sprintf("%d left as they were", letters))
+	r.checkPage("operation, undone")
 	if n := email.acceptedLetters(); n != 0 {
 		t.Errorf("%d letters left although it was undone", n)
 	}
@@ -260,15 +260,15 @@ func story(t *testing.T, script bool, width int64) {
 	// The operation runs again, slowly and with a canary. The person pauses it, changes its rate and
 	// resumes it.
 	r.tab.Open(p.url + "/letters?q=" + url.QueryEscape(query))
-	r.says("115 match")
+	r.waitForTexts("115 match")
 	choose("requeue", 115)
 	pace("3", "1s", "2")
 	r.fill(`#confirm-reason`, "the template is back")
 	r.press(`[data-confirm-btn]`)
-	r.on(`location.pathname == '/operations/O-2'`)
-	r.comes(`document.querySelector('#progress').innerText.includes('sending at 2/s')`)
+	r.waitIn(`location.pathname == '/operations/O-2'`)
+	r.waitForUpdate(`document.querySelector('#progress').innerText.includes('sending at 2/s')`)
 	r.press(`form[action$="/pause"] button`)
-	r.comes(`document.querySelector('#operation-head').innerText.includes('Paused')`)
+	r.waitForUpdate(`document.querySelector('#operation-head').innerText.includes('Paused')`)
 	var op answered
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -283,29 +283,29 @@ func story(t *testing.T, script bool, width int64) {
 	})
 	r.fill(`#rate`, "500")
 	r.press(`form[action$="/rate"] button`)
-	r.comes(`document.querySelector('#pace').innerText.includes('500/s')`)
-	r.says("Paused", fmt.Sprintf("%d to go", op.Counts["pending"]), "the template is back", "3 letters, watched for 1 s")
-	r.sound("operation, paused")
+	r.waitForUpdate(`document.querySelector('#pace').innerText.includes('500/s')`)
+	r.waitForTexts("Paused", fmt.Sprintf("%d to go", op.Counts["pending"]), "the template is back", "3 letters, watched for 1 s")
+	r.checkPage("operation, paused")
 	if n := email.acceptedLetters(); n != letters-stays() || op.Counts["pending"] == 0 {
 		t.Errorf("%d letters arrived, %d to go: something left while it was paused", n, stays())
 	}
 	r.press(`form[action$="/resume"] button`)
 
 	// The page shows the verdict and the letters that came back.
-	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
+	r.waitForUpdate(`document.querySelector('#operation-head').innerText.includes('Done')`)
 	back := 2
-	r.on(fmt.Sprintf(`/^%d (quiet for 3 s|did not come back, unverified), %d came back\.$/.test(document.querySelector('.verdict .strong').innerText)`, letters-back, back))
-	r.says("Retry these 2", "2 of them came back and are here again.", "cannot be recalled")
+	r.waitIn(fmt.Sprintf(`/^%d (quiet for 3 s|did not come back, unverified), %d came back\.$/.test(document.querySelector('.verdict .strong').innerText)`, letters-back, back))
+	r.waitForTexts("Retry these 2", "2 of them came back and are here again.", "cannot be recalled")
 	r.picture("operation")
-	r.sound("verdict")
+	r.checkPage("verdict")
 	fixed.Store(true)
 	r.press(`#results form button`)
-	r.says("Requeue 2 letters to the tail", "2 of them came back after people requeued them, the last time in O-")
+	r.waitForTexts("Requeue 2 letters to the tail", "2 of them came back after people requeued them, the last time in O-")
 	pace("0", "1s", "100")
 	r.press(`[data-confirm-btn]`)
-	r.on(`location.pathname == '/operations/O-3'`)
-	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
-	r.says("none came back")
+	r.waitIn(`location.pathname == '/operations/O-3'`)
+	r.waitForUpdate(`document.querySelector('#operation-head').innerText.includes('Done')`)
+	r.waitForTexts("none came back")
 	if n := email.acceptedLetters(); n != letters {
 		t.Errorf("%d letters arrived in the end, want %d", n, letters)
 	}
@@ -316,39 +316,39 @@ func story(t *testing.T, script bool, width int64) {
 	// A discard of more than 100 letters requires the person to type their number. After that, the
 	// discard is undone.
 	r.tab.Open(p.url + "/letters?q=" + url.QueryEscape("state:dead queue:sms"))
-	r.says("120 match")
+	r.waitForTexts("120 match")
 	choose("discard", 120)
-	r.says("Discard 120 letters?", "They can be restored for 7 d", "Type 120 to confirm")
+	r.waitForTexts("Discard 120 letters?", "They can be restored for 7 d", "Type 120 to confirm")
 	r.fill(`#confirm-count`, "119")
-	r.sound("discard")
+	r.checkPage("discard")
 	if script {
-		r.on(`document.querySelector('[data-confirm-btn]').disabled`)
+		r.waitIn(`document.querySelector('[data-confirm-btn]').disabled`)
 	} else {
 		r.press(`[data-confirm-btn]`)
-		r.says("Nothing was discarded", "Type 120 to discard 120 letters")
+		r.waitForTexts("Nothing was discarded", "Type 120 to discard 120 letters")
 	}
 	r.fill(`#confirm-count`, "120")
 	r.press(`[data-confirm-btn]`)
-	r.on(`location.pathname == '/operations/O-4'`)
-	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
-	r.says("120 discarded", "Undo: restore 120")
-	r.sound("discarded")
+	r.waitIn(`location.pathname == '/operations/O-4'`)
+	r.waitForUpdate(`document.querySelector('#operation-head').innerText.includes('Done')`)
+	r.waitForTexts("120 discarded", "Undo: restore 120")
+	r.checkPage("discarded")
 	if n := p.letters("discarded"); n != 120 {
 		t.Errorf("%d letters discarded", n)
 	}
 	r.press(`#undo form button`)
-	r.says("Restore 120 letters")
+	r.waitForTexts("Restore 120 letters")
 	r.press(`[data-confirm-btn]`)
-	r.on(`location.pathname == '/operations/O-5'`)
-	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
-	r.says("Restored: 120")
+	r.waitIn(`location.pathname == '/operations/O-5'`)
+	r.waitForUpdate(`document.querySelector('#operation-head').innerText.includes('Done')`)
+	r.waitForTexts("Restored: 120")
 	if n := p.letters("dead"); n != 245-letters {
 		t.Errorf("%d letters dead in the end", n)
 	}
 	r.tab.Open(p.url + "/operations")
-	r.says("O-5", "O-1")
-	r.sound("operations")
+	r.waitForTexts("O-5", "O-1")
+	r.checkPage("operations")
 	r.tab.Open(p.url + "/audit")
-	r.says("discard", "requeue")
-	r.sound("audit")
+	r.waitForTexts("discard", "requeue")
+	r.checkPage("audit")
 }

@@ -41,17 +41,17 @@ func TestTheThreeSteps(t *testing.T) {
 			}
 			r := &reader{t: t, tab: tab, script: c.script, phone: c.phone, checked: map[string]bool{}}
 			tab.Open(p.url + "/")
-			r.says("Three steps to the first letter", "Connect the broker: done: RabbitMQ "+node.Version(), fmt.Sprintf(`rabbitmqctl set_policy -p '%s' --priority 10 --apply-to queues dlo`, vhost), `{"dead-letter-exchange":"dlo.dlx"}`, "Try it")
-			r.sound("the three steps")
+			r.waitForTexts("Three steps to the first letter", "Connect the broker: done: RabbitMQ "+node.Version(), fmt.Sprintf(`rabbitmqctl set_policy -p '%s' --priority 10 --apply-to queues dlo`, vhost), `{"dead-letter-exchange":"dlo.dlx"}`, "Try it")
+			r.checkPage("the three steps")
 			r.press(`#trial button`)
 			eventually(t, "it went the whole way", func() bool { // without scripts, the page reloads itself
-				return r.is(`document.querySelector('#trial')?.innerText.includes('It went the whole way.')`)
+				return r.isTrue(`document.querySelector('#trial')?.innerText.includes('It went the whole way.')`)
 			})
-			r.says("Arrived", "Decoded", "dlo.v1.Trial text: \"Hello from Dead Letter Office.", "Requeued", "by its rule, to the tail of dlo.try", "Settled", "its consumer accepted it after", "Try it again")
-			r.sound("after the trial")
+			r.waitForTexts("Arrived", "Decoded", "dlo.v1.Trial text: \"Hello from Dead Letter Office.", "Requeued", "by its rule, to the tail of dlo.try", "Settled", "its consumer accepted it after", "Try it again")
+			r.checkPage("after the trial")
 			r.press(`#trial a[href^="/letters/"]`)
-			r.says("dlo made this letter for a trial.", "Trial", "Settled", "started_by", `"local"`)
-			r.sound("the letter of a trial")
+			r.waitForTexts("dlo made this letter for a trial.", "Trial", "Settled", "started_by", `"local"`)
+			r.checkPage("the letter of a trial")
 
 			var trial api.Trial
 			p.json("/api/v1/trial", &trial)

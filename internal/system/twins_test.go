@@ -19,7 +19,7 @@ func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			_, url := testenv.VHost(t)
-			conn := parked(t, url, "dlo.letters", 0, amqp.Table{"x-queue-type": kind})
+			conn := publishParked(t, url, "dlo.letters", 0, amqp.Table{"x-queue-type": kind})
 			p := newChild(t, url, "brokers: [{url: \"%AMQP%\", inboxes: [dlo.letters], accept_limited: [dlo.letters]}]\n"+patient)
 			publishTwins(t, conn, n)
 			p.start("ingest: fenced=1")
@@ -48,7 +48,7 @@ func TestAWindowOfTwinsThatComesBack(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			_, url := testenv.VHost(t)
-			conn := parked(t, url, "dlo.letters", 0, amqp.Table{"x-queue-type": kind})
+			conn := publishParked(t, url, "dlo.letters", 0, amqp.Table{"x-queue-type": kind})
 			publishTwins(t, conn, n)
 			p := newChild(t, url, "brokers: [{url: \"%AMQP%\", inboxes: [dlo.letters], accept_limited: [dlo.letters]}]\n"+patient)
 			p.start("ingest: committed=1")

@@ -35,7 +35,7 @@ func TestAStoreThatCannotBeWritten(t *testing.T) {
 	_, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", nil)
 	pager := newReceiver(t)
-	p := newChild(t, url, pager.telling(t, "page")+"ingest: {letters: 20}\n")
+	p := newChild(t, url, pager.configFor(t, "page")+"ingest: {letters: 20}\n")
 	p.Start("")
 	p.Draining()
 	a.work()
@@ -54,14 +54,14 @@ func TestAStoreThatCannotBeWritten(t *testing.T) {
 	if _, page := p.get("/"); !strings.Contains(page, "The store cannot be written") || strings.Contains(page, "Nothing needs a person") {
 		t.Error("Overview does not say it")
 	}
-	pager.rings(t, "dlo takes in no letters")
+	pager.waitForNotice(t, "dlo takes in no letters")
 	if n := p.letters(); n != 20 {
 		t.Errorf("%d letters are stored", n)
 	}
 	writable()
 	eventually(t, "all letters stored", func() bool { return p.letters("dead") == 70 })
 	eventually(t, "the inbox empty", func() bool { return ready(t, a.conn, "dlo.letters") == 0 })
-	if surplus, _ := a.stored(p); surplus != 0 {
+	if surplus, _ := a.checkStore(p); surplus != 0 {
 		t.Errorf("%d rows more than letters", surplus)
 	}
 	if code := p.Stop(); code != 0 {

@@ -64,7 +64,9 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 				t.Errorf("its page: %d %s", code, page)
 			}
 			p.Kill9()
-			eventually(t, "all letters arrive without dlo", func() bool { return len(worker.of("good letter 19")) == 2 && len(worker.of("bad letter 18")) == 2 })
+			eventually(t, "all letters arrive without dlo", func() bool {
+				return len(worker.withBody("good letter 19")) == 2 && len(worker.withBody("bad letter 18")) == 2
+			})
 			p.Start("")
 			eventually(t, "the rejected ones are dead", func() bool { return p.count("letters", `state = 'dead' AND attempts = 1`) == 10 })
 			eventually(t, "the others are settled", func() bool {
@@ -192,7 +194,7 @@ func TestWaitQueuesThatVanish(t *testing.T) {
 		eventually(t, "all letters back", func() bool { return a.acceptedLetters() == sent })
 	}
 	eventually(t, "all letters settled", func() bool { return p.letters("settled") == sent })
-	if surplus, _ := a.check(p); surplus != 0 {
+	if surplus, _ := a.checkAll(p); surplus != 0 {
 		t.Errorf("%d rows more than letters", surplus)
 	}
 	if n := p.count("attempts", `waits_in <> ''`); n < 20 || n > sent {
@@ -225,7 +227,7 @@ func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 		}
 	}
 	eventually(t, "all letters settled", func() bool { return p.letters("settled") == letters })
-	surplus, duplicates := a.check(p)
+	surplus, duplicates := a.checkAll(p)
 	if doubted := p.ask(`SELECT coalesce(sum(sends - 1), 0) FROM attempts`); surplus != 0 || duplicates > doubted {
 		t.Errorf("%d rows more than letters, %d duplicate copies, %d sends in doubt", surplus, duplicates, doubted)
 	}
@@ -272,7 +274,7 @@ func TestAWorkerThatReadsXDeath(t *testing.T) {
 	a.work()
 	a.publish(1, func(int) (string, string) { return "letter", "" })
 	eventually(t, "it is dead", func() bool { return p.count("letters", `state = 'dead' AND attempts = 3`) == 1 })
-	for n, d := range worker.of("letter") {
+	for n, d := range worker.withBody("letter") {
 		if n == 0 {
 			continue
 		}

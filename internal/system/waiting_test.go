@@ -37,7 +37,7 @@ func TestLettersThatWaitSurviveKills(t *testing.T) {
 	}
 	eventually(t, "all letters settled", func() bool { return p.letters("settled") >= letters })
 	eventually(t, "all letters back", func() bool { return a.acceptedLetters() == letters })
-	surplus, duplicates := a.check(p)
+	surplus, duplicates := a.checkAll(p)
 	if surplus != 0 || duplicates > 128*kills {
 		t.Errorf("%d rows more than letters, %d duplicate copies", surplus, duplicates)
 	}

@@ -182,7 +182,7 @@ func TestTheWholeWay(t *testing.T) {
 	tab.Open(p.url + "/letters?q=" + "state:dead+queue:email+type:shop.v1.EmailRequested")
 	on := func(expression string) {
 		t.Helper()
-		shows(t, tab, expression)
+		waitUntil(t, tab, expression)
 	}
 	on(`document.querySelectorAll('[data-row]').length == 50 && document.querySelector('main').innerText.includes('of 50')`)
 	on(`document.querySelector('[data-row]').innerText.includes('EmailRequested') && document.querySelector('[data-row]').innerText.includes('welcome')`)
@@ -286,9 +286,9 @@ func TestTheWholeWay(t *testing.T) {
 	t.Logf("RabbitMQ %s", node.Version())
 }
 
-// shows waits until a JavaScript expression is true on the page, and fails the test after two
+// waitUntil waits until a JavaScript expression is true on the page, and fails the test after two
 // minutes.
-func shows(t *testing.T, tab *testenv.Tab, expression string) {
+func waitUntil(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Helper()
 	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
 		if tab.Is(expression) {
