@@ -36,12 +36,12 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 
 	b, err := openBroker(ctx, p, opts.install)
 	if err != nil {
-		return stopped(ctx, err)
+		return unlessDone(ctx, err)
 	}
 	defer b.stop()
 	p.say("compiling dlo (some 15 s; the first time a minute or two)")
 	if err := build(ctx, p.module, f.path); err != nil {
-		return stopped(ctx, err)
+		return unlessDone(ctx, err)
 	}
 	if err := configure(f.path, cmp.Or(opts.listen, freeListen()), b.names); err != nil {
 		return err
@@ -55,7 +55,7 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 	o, err := openOffice(ctx, f.path, b)
 	if err != nil {
 		keep = ctx.Err() == nil
-		return stopped(ctx, err)
+		return unlessDone(ctx, err)
 	}
 	defer func() {
 		p.say("stopping what the demo started (up to 10 s)")
@@ -63,7 +63,7 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 	}()
 	p.say("declaring the queues of the shop, and the policy that leads their dead letters to dlo")
 	if err := prepare(ctx, b); err != nil {
-		return stopped(ctx, err)
+		return unlessDone(ctx, err)
 	}
 	err = perform(ctx, p, f, b, o)
 	keep = err != nil
@@ -99,7 +99,7 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) e
 		return err
 	}
 	s := &shop{connection: b.connection, annotations: b.names.annotations, types: types, tell: p.teller}
-	if err := o.deployed(ctx, brokenVersion); err != nil {
+	if err := o.recordDeploy(ctx, brokenVersion); err != nil {
 		return err
 	}
 	deploy := func(fixed bool) string {
@@ -108,7 +108,7 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) e
 		if fixed {
 			version = fixedVersion
 		}
-		if err := o.deployed(ctx, version); err != nil {
+		if err := o.recordDeploy(ctx, version); err != nil {
 			p.say("the deploy could not be marked: " + err.Error())
 		}
 		if fixed {

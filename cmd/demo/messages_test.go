@@ -65,8 +65,8 @@ func TestTheHostileSampleIsHostile(t *testing.T) {
 	}
 }
 
-// routed returns the queues to which the broker routes a message.
-func routed(m message) []string {
+// queuesOf returns the queues to which the broker routes a message.
+func queuesOf(m message) []string {
 	switch {
 	case m.exchange == eventsExchange:
 		return queues
@@ -84,7 +84,7 @@ func TestTheBurstMakesSixtyLettersAndTheFixLeavesFour(t *testing.T) {
 	for n, k := range burst() {
 		m, d := sample(t, types, n, k)
 		last = k
-		for _, q := range routed(m) {
+		for _, q := range queuesOf(m) {
 			if _, refusal := workers(types)[q](d, false); refusal != "" {
 				before[q]++
 			}
@@ -110,7 +110,7 @@ func TestEachFifthMessageOfTheTrickleFails(t *testing.T) {
 	for n := range 50 {
 		m, d := sample(t, types, n, trickle(n))
 		failed := 0
-		for _, q := range routed(m) {
+		for _, q := range queuesOf(m) {
 			if _, refusal := workers(types)[q](d, false); refusal != "" {
 				failed++
 			}

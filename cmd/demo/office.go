@@ -131,15 +131,15 @@ func openOffice(ctx context.Context, folder string, b *broker) (*office, error) 
 		o.stop()
 		return nil, fmt.Errorf("dlo is not ready: %w%s", context.Cause(ctx), o.lastWords())
 	}
-	if err := await(ctx, o.draining); err != nil {
+	if err := await(ctx, o.checkDraining); err != nil {
 		o.stop()
 		return nil, fmt.Errorf("dlo is not ready: %w%s", err, o.lastWords())
 	}
 	return o, nil
 }
 
-// draining returns nil if dlo is ready and drains every inbox. Otherwise it returns an error.
-func (o *office) draining() error {
+// checkDraining returns nil if dlo is ready and drains every inbox. Otherwise it returns an error.
+func (o *office) checkDraining() error {
 	answer, err := o.client.Get(o.url + "/readyz")
 	if err != nil {
 		return err
@@ -177,9 +177,9 @@ func (o *office) draining() error {
 	return nil
 }
 
-// deployed tells dlo that a version of the shop's services was deployed. A real deployment would do
-// this as its last step.
-func (o *office) deployed(ctx context.Context, version string) error {
+// recordDeploy tells dlo that a version of the shop's services was deployed. A real deployment
+// would do this as its last step.
+func (o *office) recordDeploy(ctx context.Context, version string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url+"/api/v1/deploys", strings.NewReader(fmt.Sprintf(`{"service": "notifications", "version": %q}`, version)))
 	if err != nil {
 		return err

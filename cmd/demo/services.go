@@ -97,7 +97,7 @@ func (s *shop) handle(ctx context.Context, queue string, m amqp.Delivery, work w
 			err = reports.PublishWithContext(ctx, "", s.annotations, false, false, amqp.Publishing{ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: report})
 		}
 		if err != nil {
-			return stopped(ctx, err)
+			return unlessDone(ctx, err)
 		}
 		return m.Reject(false)
 	}
@@ -140,10 +140,10 @@ func (s *shop) send(ctx context.Context) error {
 		}
 		confirm, err := ch.PublishWithDeferredConfirmWithContext(ctx, m.exchange, m.key, false, false, m.publishing)
 		if err != nil {
-			return stopped(ctx, err)
+			return unlessDone(ctx, err)
 		}
 		if acked, err := confirm.WaitContext(ctx); err != nil {
-			return stopped(ctx, err)
+			return unlessDone(ctx, err)
 		} else if !acked {
 			return fmt.Errorf("RabbitMQ refused message %d", n)
 		}
@@ -152,9 +152,9 @@ func (s *shop) send(ctx context.Context) error {
 	return nil
 }
 
-// stopped returns nil if ctx is done, because the error is then only a result of that. Otherwise
+// unlessDone returns nil if ctx is done, because the error is then only a result of that. Otherwise
 // it returns the error.
-func stopped(ctx context.Context, err error) error {
+func unlessDone(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -23,10 +23,10 @@ func workers(types schemas) map[string]worker {
 	}
 }
 
-// read decodes the body of a message. It takes the type from a parameter of the content type or
-// from the type property. If there is neither, it decodes the body as base64 from the old
+// decodeMessage decodes the body of a message. It takes the type from a parameter of the content
+// type or from the type property. If there is neither, it decodes the body as base64 from the old
 // publisher.
-func read(types schemas, m amqp.Delivery) (string, fields, error) {
+func decodeMessage(types schemas, m amqp.Delivery) (string, fields, error) {
 	_, params, _ := mime.ParseMediaType(m.ContentType)
 	switch {
 	case params["messagetype"] != "":
@@ -46,7 +46,7 @@ func read(types schemas, m amqp.Delivery) (string, fields, error) {
 
 // sendMail is the worker of the email service.
 func sendMail(types schemas, m amqp.Delivery, fixed bool) (what, refusal string) {
-	typ, f, err := read(types, m)
+	typ, f, err := decodeMessage(types, m)
 	if err != nil {
 		return "a message", err.Error()
 	}
@@ -73,7 +73,7 @@ func sendMail(types schemas, m amqp.Delivery, fixed bool) (what, refusal string)
 
 // sendSMS is the worker of the sms service.
 func sendSMS(types schemas, m amqp.Delivery, fixed bool) (what, refusal string) {
-	typ, f, err := read(types, m)
+	typ, f, err := decodeMessage(types, m)
 	if err != nil {
 		return "a message", err.Error()
 	}
@@ -104,7 +104,7 @@ func sendSMS(types schemas, m amqp.Delivery, fixed bool) (what, refusal string) 
 // openAccount is the worker of the billing service, which has no bug. With this service, the demo
 // shows that a requeue to one queue of a fan-out does not reach the other queues.
 func openAccount(types schemas, m amqp.Delivery) (what, refusal string) {
-	_, f, err := read(types, m)
+	_, f, err := decodeMessage(types, m)
 	if err != nil {
 		return "a message", err.Error()
 	}
