@@ -178,7 +178,7 @@ func (r *results) run(j job) {
 		line, err := lines.ReadBytes('\n')
 		var e event
 		if len(line) > 0 && json.Unmarshal(line, &e) == nil {
-			r.take(e, said)
+			r.readEvent(e, said)
 		} else if len(line) > 0 {
 			os.Stdout.Write(line)
 		}
@@ -209,7 +209,7 @@ var reason = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)\n`)
 // belong to no test have the name "".
 type output map[string][]string
 
-func (r *results) take(e event, said output) {
+func (r *results) readEvent(e event, said output) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	top, _, below := strings.Cut(e.Test, "/")
@@ -227,7 +227,7 @@ func (r *results) take(e event, said output) {
 			r.unexpected = append(r.unexpected, fmt.Sprintf("%s %s: %s", e.Package, e.Test, cmp.Or(why, "it does not say why")))
 		}
 		if e.Test == "" {
-			r.over(e, said)
+			r.finishPackage(e, said)
 		} else if !below {
 			r.judge(key, e.Action, said[key])
 			delete(said, key)
@@ -252,9 +252,9 @@ func (r *results) judge(key, action string, text []string) {
 	r.tests[key] = rank[max(slices.Index(rank, action), slices.Index(rank, r.tests[key]))]
 }
 
-// over prints the line of a package that has ended. If one of its tests has not ended, the test
-// program died, and the test counts as failed.
-func (r *results) over(e event, said output) {
+// finishPackage prints the line of a package that has ended. If one of its tests has not ended, the
+// test program died, and the test counts as failed.
+func (r *results) finishPackage(e event, said output) {
 	if e.Action == "fail" {
 		for _, key := range slices.Sorted(maps.Keys(said)) {
 			switch test, ours := strings.CutPrefix(key, e.Package+" "); {
