@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -112,6 +114,54 @@ func TestAnOldCookieIsNobody(t *testing.T) {
 	g.ask("GET", "/account", nil).want(t, 303).redirectsTo(t, "/signin?next=%2Faccount")
 	g.ask("POST", "/account/password", url.Values{"old": {passphrase}, "new": {"another four words here"}, "repeated": {"another four words here"}}).want(t, 401)
 	g.signIn("lena", passphrase).want(t, 303)
+
+	g.late.Store(int64(2 * time.Hour))
+	g.signIn("lena", passphrase).want(t, 303)
+	kept = g.cookies
+	g.late.Store(0) // the clock is set back, so the session is not valid for now
+	g.ask("POST", "/signout", nil).want(t, 303)
+	g.late.Store(int64(2 * time.Hour))
+	g.cookies = kept
+	g.ask("GET", "/account", nil).want(t, 303)
+}
+
+// resetStore is a store in which the password of lena is reset after a request has read the hash of
+// her password.
+type resetStore struct{ identity.AccountStore }
+
+func (s resetStore) Password(ctx context.Context, name string) (deadletter.User, string, error) {
+	u, hash, err := s.AccountStore.Password(ctx, name)
+	return u, hash, errors.Join(err, s.ResetUser(ctx, "lena", [32]byte{}, start, "root"))
+}
+
+// TestAPasswordIsResetDuringARequest checks the responses to people whose password is reset while
+// dlo checks it. The person has to sign in. No response may contain a cookie.
+func TestAPasswordIsResetDuringARequest(t *testing.T) {
+	t.Parallel()
+	fresh := "another four words here"
+	for path, c := range map[string]struct {
+		form url.Values
+		code int
+		want string
+	}{
+		"/signin":           {url.Values{"name": {"lena"}, "password": {passphrase}}, 401, "do not match. 5 tries left."},
+		"/signin/again":     {url.Values{"password": {passphrase}}, 303, ""},
+		"/account/password": {url.Values{"old": {passphrase}, "new": {fresh}, "repeated": {fresh}}, 303, ""},
+	} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			g := openGuests(t)
+			g.signIn("lena", passphrase).want(t, 303)
+			g.Users = identity.NewAccounts(resetStore{g.store}, g.Now)
+			a := g.ask("POST", path, c.form).want(t, c.code, c.want)
+			if len(a.Cookies()) > 0 {
+				t.Errorf("%v", a.Cookies())
+			}
+			if c.code == 303 {
+				a.to(t, "/signin")
+			}
+		})
+	}
 }
 
 // TestAPlantedSessionStaysNobody covers session fixation. A person signs in with a cookie that an

@@ -191,12 +191,15 @@ func (w *Web) confirmPassword(rw http.ResponseWriter, r *http.Request) {
 		w.writePage(rw, r, code, view.SignInAgain(p))
 		return
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, deadletter.ErrNotFound): // the session has ended
+		redirect(rw, "/signin")
+	case err != nil:
 		w.fail(rw, r, err)
-		return
+	default:
+		w.keep(rw, secret)
+		redirect(rw, p.Next)
 	}
-	w.keep(rw, secret)
-	redirect(rw, p.Next)
 }
 
 // account handles GET /account.
@@ -248,6 +251,8 @@ func (w *Web) changePassword(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.Is(err, deadletter.ErrInvalid):
 		refused(http.StatusBadRequest, sentence(err, http.StatusBadRequest))
+	case errors.Is(err, deadletter.ErrNotFound): // the session has ended
+		redirect(rw, "/signin")
 	case err != nil:
 		w.fail(rw, r, err)
 	default:

@@ -32,12 +32,12 @@ type AccountStore interface {
 	RemoveUser(ctx context.Context, name, by string) error
 	Invited(ctx context.Context, code [32]byte) (deadletter.User, error)
 	AcceptInvitation(ctx context.Context, code [32]byte, hash string) (name string, err error)
-	ChangePassword(ctx context.Context, name, hash string) error
-	StartSession(ctx context.Context, n deadletter.Session, idle, oldest time.Time) error
+	ChangePassword(ctx context.Context, session [32]byte, verified, hash string) error
+	StartSession(ctx context.Context, n deadletter.Session, verified string, idle, oldest time.Time) error
 	SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.Time) (deadletter.Session, error)
 	Sessions(ctx context.Context, user string, idle, oldest time.Time) ([]deadletter.Session, error)
-	RenewSession(ctx context.Context, hash, renewed [32]byte) error
-	EndSession(ctx context.Context, user string, hash [32]byte) error
+	RenewSession(ctx context.Context, hash, renewed [32]byte, verified string) error
+	EndSession(ctx context.Context, hash [32]byte) error
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
@@ -78,29 +78,35 @@ func (e TooManyTriesError) Error() string {
 }
 
 // SignIn starts a session if the password is right, and returns the secret of the session's cookie.
-// If name and password do not match, the error wraps deadletter.ErrSignIn, and the result triesLeft
-// is the number of attempts that are left. After too many failed attempts, the error is a
-// TooManyTriesError.
-func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser) (secret string, triesLeft int, err error) {
-	u, err := a.verify(ctx, name, password, b)
+// If name and password do not match, the error wraps deadletter.ErrSignIn, and the result left is
+// the number of attempts that are left. The same happens if the password was changed or deleted
+// while it was being checked. After too many failed attempts, the error is a TooManyTriesError.
+func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser) (secret string, left int, err error) {
+	u, verified, err := a.verify(ctx, name, password, b)
+	if err == nil {
+		secret, err = a.start(ctx, u.Name, verified, b)
+	}
 	if err != nil {
 		triesLeft, _ = a.tries.attemptsLeft(name, b.Address, a.now())
 		return "", triesLeft, err
 	}
-	secret, err = a.start(ctx, u.Name, b)
-	return secret, 0, err
+	return secret, 0, nil
 }
 
-// verify checks the password of a user. It takes the same time whether or not the user exists.
-func (a *Accounts) verify(ctx context.Context, name, password string, b Browser) (deadletter.User, error) {
-	again, ok := a.tries.takeAttempt(name, b.Address, a.now())
+// verify checks the password of a user. It takes the same time whether or not the user exists. It
+// also returns the hash with which the password was compared. The check takes long, so the user may
+// have another password by now, or somebody else may have the name. Each write that relies on the
+// check therefore has to be made only if the user still has this hash. Every hash has a salt of its
+// own, so no other user and no other password has the same hash.
+func (a *Accounts) verify(ctx context.Context, name, password string, b Browser) (u deadletter.User, verified string, err error) {
+	again, ok := a.tries.take(name, b.Address, a.now())
 	if !ok {
-		return deadletter.User{}, TooManyTriesError{again}
+		return deadletter.User{}, "", TooManyTriesError{again}
 	}
-	u, same, err := a.compare(ctx, name, password)
+	u, hash, same, err := a.compare(ctx, name, password)
 	if err != nil || same {
-		a.tries.removeAttempt(name, b.Address, same)
-		return u, err
+		a.tries.give(name, b.Address, same)
+		return u, hash, err
 	}
 	// The act is also recorded for an unknown name, so that both cases take the same time. It does not
 	// contain the unknown name, because people sometimes type their password into the wrong field.
@@ -109,26 +115,26 @@ func (a *Accounts) verify(ctx context.Context, name, password string, b Browser)
 		act.Actor, act.Targets = u.Name, []deadletter.Target{{Kind: deadletter.TargetUser, Name: u.Name}}
 	}
 	if err := a.store.Record(ctx, act); err != nil {
-		return deadletter.User{}, err
+		return deadletter.User{}, "", err
 	}
-	return deadletter.User{}, fmt.Errorf("%w: that name and password do not match", deadletter.ErrSignIn)
+	return deadletter.User{}, "", fmt.Errorf("%w: that name and password do not match", deadletter.ErrSignIn)
 }
 
 // compare reports whether a password is the password of the named user. It also returns this user,
-// unless the user does not exist or has no password.
-func (a *Accounts) compare(ctx context.Context, name, password string) (deadletter.User, bool, error) {
-	u, hash, err := a.store.Password(ctx, name)
+// unless the user does not exist or has no password, and the hash with which it compared the
+// password.
+func (a *Accounts) compare(ctx context.Context, name, password string) (u deadletter.User, hash string, same bool, err error) {
+	u, hash, err = a.store.Password(ctx, name)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
-		return deadletter.User{}, false, err
+		return deadletter.User{}, "", false, err
 	}
 	if err != nil || hash == "" {
 		u, hash = deadletter.User{}, a.nobody
 	}
-	same := false
 	if err := a.hash(ctx, func() { same = len(password) <= 4*maxPassword && samePassword(hash, password) }); err != nil {
-		return deadletter.User{}, false, err
+		return deadletter.User{}, "", false, err
 	}
-	return u, same && u.Name != "", nil
+	return u, hash, same && u.Name != "", nil
 }
 
 // hash calls a function that needs much time or memory for a password. At most maxHashing such
@@ -156,10 +162,11 @@ func (a *Accounts) newHash(ctx context.Context, password, name string) (hash str
 	return hash, cmp.Or(err, refused)
 }
 
-func (a *Accounts) start(ctx context.Context, name string, b Browser) (secret string, err error) {
+// start starts a session of a user who has just proved or set the password with the hash verified.
+func (a *Accounts) start(ctx context.Context, name, verified string, b Browser) (secret string, err error) {
 	secret = deadletter.NewSecret()
 	idle, oldest := a.limits()
-	err = a.store.StartSession(ctx, deadletter.Session{User: name, Hash: deadletter.SecretHash(secret), Address: b.Address, Agent: deadletter.Visible(deadletter.Cut(b.Agent, maxAgent))}, idle, oldest)
+	err = a.store.StartSession(ctx, deadletter.Session{User: name, Hash: deadletter.SecretHash(secret), Address: b.Address, Agent: deadletter.Visible(deadletter.Cut(b.Agent, maxAgent))}, verified, idle, oldest)
 	return secret, err
 }
 
@@ -191,25 +198,25 @@ func (a *Accounts) principal(n deadletter.Session) known {
 }
 
 // Confirm checks the password of a session's user again. It returns a new secret for the session's
-// cookie.
+// cookie. If the session has ended, also while the password was being checked, the error wraps
+// deadletter.ErrNotFound.
 func (a *Accounts) Confirm(ctx context.Context, secret, password string, b Browser) (renewed string, err error) {
 	n, err := a.Session(ctx, secret)
 	if err != nil {
 		return "", err
 	}
-	if _, err := a.verify(ctx, n.User, password, b); err != nil {
+	_, verified, err := a.verify(ctx, n.User, password, b)
+	if err != nil {
 		return "", err
 	}
 	renewed = deadletter.NewSecret()
-	return renewed, a.store.RenewSession(ctx, n.Hash, deadletter.SecretHash(renewed))
+	return renewed, a.store.RenewSession(ctx, n.Hash, deadletter.SecretHash(renewed), verified)
 }
 
-// SignOut ends a session. If the session has already ended, it returns no error.
+// SignOut ends a session for good, even if the limits of sessions say that it has already ended. If
+// there is no such session, it returns no error.
 func (a *Accounts) SignOut(ctx context.Context, secret string) error {
-	n, err := a.Session(ctx, secret)
-	if err == nil {
-		err = a.store.EndSession(ctx, n.User, n.Hash)
-	}
+	err := a.store.EndSession(ctx, deadletter.SecretHash(secret))
 	if errors.Is(err, deadletter.ErrNotFound) {
 		return nil
 	}
@@ -230,31 +237,33 @@ func (a *Accounts) End(ctx context.Context, user, shortName string) error {
 		return err
 	}
 	for _, n := range list {
-		if n.Short() == shortName {
-			return a.store.EndSession(ctx, user, n.Hash)
+		if n.Short() == short {
+			return a.store.EndSession(ctx, n.Hash)
 		}
 	}
 	return deadletter.NoSuch("session")
 }
 
 // ChangePassword changes the password of the user who owns a session. It ends all sessions of the
-// user and starts a new one.
+// user and starts a new one. If the session has ended, also while the password was being checked,
+// the error wraps deadletter.ErrNotFound.
 func (a *Accounts) ChangePassword(ctx context.Context, secret, old, password string, b Browser) (renewed string, err error) {
 	n, err := a.Session(ctx, secret)
 	if err != nil {
 		return "", err
 	}
-	if _, err := a.verify(ctx, n.User, old, b); err != nil {
+	_, verified, err := a.verify(ctx, n.User, old, b)
+	if err != nil {
 		return "", err
 	}
 	hash, err := a.newHash(ctx, password, n.User)
 	if err != nil {
 		return "", err
 	}
-	if err := a.store.ChangePassword(ctx, n.User, hash); err != nil {
+	if err := a.store.ChangePassword(ctx, n.Hash, verified, hash); err != nil {
 		return "", err
 	}
-	return a.start(ctx, n.User, b)
+	return a.start(ctx, n.User, hash, b)
 }
 
 // Users returns the local users, sorted by name.
@@ -305,7 +314,7 @@ func (a *Accounts) Accept(ctx context.Context, code, password string, b Browser)
 	if name, err = a.store.AcceptInvitation(ctx, deadletter.SecretHash(code), hash); err != nil {
 		return "", err
 	}
-	return a.start(ctx, name, b)
+	return a.start(ctx, name, hash, b)
 }
 
 // FirstUser is the name of the first user of an installation.

@@ -75,7 +75,7 @@ func TestAReloadOfTheConfiguration(t *testing.T) {
 		{map[string]string{"grants[0].role": "admin", "digest.at": "9"}, reloaded, "grants[0].role: admin, before viewer", 1},
 		{map[string]string{"requests": "3", "grants[0].role": "admin", "digest.at": "9"}, nil, "requests: 3, before 1", 2},
 	} {
-		if err := s.StartSession(t.Context(), deadletter.Session{User: "lena", Hash: [32]byte{byte(i)}}, c.now().Add(-time.Hour), c.now().Add(-time.Hour)); err != nil {
+		if err := s.StartSession(t.Context(), deadletter.Session{User: "lena", Hash: [32]byte{byte(i)}}, "", c.now().Add(-time.Hour), c.now().Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Configured(t.Context(), step.outline, step.inUse); err != nil {

@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -11,31 +14,35 @@ import (
 // sessionUse is the minimum time between two recorded uses of a session.
 const sessionUse = time.Minute
 
-// A session has ended if it was not used since the time "idle", or if it began before the time
-// "oldest". A session has also ended if its start is in the future. In that case the clock was set
-// back, and nobody knows how old the session is.
-const (
-	sessionLasts = `s.used_at >= $2 AND s.created_at BETWEEN $3 AND $4` // the method sessionArgs returns the arguments
-	sessionStep  = time.Minute                                          // a clock that is set back by less than this ends no session
-)
+// sessionStep is the time by which the clock can be set back without ending sessions.
+const sessionStep = time.Minute
 
-// sessionArgs returns the arguments for a query that contains sessionLasts. The first argument is
-// the parameter key.
-func (s *Store) sessionArgs(key any, idle, oldest time.Time) []any {
-	return []any{key, idle.UnixMilli(), oldest.UnixMilli(), s.now().Add(sessionStep).UnixMilli()}
+// hasEnded reports whether a session has ended. A session has ended if it was not used since the
+// time "idle", or if it began before the time "oldest". A session has also ended if it began, or if
+// its user entered the password again, in the future. In that case the clock was set back, and
+// nobody knows how long ago this was.
+func (s *Store) hasEnded(n deadletter.Session, idle, oldest time.Time) bool {
+	latest := s.now().Add(sessionStep)
+	return n.UsedAt.Before(idle) || n.CreatedAt.Before(oldest) || n.CreatedAt.After(latest) || n.ConfirmedAt.After(latest)
 }
 
 // StartSession records the session of a user who has just entered the password. The field Hash of
-// the session is the hash of the cookie's value. StartSession also deletes sessions that have
-// ended.
-func (s *Store) StartSession(ctx context.Context, n deadletter.Session, idle, oldest time.Time) error {
+// the session is the hash of the cookie's value. The parameter verified is the hash of the
+// password. If the user no longer has this password, the error wraps ErrSignIn. StartSession also
+// deletes sessions that have ended.
+func (s *Store) StartSession(ctx context.Context, n deadletter.Session, verified string, idle, oldest time.Time) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
-		if _, err := t.exec(`DELETE FROM sessions WHERE used_at < $1 OR created_at < $2`, idle.UnixMilli(), oldest.UnixMilli()); err != nil {
+		latest := t.now + sessionStep.Milliseconds()
+		if _, err := t.exec(`DELETE FROM sessions WHERE used_at < $1 OR created_at < $2 OR created_at > $3 OR confirmed_at > $3`, idle.UnixMilli(), oldest.UnixMilli(), latest); err != nil {
 			return err
 		}
 		var id int64
-		if err := t.row(`UPDATE users SET signed_in_at = $2 WHERE key = $1 RETURNING id`, []any{userKey(n.User), t.now}, &id); err != nil {
-			return orNotFound("user "+deadletter.Visible(n.User), err)
+		err := t.row(`UPDATE users SET signed_in_at = $3 WHERE key = $1 AND hash = $2 RETURNING id`, []any{userKey(n.User), verified, t.now}, &id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("%w: the password of %s is no longer valid", deadletter.ErrSignIn, deadletter.Visible(n.User))
+		}
+		if err != nil {
+			return err
 		}
 		if _, err := t.exec(`INSERT INTO sessions (hash, user, created_at, used_at, confirmed_at, address, agent) VALUES ($1, $2, $3, $3, $3, $4, $5)`, n.Hash[:], id, t.now, n.Address, n.Agent); err != nil {
 			return err
@@ -45,14 +52,24 @@ func (s *Store) StartSession(ctx context.Context, n deadletter.Session, idle, ol
 }
 
 // SessionBy returns the session with the given hash and records that the session is used. If no
-// session has that hash, or if the session has ended, the error wraps ErrNotFound.
+// session has that hash, or if the session has ended, the error wraps ErrNotFound. SessionBy
+// deletes a session that has ended, so that it stays ended if the clock is set again.
 func (s *Store) SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.Time) (deadletter.Session, error) {
-	list, err := s.sessions(ctx, `WHERE s.hash = $1 AND `+sessionLasts, s.sessionArgs(hash[:], idle, oldest)...)
-	if err == nil && len(list) == 0 {
-		err = deadletter.NoSuch("session")
-	}
+	list, err := s.sessions(ctx, `WHERE s.hash = $1`, hash[:])
 	if err != nil {
 		return deadletter.Session{}, err
+	}
+	if len(list) == 0 {
+		return deadletter.Session{}, deadletter.NoSuch("session")
+	}
+	if s.hasEnded(list[0], idle, oldest) {
+		if err := s.tx(ctx, bulk, func(t *tx) error {
+			_, err := t.exec(`DELETE FROM sessions WHERE hash = $1`, hash[:])
+			return err
+		}); err != nil && ctx.Err() == nil {
+			s.log.Warn("a session that has ended was not deleted", "user", list[0].User, "err", err)
+		}
+		return deadletter.Session{}, deadletter.NoSuch("session")
 	}
 	if s.now().Sub(list[0].UsedAt).Abs() < sessionUse {
 		return list[0], nil
@@ -68,7 +85,8 @@ func (s *Store) SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.
 
 // Sessions returns the sessions of a user, newest first.
 func (s *Store) Sessions(ctx context.Context, user string, idle, oldest time.Time) ([]deadletter.Session, error) {
-	return s.sessions(ctx, `WHERE u.key = $1 AND `+sessionLasts+` ORDER BY s.created_at DESC, s.hash`, s.sessionArgs(userKey(user), idle, oldest)...)
+	list, err := s.sessions(ctx, `WHERE u.key = $1 ORDER BY s.created_at DESC, s.hash`, userKey(user))
+	return slices.DeleteFunc(list, func(n deadletter.Session) bool { return s.hasEnded(n, idle, oldest) }), err
 }
 
 func (s *Store) sessions(ctx context.Context, where string, args ...any) (list []deadletter.Session, err error) {
@@ -106,21 +124,28 @@ func (s *Store) sessions(ctx context.Context, where string, args ...any) (list [
 }
 
 // RenewSession records that a user entered the password again. The session gets a new secret.
-// Somebody who has stolen the old secret therefore does not gain rights.
-func (s *Store) RenewSession(ctx context.Context, hash, renewed [32]byte) error {
+// Somebody who has stolen the old secret therefore does not gain rights. The parameter verified is
+// the hash of the password. If the session has ended or the user no longer has this password, the
+// error wraps ErrNotFound.
+func (s *Store) RenewSession(ctx context.Context, hash, renewed [32]byte, verified string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var user int64
-		err := t.row(`UPDATE sessions SET hash = $2, confirmed_at = $3, used_at = $3 WHERE hash = $1 RETURNING user`, []any{hash[:], renewed[:], t.now}, &user)
-		return orNotFound("session", err)
+		err := t.row(`UPDATE sessions SET hash = $2, confirmed_at = $3, used_at = $3 WHERE hash = $1 AND user = (SELECT id FROM users WHERE hash = $4) RETURNING user`, []any{hash[:], renewed[:], t.now, verified}, &user)
+		return missing("session", err)
 	})
 }
 
-// EndSession ends a session of a user. The error wraps ErrNotFound if the user has no such session.
-func (s *Store) EndSession(ctx context.Context, user string, hash [32]byte) error {
+// EndSession ends a session. It also deletes a session that has already ended. The error wraps
+// ErrNotFound if there is no such session.
+func (s *Store) EndSession(ctx context.Context, hash [32]byte) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
-		if err := t.row(`DELETE FROM sessions WHERE hash = $1 AND user = (SELECT id FROM users WHERE key = $2) RETURNING user`, []any{hash[:], userKey(user)}, &id); err != nil {
-			return orNotFound("session", err)
+		var user string
+		if err := t.row(`DELETE FROM sessions WHERE hash = $1 RETURNING user`, []any{hash[:]}, &id); err != nil {
+			return missing("session", err)
+		}
+		if err := t.row(`SELECT name FROM users WHERE id = $1`, []any{id}, &user); err != nil {
+			return err
 		}
 		return t.audit(deadletter.Once(deadletter.ActSignedOut, user, "", userTarget(user)))
 	})

@@ -166,12 +166,16 @@ func (s *Store) AcceptInvitation(ctx context.Context, code [32]byte, hash string
 	return name, err
 }
 
-// ChangePassword sets the password of a user. All sessions of the user end.
-func (s *Store) ChangePassword(ctx context.Context, name, hash string) error {
+// ChangePassword sets the password of the user who owns a session. All sessions of the user end.
+// The parameter verified is the hash of the password that the user has just entered. If the session
+// has ended or the user no longer has this password, nothing changes, and the error wraps
+// ErrNotFound.
+func (s *Store) ChangePassword(ctx context.Context, session [32]byte, verified, hash string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
-		if err := t.row(`UPDATE users SET hash = $2 WHERE key = $1 RETURNING id`, []any{userKey(name), hash}, &id); err != nil {
-			return orNotFound("user "+deadletter.Visible(name), err)
+		var name string
+		if err := t.row(`UPDATE users SET hash = $3 WHERE id = (SELECT user FROM sessions WHERE hash = $1) AND hash = $2 RETURNING id, name`, []any{session[:], verified, hash}, &id, &name); err != nil {
+			return missing("session", err)
 		}
 		if err := t.endAccess(id); err != nil {
 			return err
