@@ -51,12 +51,21 @@ func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken
 	if recent && !moved {
 		return t, nil
 	}
-	if err := s.tx(ctx, bulk, func(x *tx) error {
-		if _, err := x.exec(`UPDATE tokens SET used_at = $2, used_from = $3 WHERE id = $1`, t.ID, x.now, from); err != nil || !moved {
-			return err
+	err = s.tx(ctx, bulk, func(x *tx) error {
+		// The token is found by its hash, because a token that was added in the meantime can have the id
+		// of a token that was revoked.
+		if err := x.row(`UPDATE tokens SET used_at = $2, used_from = $3 WHERE hash = $1 RETURNING id`, []any{hash[:], x.now, from}, &t.ID); err != nil {
+			return missing("token", err)
+		}
+		if !moved {
+			return nil
 		}
 		return x.tokenMoved(t, from)
-	}); err != nil && ctx.Err() == nil {
+	})
+	if errors.Is(err, deadletter.ErrNotFound) { // the token was revoked in the meantime
+		return deadletter.APIToken{}, err
+	}
+	if err != nil && ctx.Err() == nil {
 		s.log.Warn("the use of a token was not recorded", "token", t.Name, "err", err)
 	}
 	return t, ctx.Err()

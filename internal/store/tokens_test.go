@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -106,5 +109,56 @@ func TestATokenUsedFromTwoPlaces(t *testing.T) {
 	use("10.0.0.1")
 	if got := moves(); len(got) != n+1 || got[n] != "token:ci api 10.0.0.1" {
 		t.Errorf("%q", got[n:])
+	}
+}
+
+// TestATokenIsRevokedDuringARequest revokes a token, and adds another one, while a request with the
+// first token is being checked. The request must be refused. The second token has the id of the
+// first one, so the request must not be recorded as a use of the second token.
+func TestATokenIsRevokedDuringARequest(t *testing.T) {
+	t.Parallel()
+	var meanwhile func()
+	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+	s, err := store.Open(t.Context(), storetest.File(t), store.Options{Now: func() time.Time {
+		if do := meanwhile; do != nil { // the store asks for the time after it has read the token
+			meanwhile = nil
+			do()
+		}
+		return c.now()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	add := func(name string) deadletter.APIToken {
+		t.Helper()
+		a, err := s.AddToken(t.Context(), deadletter.APIToken{Name: name, CreatedBy: "root", Grant: deadletter.Grant{Role: deadletter.RoleReader}}, deadletter.SecretHash(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	first := add("first")
+	meanwhile = func() {
+		if err := s.RevokeToken(t.Context(), "first", "root"); err != nil {
+			t.Error(err)
+		}
+		if second := add("second"); second.ID != first.ID {
+			t.Errorf("the tokens have the ids %d and %d", first.ID, second.ID)
+		}
+	}
+	ctx := deadletter.FromAddress(t.Context(), "192.0.2.7")
+	if a, err := s.TokenBy(ctx, deadletter.SecretHash("first")); !errors.Is(err, deadletter.ErrNotFound) {
+		t.Errorf("%+v %v", a, err)
+	}
+	if list, err := s.Tokens(t.Context()); err != nil || len(list) != 1 || !list[0].UsedAt.IsZero() || list[0].UsedFrom != "" {
+		t.Errorf("%+v %v", list, err)
+	}
+	var networks int
+	if err := s.Reader().QueryRow(`SELECT count(*) FROM token_networks`).Scan(&networks); err != nil || networks != 0 {
+		t.Errorf("%d networks %v", networks, err)
+	}
+	if acts := audited(t, s, "action:token-at-new-address", c.now()); len(acts) > 0 {
+		t.Errorf("%+v", acts)
 	}
 }
