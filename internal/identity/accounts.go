@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -321,27 +322,31 @@ func (a *Accounts) Accept(ctx context.Context, code, password string, b Browser)
 const FirstUser = "admin"
 
 // FirstRun invites the first user, who has all rights, if nobody has a password yet. It returns the
-// code of the invitation. If somebody has a password, it returns "".
+// code of the invitation. If somebody has a password, it returns "". A user who has the name of the
+// first user and fewer rights is replaced.
 func (a *Accounts) FirstRun(ctx context.Context) (code string, err error) {
 	list, err := a.store.Users(ctx)
 	if err != nil {
 		return "", err
 	}
-	exists := false
-	for _, u := range list {
-		if !u.Invited {
-			return "", nil
-		}
-		exists = exists || u.Name == FirstUser
+	if slices.ContainsFunc(list, func(u deadletter.User) bool { return !u.Invited }) {
+		return "", nil
 	}
-	if exists {
-		return a.Reset(ctx, FirstUser, deadletter.Service.Name)
-	}
-	u, err := deadletter.NewUser(FirstUser, deadletter.Local.Grants[0], deadletter.Service.Name)
+	first, err := deadletter.NewUser(FirstUser, deadletter.Local.Grants[0], deadletter.Service.Name)
 	if err != nil {
 		return "", err
 	}
-	return a.Add(ctx, u)
+	u, err := a.User(ctx, FirstUser)
+	if err == nil && u.Grant.Words() == first.Grant.Words() {
+		return a.Reset(ctx, u.Name, deadletter.Service.Name)
+	}
+	if err == nil {
+		err = a.Remove(ctx, u.Name, deadletter.Service.Name)
+	}
+	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
+		return "", err
+	}
+	return a.Add(ctx, first)
 }
 
 // Left returns how many attempts are left to sign in with a name from an address.

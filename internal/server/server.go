@@ -176,24 +176,25 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 			return nil, wrong("audit.file: %w", err)
 		}
 	}
-	if err := s.firstRun(ctx); err != nil {
-		s.Close()
-		return nil, err
-	}
+	s.firstRun(ctx)
 	return s, nil
 }
 
 // firstRun logs a link for the first user. It does so if dlo has users of its own and none of them
-// has a password yet.
-func (s *Server) firstRun(ctx context.Context) error {
+// has a password yet. If there can be no link, dlo starts nevertheless, because it has to take
+// letters in.
+func (s *Server) firstRun(ctx context.Context) {
 	if s.accounts == nil {
-		return nil
+		return
 	}
 	code, err := s.accounts.FirstRun(ctx)
-	if err == nil && code != "" {
+	if err != nil {
+		s.log.Warn("dlo could not make a link for the first user: restart dlo to try again, or stop it and add a token for an admin to the store's file (dlo token add NAME --role admin --store FILE)", "store", s.cfg.Store, "err", err)
+		return
+	}
+	if code != "" {
 		s.log.Warn("nobody has a password yet: open the link, which works once and for 72 hours, to choose the password of "+identity.FirstUser, "link", web.WelcomeLink(cmp.Or(s.cfg.PublicURL, schemeOf(s.cfg)+s.Addr()), code))
 	}
-	return err
 }
 
 // Addr returns the first address on which the server listens. This is host:port, or the path of a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -320,6 +321,39 @@ func TestTheFirstRun(t *testing.T) {
 			t.Errorf("%d %.500s", code, text)
 		}
 	})
+}
+
+// TestDloStartsWithoutAFirstUser starts dlo with a user whose role it does not know, so that it can
+// make no link for the first user. dlo must start, because it has to take letters in. The log must
+// say what to do.
+func TestDloStartsWithoutAFirstUser(t *testing.T) {
+	t.Parallel()
+	cfg := configured(t, "listen: 127.0.0.1:0\nauth: {users: true}\n")
+	var log strings.Builder
+	start := func() {
+		t.Helper()
+		log.Reset()
+		s, err := server.New(t.Context(), cfg, server.Options{Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	start()
+	db, err := sql.Open("sqlite", cfg.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec(`UPDATE users SET role = 'emperor'`)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	start()
+	if !strings.Contains(log.String(), "dlo token add") || strings.Contains(log.String(), "/welcome") {
+		t.Error(log.String())
+	}
 }
 
 // TestTheAuditIsCopied checks that the audit file contains every act up to the stop of the server.
