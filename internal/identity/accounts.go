@@ -79,10 +79,10 @@ func (e TooManyTriesError) Error() string {
 }
 
 // SignIn starts a session if the password is right, and returns the secret of the session's cookie.
-// If name and password do not match, the error wraps deadletter.ErrSignIn, and the result left is
-// the number of attempts that are left. The same happens if the password was changed or deleted
+// If name and password do not match, the error wraps deadletter.ErrSignIn, and the result triesLeft
+// is the number of attempts that are left. The same happens if the password was changed or deleted
 // while it was being checked. After too many failed attempts, the error is a TooManyTriesError.
-func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser) (secret string, left int, err error) {
+func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser) (secret string, triesLeft int, err error) {
 	u, verified, err := a.verify(ctx, name, password, b)
 	if err == nil {
 		secret, err = a.start(ctx, u.Name, verified, b)
@@ -100,13 +100,13 @@ func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser)
 // check therefore has to be made only if the user still has this hash. Every hash has a salt of its
 // own, so no other user and no other password has the same hash.
 func (a *Accounts) verify(ctx context.Context, name, password string, b Browser) (u deadletter.User, verified string, err error) {
-	again, ok := a.tries.take(name, b.Address, a.now())
+	nextTry, ok := a.tries.takeAttempt(name, b.Address, a.now())
 	if !ok {
-		return deadletter.User{}, "", TooManyTriesError{again}
+		return deadletter.User{}, "", TooManyTriesError{nextTry}
 	}
 	u, hash, same, err := a.compare(ctx, name, password)
 	if err != nil || same {
-		a.tries.give(name, b.Address, same)
+		a.tries.removeAttempt(name, b.Address, same)
 		return u, hash, err
 	}
 	// The act is also recorded for an unknown name, so that both cases take the same time. It does not
@@ -238,7 +238,7 @@ func (a *Accounts) End(ctx context.Context, user, shortName string) error {
 		return err
 	}
 	for _, n := range list {
-		if n.Short() == short {
+		if n.Short() == shortName {
 			return a.store.EndSession(ctx, n.Hash)
 		}
 	}

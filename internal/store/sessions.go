@@ -131,7 +131,7 @@ func (s *Store) RenewSession(ctx context.Context, hash, renewed [32]byte, verifi
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var user int64
 		err := t.row(`UPDATE sessions SET hash = $2, confirmed_at = $3, used_at = $3 WHERE hash = $1 AND user = (SELECT id FROM users WHERE hash = $4) RETURNING user`, []any{hash[:], renewed[:], t.now, verified}, &user)
-		return missing("session", err)
+		return orNotFound("session", err)
 	})
 }
 
@@ -142,7 +142,7 @@ func (s *Store) EndSession(ctx context.Context, hash [32]byte) error {
 		var id int64
 		var user string
 		if err := t.row(`DELETE FROM sessions WHERE hash = $1 RETURNING user`, []any{hash[:]}, &id); err != nil {
-			return missing("session", err)
+			return orNotFound("session", err)
 		}
 		if err := t.row(`SELECT name FROM users WHERE id = $1`, []any{id}, &user); err != nil {
 			return err

@@ -55,7 +55,7 @@ func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken
 		// The token is found by its hash, because a token that was added in the meantime can have the id
 		// of a token that was revoked.
 		if err := x.row(`UPDATE tokens SET used_at = $2, used_from = $3 WHERE hash = $1 RETURNING id`, []any{hash[:], x.now, from}, &t.ID); err != nil {
-			return missing("token", err)
+			return orNotFound("token", err)
 		}
 		if !moved {
 			return nil

@@ -175,7 +175,7 @@ func (s *Store) ChangePassword(ctx context.Context, session [32]byte, verified, 
 		var id int64
 		var name string
 		if err := t.row(`UPDATE users SET hash = $3 WHERE id = (SELECT user FROM sessions WHERE hash = $1) AND hash = $2 RETURNING id, name`, []any{session[:], verified, hash}, &id, &name); err != nil {
-			return missing("session", err)
+			return orNotFound("session", err)
 		}
 		if err := t.endAccess(id); err != nil {
 			return err
