@@ -3,7 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Reader returns the read connections.
@@ -42,4 +45,20 @@ func (s *Space) Refuse(err error) bool { return s.recordRefusal(err) }
 func HasScope(table string) bool {
 	_, seen := seenTables[table]
 	return seen || slices.Contains(hiddenTables, table)
+}
+
+// RollBack adds an origin in a transaction, calls during, and undoes the transaction.
+func (s *Store) RollBack(ctx context.Context, o deadletter.Origin, during func()) error {
+	undone := errors.New("undone")
+	err := s.tx(ctx, bulk, func(t *tx) error {
+		if _, err := t.originID(o); err != nil {
+			return err
+		}
+		during()
+		return undone
+	})
+	if errors.Is(err, undone) {
+		return nil
+	}
+	return err
 }

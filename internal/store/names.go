@@ -29,8 +29,9 @@ type names struct {
 
 // table maps values to row ids, and row ids to values.
 type table[T comparable] struct {
-	ids    map[T]int64
-	values map[int64]T
+	ids     map[T]int64
+	values  map[int64]T
+	changes int // number of rows that were ever added or removed
 }
 
 // put adds a row. If several rows have the same value, the value maps to the row that was added
@@ -42,6 +43,7 @@ func (t *table[T]) put(id int64, v T) {
 	if t.values[id] = v; t.ids[v] == 0 {
 		t.ids[v] = id
 	}
+	t.changes++
 }
 
 // remember adds a row that can be looked up by its id, but not by its value.
@@ -50,11 +52,18 @@ func (t *table[T]) remember(id int64, v T) {
 		t.ids, t.values = map[T]int64{}, map[int64]T{}
 	}
 	t.values[id] = v
+	t.changes++
 }
 
 func (t *table[T]) remove(v T) {
-	delete(t.values, t.ids[v])
+	t.forget(t.ids[v])
 	delete(t.ids, v)
+}
+
+// forget removes a row that was added by remember.
+func (t *table[T]) forget(id int64) {
+	delete(t.values, id)
+	t.changes++
 }
 
 // load reads the tables of names. If a broker was renamed, a place can have several rows. In that
@@ -158,11 +167,13 @@ func (n *names) originsWhere(match func(place) bool) []any {
 	return idsWhere(n, &n.origins, match)
 }
 
-// size returns the number of known origins and inboxes.
-func (n *names) size() int {
+// generation returns a number that grows with each change of the known origins and inboxes. The
+// number of names would not do: after a rollback, the next transaction can give the same ids to
+// other names.
+func (n *names) generation() int {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	return len(n.origins.values) + len(n.inboxes.values)
+	return n.origins.changes + n.inboxes.changes
 }
 
 // A letter of unknown origin has the origin 0 until dlo has decided what to do with the letter.
@@ -259,7 +270,7 @@ func (t *tx) unknownOriginOf(inbox int64) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.origins.remember(id, place{})
-	n.additions = append(n.additions, func() { delete(n.origins.values, id) })
+	n.additions = append(n.additions, func() { n.origins.forget(id) })
 	return nil
 }
 

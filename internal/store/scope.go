@@ -135,9 +135,9 @@ func (s *Store) scopeQuery(ctx context.Context, query string) string {
 
 // seen contains the ids of the origins in a scope.
 type seen struct {
-	names int    // number of origins that were known when the ids were determined
-	list  string // the ids as a JSON list
-	ids   []any
+	generation int    // generation of the names before the ids were determined
+	list       string // the ids as a JSON list
+	ids        []any
 }
 
 // scopes caches the origin ids in each scope.
@@ -152,10 +152,10 @@ const maxScopes = 200 // maximum number of scopes in the cache
 // inbox is in the scope. Until dlo has decided what to do with the letter, the letter is only in
 // scopes that include all inboxes.
 func (s *Store) visibleOrigins(scope deadletter.Scope) seen {
-	key, names := scope.Key(), s.names.size()
+	key, generation := scope.Key(), s.names.generation()
 	s.scopes.mu.Lock()
 	defer s.scopes.mu.Unlock()
-	if found, ok := s.scopes.known[key]; ok && found.names == names {
+	if found, ok := s.scopes.known[key]; ok && found.generation == generation {
 		return found
 	}
 	ids := s.names.originsWhere(func(p place) bool { return p.Queue != "" && scope.Includes(p.origin()) })
@@ -168,7 +168,7 @@ func (s *Store) visibleOrigins(scope deadletter.Scope) seen {
 	if len(s.scopes.known) >= maxScopes || s.scopes.known == nil {
 		s.scopes.known = map[string]seen{}
 	}
-	s.scopes.known[key] = seen{names, string(text), ids}
+	s.scopes.known[key] = seen{generation, string(text), ids}
 	return s.scopes.known[key]
 }
 

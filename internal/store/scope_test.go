@@ -62,6 +62,32 @@ func TestEachTableHasAScope(t *testing.T) {
 	}
 }
 
+// TestARollbackWidensNoScope reads the letters of a scope while a transaction has added a queue of
+// this scope. After a rollback, a queue outside the scope gets the id of the first one. The scope
+// must not include it.
+func TestARollbackWidensNoScope(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	ctx := within(t, queues("a.*"))
+	count := func() int {
+		n, _, err := s.Count(ctx, query.Query{}, 0)
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	new := receive(t, s, window(t, 1, "b.one", 1)).New
+	if err := s.RollBack(t.Context(), deadletter.Origin{Broker: "main", VHost: "/", Queue: "a.one"}, func() { count() }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Classify(t.Context(), []deadletter.Classified{{Letter: new[0], To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "b.one"}, GroupKey: [32]byte{1}, Severity: deadletter.SeverityNotify}}); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(); n != 0 {
+		t.Errorf("the scope a.* includes %d letters of the queue b.one", n)
+	}
+}
+
 // With a scope, each query finds the same letters as without a scope, except for the letters
 // outside the scope.
 func TestQueriesKeepToTheScope(t *testing.T) {
