@@ -62,7 +62,7 @@ func (w *Web) addToken(r *http.Request, in api.TokenRequest) (api.NewSecret, err
 
 // apiRevokeToken handles DELETE /tokens/{name}.
 func (w *Web) apiRevokeToken(r *http.Request) (any, error) {
-	return gone{}, w.revokeToken(r, chi.URLParam(r, "name"))
+	return gone{}, w.revokeToken(r, pathName(r, "name"))
 }
 
 func (w *Web) revokeToken(r *http.Request, name string) error {
@@ -111,7 +111,7 @@ func (w *Web) addUser(r *http.Request, in api.UserRequest) (api.Invitation, erro
 }
 
 // apiResetUser handles POST /users/{name}/reset.
-func (w *Web) apiResetUser(r *http.Request) (any, error) { return w.resetUser(r, pathName(r)) }
+func (w *Web) apiResetUser(r *http.Request) (any, error) { return w.resetUser(r, pathName(r, "name")) }
 
 // resetUser takes a user's password away and makes a new link. Whoever has the link gets the rights
 // of the user, so the principal of the request needs these rights too.
@@ -132,7 +132,7 @@ func (w *Web) resetUser(r *http.Request, name string) (api.Invitation, error) {
 
 // apiRemoveUser handles DELETE /users/{name}.
 func (w *Web) apiRemoveUser(r *http.Request) (any, error) {
-	return gone{}, w.removeUser(r, pathName(r))
+	return gone{}, w.removeUser(r, pathName(r, "name"))
 }
 
 func (w *Web) removeUser(r *http.Request, name string) error {
@@ -142,9 +142,14 @@ func (w *Web) removeUser(r *http.Request, name string) error {
 	return w.Users.Remove(r.Context(), name, principal(r).Name)
 }
 
-// pathName returns the name in the path of a request.
-func pathName(r *http.Request) string {
-	name := chi.URLParam(r, "name")
+// pathName returns a name in the path of a request, without escapes. The router matches the path as
+// it was sent if the request has a RawPath. Otherwise it matches the path without escapes. A percent
+// sign in that path belongs to the name.
+func pathName(r *http.Request, parameter string) string {
+	name := chi.URLParam(r, parameter)
+	if r.URL.RawPath == "" {
+		return name
+	}
 	if decoded, err := url.PathUnescape(name); err == nil {
 		return decoded
 	}

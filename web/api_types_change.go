@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
@@ -170,10 +168,7 @@ func (w *Web) apiRemoveTypes(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, err := url.PathUnescape(chi.URLParam(r, "set"))
-	if err != nil {
-		return nil, noSuch("set of types", chi.URLParam(r, "set"))
-	}
+	name := pathName(r, "set")
 	schemas, err := w.schemas()
 	switch {
 	case err != nil:

@@ -3,9 +3,6 @@ package web
 import (
 	"context"
 	"net/http"
-	"net/url"
-
-	"github.com/go-chi/chi/v5"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -66,10 +63,7 @@ func (w *Web) apiBrokers(r *http.Request) (any, error) {
 // apiConnectBroker handles POST /brokers/{name}/connect. It returns the status of the broker after
 // the attempt.
 func (w *Web) apiConnectBroker(r *http.Request) (any, error) {
-	name, err := url.PathUnescape(chi.URLParam(r, "name"))
-	if err != nil {
-		return nil, noSuch("broker", chi.URLParam(r, "name"))
-	}
+	name := pathName(r, "name")
 	if err := w.connectNow(r, name); err != nil {
 		return nil, err
 	}

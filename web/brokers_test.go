@@ -45,7 +45,7 @@ func awayBrokers(names ...string) []deadletter.BrokerStatus {
 func TestABrokerIsTriedNow(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.brokers = awayBrokers("main", "gone", "a/b c")
+	h.brokers = awayBrokers("main", "gone", "a/b c", "a%2Fb c")
 	h.get("/queues?from=1").want(t, 200, `action="/brokers/connect"`, `name="broker" value="a/b c"`, "Try now", `name="return" value="/queues?from=1"`)
 	h.post("/brokers/connect", url.Values{"broker": {"main"}, "return": {"/queues"}}).redirectsTo(t, "/queues")
 	h.post("/brokers/connect", url.Values{"broker": {"main"}, "return": {"//evil.example"}}).redirectsTo(t, "/")
@@ -55,14 +55,16 @@ func TestABrokerIsTriedNow(t *testing.T) {
 	if b.Connected || b.Reason != "connection refused" || !b.NextTry.Equal(start.Add(90*time.Second)) {
 		t.Errorf("%+v", b)
 	}
-	h.postJSON("/api/v1/brokers/a%2Fb%20c/connect", "").want(t, 200).json(t, &b)
-	if !b.Connected || b.Name != "a/b c" {
-		t.Errorf("%+v", b)
+	for _, name := range []string{"a/b c", "a%2Fb c"} {
+		h.postJSON("/api/v1/brokers/"+url.PathEscape(name)+"/connect", "").want(t, 200).json(t, &b)
+		if !b.Connected || b.Name != name {
+			t.Errorf("%s: %+v", name, b)
+		}
 	}
 	h.postJSON("/api/v1/brokers/other/connect", "").want(t, 404)
 	var list api.Brokers
 	h.get("/api/v1/brokers").want(t, 200).json(t, &list)
-	if len(list.Brokers) != 3 || !list.Brokers[0].Connected || list.Brokers[1].Connected {
+	if len(list.Brokers) != 4 || !list.Brokers[0].Connected || list.Brokers[1].Connected {
 		t.Errorf("%+v", list)
 	}
 	h.Drain()

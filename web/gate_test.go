@@ -3,6 +3,7 @@ package web_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -32,6 +33,31 @@ func TestAnEncodedSlashIsGated(t *testing.T) {
 	h.sendJSON("PUT", "/api/v1/users/ops%2Froot", "").want(t, 405)
 	who = teamB
 	h.sendJSON("POST", "/api/v1/users/ops%2Froot/reset", "").want(t, 200, "/welcome?code=")
+}
+
+// TestAPathNamesOneUser removes users whose names differ only in an escape. It checks that the path
+// of a request is decoded once, so that the request removes no other user.
+func TestAPathNamesOneUser(t *testing.T) {
+	t.Parallel()
+	h := open(t, withUsers)
+	names := []string{"x/y", "x%2Fy", "x%252Fy", "100%", "50%25"}
+	for _, name := range names {
+		h.postJSON("/api/v1/users", `{"name":"`+name+`","role":"viewer"}`).want(t, 201)
+	}
+	for len(names) > 0 {
+		last := len(names) - 1
+		path := "/api/v1/users/" + url.PathEscape(names[last])
+		h.postJSON(path+"/reset", ``).want(t, 200, `"name":"`+names[last]+`"`)
+		h.sendJSON("DELETE", path, "").want(t, 204)
+		h.sendJSON("DELETE", path, "").want(t, 404)
+		names = names[:last]
+		text := h.get("/api/v1/users").want(t, 200).text
+		for _, name := range names {
+			if !strings.Contains(text, `"name":"`+name+`"`) {
+				t.Errorf("%s removed the user %s: %s", path, name, text)
+			}
+		}
+	}
 }
 
 // TestAPurgeOfAnyQueueAsksAgain covers a purge that was not planned before. It must need the
