@@ -149,15 +149,35 @@ func (f serverFlags) send(p *Program, timeout time.Duration, method, path string
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	answer, err := (&http.Client{Timeout: timeout}).Do(r)
+	answer, err := clientWithoutRedirects(timeout).Do(r)
 	if err != nil {
 		return nil, f.noAnswer(err)
 	}
 	if answer.StatusCode >= 300 {
 		defer answer.Body.Close()
+		if to, err := answer.Location(); err == nil && answer.StatusCode < 400 {
+			return nil, redirectError(to, path)
+		}
 		return nil, refusal(answer)
 	}
 	return answer.Body, nil
+}
+
+// clientWithoutRedirects returns a client that follows no redirects. A redirect could lead to
+// another server, and that server would get the token.
+func clientWithoutRedirects(timeout time.Duration) *http.Client {
+	return &http.Client{Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// redirectError returns the error to report when the server redirects a request for the given path
+// of its API.
+func redirectError(to *url.URL, path string) error {
+	path, _, _ = strings.Cut(path, "?")
+	there := deadletter.Visible((&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path, RawPath: to.RawPath}).String())
+	if base, ok := strings.CutSuffix(there, "/api/v1"+path); ok {
+		return fmt.Errorf("the server redirects to %s; use that URL with --server", base)
+	}
+	return fmt.Errorf("the server redirects to %s, which is not its API; --server needs the URL at which dlo answers", there)
 }
 
 // noAnswer returns the error to report when the server does not respond.

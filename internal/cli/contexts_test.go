@@ -109,3 +109,40 @@ func TestContexts(t *testing.T) {
 	}
 	refused("run dlo login again", "", "context", "list")
 }
+
+// TestATokenIsNotSentOn checks that the command line follows no redirect, so that no other server
+// gets the token. The error must name the URL of the other server.
+func TestATokenIsNotSentOn(t *testing.T) {
+	t.Parallel()
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the other server got %s with %q", r.URL, r.Header)
+	}))
+	defer other.Close()
+	for _, c := range []struct {
+		to   string
+		code int
+		want string
+	}{
+		{other.URL + "/dlo/api/v1/me", http.StatusMovedPermanently, "the server redirects to " + other.URL + "/dlo; use that URL with --server"},
+		{other.URL + "/api/v1/me", http.StatusTemporaryRedirect, "the server redirects to " + other.URL + "; use that URL with --server"},
+		{other.URL + "/api/v1/me", http.StatusPermanentRedirect, "the server redirects to " + other.URL + "; use that URL with --server"},
+		{other.URL + "/signin?next=secret", http.StatusFound, "the server redirects to " + other.URL + "/signin, which is not its API; --server needs the URL at which dlo answers"},
+		{"/signin", http.StatusSeeOther, "/signin, which is not its API"},
+		{"", http.StatusFound, "the server answered 302 Found"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			if c.to != "" {
+				rw.Header().Set("Location", c.to)
+			}
+			rw.WriteHeader(c.code)
+		}))
+		env := map[string]string{"DLO_SERVER": server.URL, "DLO_TOKEN": "dlo_1", "HOME": t.TempDir()}
+		var out, complaints strings.Builder
+		var commands Commands
+		err := Run(Program{Ctx: t.Context(), Getenv: func(n string) string { return env[n] }, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &complaints, Version: "test"}, &commands, []string{"whoami"})
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("a redirect to %q: %v, want %q", c.to, err, c.want)
+		}
+		server.Close()
+	}
+}
