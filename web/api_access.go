@@ -175,9 +175,9 @@ func (w *Web) mayGive(by, to deadletter.Principal) error {
 func (w *Web) invitation(r *http.Request, name, code string) api.Invitation {
 	base := w.PublicURL
 	if base == "" {
-		base = "http://" + r.Host
+		base = "http://" + r.Host + w.BasePath
 		if w.Secure {
-			base = "https://" + r.Host
+			base = "https://" + r.Host + w.BasePath
 		}
 	}
 	return api.Invitation{Name: name, Link: WelcomeLink(base, code)}

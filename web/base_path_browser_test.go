@@ -56,6 +56,7 @@ func TestBasePath(t *testing.T) {
 	}
 	h.get("/letters/"+id).want(t, 200, `href="/tools/dlo/letters`) // the proxy has removed the base path
 	h.get("/tools/dlo/api/v1/letters").want(t, 200, id)
+	h.postJSON("/api/v1/users", `{"name":"mia","role":"viewer"}`).want(t, 201, `"link":"http://dlo.example/tools/dlo/welcome?code=`)
 	h.get("/tools/dlo").want(t, 308)
 	h.get("/tools/dloletters").want(t, 404)
 	r := httptest.NewRequest("POST", "/tools/dlo/theme", strings.NewReader("theme=dark&return=%2Fletters"))

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -41,6 +42,10 @@ func (s Session) Short() string {
 // maxUserName is the maximum length of a user's name in bytes.
 const maxUserName = 64
 
+// misleadingNames are names that no local user may have. A grant to everyone is for all people.
+// Browsers and proxies resolve the dots in a URL. Proxies send the others if nobody has signed in.
+var misleadingNames = []string{"everyone", ".", "..", "(null)", "-"}
+
 // NewUser returns a local user. The error wraps ErrInvalid.
 func NewUser(name string, g Grant, by string) (User, error) {
 	var err error
@@ -49,6 +54,8 @@ func NewUser(name string, g Grant, by string) (User, error) {
 		err = fmt.Errorf("%w: a user's name has 1 to %d bytes of visible text, and none of them is a brace or a colon", ErrInvalid, maxUserName)
 	case ReservedName(name):
 		err = fmt.Errorf("%w: dlo keeps the name %s for itself; choose another", ErrInvalid, name)
+	case slices.Contains(misleadingNames, strings.ToLower(name)):
+		err = fmt.Errorf("%w: the name %s means something else in a grant, in a URL or to a proxy; choose another", ErrInvalid, name)
 	}
 	return User{Name: name, Grant: g, CreatedBy: by}, err
 }

@@ -193,7 +193,7 @@ func (s *Server) firstRun(ctx context.Context) {
 		return
 	}
 	if code != "" {
-		s.log.Warn("nobody has a password yet: open the link, which works once and for 72 hours, to choose the password of "+identity.FirstUser, "link", web.WelcomeLink(cmp.Or(s.cfg.PublicURL, schemeOf(s.cfg)+s.Addr()), code))
+		s.log.Warn("nobody has a password yet: open the link, which works once and for 72 hours, to choose the password of "+identity.FirstUser, "link", web.WelcomeLink(cmp.Or(s.cfg.PublicURL, schemeOf(s.cfg)+s.Addr()+s.cfg.BasePath), code))
 	}
 }
 

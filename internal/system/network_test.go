@@ -247,10 +247,11 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 }
 
 // TestTheFirstRun opens the link that a new dlo logs, and chooses the password of the first user.
-// It restarts dlo and signs in with this password. After the restart, dlo must not log a link.
+// This dlo is served below a path, and the link contains that path. The test restarts dlo and signs
+// in with this password. After the restart, dlo must not log a link.
 func TestTheFirstRun(t *testing.T) {
 	t.Parallel()
-	cfg := writeConfig(t, "listen: 127.0.0.1:0\nauth: {users: true}\n")
+	cfg := writeConfig(t, "listen: 127.0.0.1:0\nbase_path: /tools/dlo\nauth: {users: true}\n")
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +274,7 @@ func TestTheFirstRun(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		visit("http://"+s.Addr(), logged)
+		visit("http://"+s.Addr()+cfg.BasePath, logged)
 	}
 	post := func(address string, form url.Values) (int, string) {
 		t.Helper()
@@ -296,7 +297,7 @@ func TestTheFirstRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer.Body.Close()
-			if answer.StatusCode != 200 && answer.StatusCode != 401 || answer.StatusCode == 200 && answer.Request.URL.Path != "/signin" {
+			if answer.StatusCode != 200 && answer.StatusCode != 401 || answer.StatusCode == 200 && answer.Request.URL.Path != cfg.BasePath+"/signin" {
 				t.Errorf("%s before the first password: %d at %s", path, answer.StatusCode, answer.Request.URL)
 			}
 		}
