@@ -25,7 +25,7 @@ type teams struct {
 	*house
 	who  deadletter.Principal
 	a, b []deadletter.ID // some of the letters of each team
-	n    map[string]int  // number of letters in each queue
+	n    map[string]int  // number of letters in each queue, and of letters of unknown origin in each inbox
 	said string          // the word in bodies, headers and properties; "" = the word of the queue
 }
 
@@ -39,17 +39,27 @@ var teamB = deadletter.Principal{Name: "kanarie-person", Grants: []deadletter.Gr
 // die makes n letters of a queue dead. All their texts contain the given word.
 func (h *teams) die(queue, word string, n int) []deadletter.ID {
 	h.t.Helper()
-	said := cmp.Or(h.said, word)
+	return h.arrive("dlo.letters", queue, word, n)
+}
+
+// arrive does the same as die, with the given inbox. If queue is "", the letters are of unknown
+// origin.
+func (h *teams) arrive(inbox, queue, word string, n int) []deadletter.ID {
+	h.t.Helper()
+	said, place := cmp.Or(h.said, word), cmp.Or(queue, inbox)
 	var ids []deadletter.ID
 	for n > 0 {
 		h.window++
-		w := deadletter.Window{Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: 10e9, HorizonRows: 1000}
+		w := deadletter.Window{Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: inbox, Uncertain: deadletter.UncertainHold, Horizon: 10e9, HorizonRows: 1000}
 		for i := range min(n, 500) {
-			a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: queue, Tag: uint64(i + 1), Body: []byte(fmt.Sprintf(`{"note": %q, "n": %d}`, said, i)), Properties: deadletter.Properties{
+			a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: place, Tag: uint64(i + 1), Body: []byte(fmt.Sprintf(`{"note": %q, "n": %d}`, said, i)), Properties: deadletter.Properties{
 				MessageID: fmt.Sprintf("%s-m-%d-%d", said, h.window, i), AppID: said + "-app", CorrelationID: said + "-c", Type: said + ".Type", ContentType: "application/json", Headers: deadletter.Table{
-					"x-tenant": said, said + "-header": int64(1), "x-death": []any{deadletter.Table{"queue": queue, "exchange": word + ".events", "reason": "rejected", "count": int64(1), "routing-keys": []any{word + ".key"}, "time": start}},
+					"x-tenant": said, said + "-header": int64(1),
 				},
 			}}
+			if queue != "" {
+				a.Properties.Headers["x-death"] = []any{deadletter.Table{"queue": queue, "exchange": word + ".events", "reason": "rejected", "count": int64(1), "routing-keys": []any{word + ".key"}, "time": start}}
+			}
 			print, err := a.Print()
 			if err != nil {
 				h.t.Fatal(err)
@@ -73,7 +83,7 @@ func (h *teams) die(queue, word string, n int) []deadletter.ID {
 		for _, l := range letters {
 			verdicts = append(verdicts, deadletter.Classified{
 				Letter: l.ID, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue, Exchange: word + ".events", RoutingKey: word + ".key"}, DiedAt: start, Reason: "rejected", Type: word + ".Type",
-				Summary: "note: " + said, Error: word + " failed", Rule: word + "-rule", Why: word + ": used up", GroupKey: sha256.Sum256([]byte(queue)), GroupTitle: word + " failed", GroupVersion: 1, Severity: deadletter.SeverityPage, Channels: []string{"oncall"},
+				Summary: "note: " + said, Error: word + " failed", Rule: word + "-rule", Why: word + ": used up", GroupKey: sha256.Sum256([]byte(place)), GroupTitle: word + " failed", GroupVersion: 1, Severity: deadletter.SeverityPage, Channels: []string{"oncall"},
 			})
 		}
 		if err := h.store.Classify(h.t.Context(), verdicts); err != nil {
@@ -92,7 +102,7 @@ func (h *teams) die(queue, word string, n int) []deadletter.ID {
 		}
 		ids = append(ids, r.New...)
 	}
-	h.n[queue] += len(ids)
+	h.n[place] += len(ids)
 	return ids
 }
 
@@ -119,6 +129,8 @@ func twoTeams(t *testing.T) *teams {
 	h.a = append(h.a, h.die("a.two", "avocado", 40)...)
 	h.b = append(h.b, h.die("b.kanarie.two", "kanarie", 30)...)
 	h.die("b.kanarie.three", "kanarie", 3)
+	h.a = append(h.a, h.arrive("a.inbox", "", "apricot", 20)...)
+	h.b = append(h.b, h.arrive("b.kanarie.inbox", "", "kanarie", 20)...)
 
 	h.who = teamB
 	id := string(h.b[0])
@@ -167,8 +179,8 @@ func twoReports() topology.Report {
 // routePaths returns the paths of all routes. Their parameters are the ids of existing objects of
 // both teams.
 func (h *teams) routePaths() []string {
-	ids := map[string][]string{"letters": {string(h.a[0]), string(h.a[7]), string(h.b[0]), string(h.b[7])}}
-	for i := 1; i <= 6; i++ {
+	ids := map[string][]string{"letters": {string(h.a[0]), string(h.a[7]), string(h.a[len(h.a)-1]), string(h.b[0]), string(h.b[7]), string(h.b[len(h.b)-1])}}
+	for i := 1; i <= 7; i++ {
 		ids["groups"] = append(ids["groups"], fmt.Sprint("G-", i))
 		ids["operations"] = append(ids["operations"], fmt.Sprint("O-", i))
 	}
@@ -278,7 +290,7 @@ func TestTwoTeamsCount(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)
 	h.who = teamA(deadletter.RoleReader)
-	own := h.n["a.one"] + h.n["a.two"]
+	own := h.n["a.one"] + h.n["a.two"] + h.n["a.inbox"]
 	var count struct{ Count int }
 	h.get("/api/v1/letters/count").want(t, 200).json(t, &count)
 	listed := strings.Count(h.get("/api/v1/letters/export").want(t, 200).text, "\n")
@@ -297,8 +309,12 @@ func TestTwoTeamsCount(t *testing.T) {
 		for _, v := range values {
 			sum += v.Count
 		}
-		if sum != own && !strings.HasPrefix(field, "body.") { // facets of body fields count only a sample
-			t.Errorf("the facet %s has %d letters, want %d: %v", field, sum, own, values)
+		want := own
+		if slices.Contains([]string{"queue", "vhost", "broker"}, field) { // letters of unknown origin have no place
+			want -= h.n["a.inbox"]
+		}
+		if sum != want && !strings.HasPrefix(field, "body.") { // facets of body fields count only a sample
+			t.Errorf("the facet %s has %d letters, want %d: %v", field, sum, want, values)
 		}
 	}
 	if len(facets.Facets) < 7 {
@@ -306,8 +322,8 @@ func TestTwoTeamsCount(t *testing.T) {
 	}
 	var groups struct{ Groups []struct{ ID string } }
 	h.get("/api/v1/groups?tab=all").want(t, 200).json(t, &groups)
-	if len(groups.Groups) != 2 {
-		t.Errorf("the groups of A are %v, want 2", groups.Groups)
+	if len(groups.Groups) != 3 {
+		t.Errorf("the groups of A are %v, want 3", groups.Groups)
 	}
 	var operations struct {
 		Operations []struct {
@@ -336,17 +352,21 @@ func TestTwoTeamsAct(t *testing.T) {
 			t.Errorf("%s: %d %.300s\nfor what does not exist: %d %.300s", what, x.StatusCode, x.text, y.StatusCode, y.text)
 		}
 	}
-	for _, action := range []string{"requeue", "discard", "hold", "purge", "edit"} {
-		same(action, b, missing, func(id string) answer {
-			return h.postJSON("/api/v1/operations", `{"action":"`+action+`","ids":["`+id+`"],"dry_run":true,"patch":[{"op":"remove","path":"/n"}]}`)
+	for kind, b := range map[string]string{"a letter": b, "a letter of unknown origin": string(h.b[len(h.b)-1])} {
+		for _, action := range []string{"requeue", "discard", "hold", "purge", "edit"} {
+			same(action+" of "+kind, b, missing, func(id string) answer {
+				return h.postJSON("/api/v1/operations", `{"action":"`+action+`","ids":["`+id+`"],"dry_run":true,"patch":[{"op":"remove","path":"/n"}]}`)
+			})
+		}
+		same("a revision of "+kind, b, missing, func(id string) answer {
+			return h.postJSON("/api/v1/letters/"+id+"/revisions", `{"body":"eA=="}`)
 		})
+		same("a reveal of "+kind, b, missing, func(id string) answer {
+			return h.postJSON("/api/v1/letters/"+id+"/reveal", `{"field":"note"}`)
+		})
+		same(kind, b, missing, func(id string) answer { return h.get("/api/v1/letters/" + id) })
+		same("the body of "+kind, b, missing, func(id string) answer { return h.get("/api/v1/letters/" + id + "/body") })
 	}
-	same("a revision", b, missing, func(id string) answer {
-		return h.postJSON("/api/v1/letters/"+id+"/revisions", `{"body":"eA=="}`)
-	})
-	same("a reveal", b, missing, func(id string) answer { return h.postJSON("/api/v1/letters/"+id+"/reveal", `{"field":"note"}`) })
-	same("a letter", b, missing, func(id string) answer { return h.get("/api/v1/letters/" + id) })
-	same("a body", b, missing, func(id string) answer { return h.get("/api/v1/letters/" + id + "/body") })
 	for _, path := range []string{"", "/pause", "/resume"} {
 		same("a group"+path, "G-2", "G-99", func(id string) answer {
 			if path == "" {
@@ -376,7 +396,7 @@ func TestTwoTeamsAct(t *testing.T) {
 	h.clean("a decision on a merged group", "", h.patchJSON("/api/v1/groups/G-3", `{"note":"x"}`).want(t, 403))
 	h.clean("an operation on both", "", h.postJSON("/api/v1/operations/O-2/cancel", ``).want(t, 403))
 	h.patchJSON("/api/v1/groups/G-1", `{"note":"mine","owner":"ana"}`).want(t, 200)
-	h.clean("a plan", "", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, fmt.Sprintf(`"total":%d`, h.n["a.one"]+h.n["a.two"])))
+	h.clean("a plan", "", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, fmt.Sprintf(`"total":%d`, h.n["a.one"]+h.n["a.two"]+h.n["a.inbox"])))
 	h.postJSON("/api/v1/views", `{"name":"kanarie-view","query":"state:dead"}`).want(t, 201, `"mine":true`) // the name is free, although a view of another team has it
 	h.postJSON("/api/v1/operations", `{"action":"discard","q":""}`).want(t, 202)
 	for range 30 {
