@@ -143,8 +143,8 @@ func (w *Web) removeUser(r *http.Request, name string) error {
 }
 
 // pathName returns a name in the path of a request, without escapes. The router matches the path as
-// it was sent if the request has a RawPath. Otherwise it matches the path without escapes. A percent
-// sign in that path belongs to the name.
+// it was sent if the request has a RawPath. Otherwise it matches the path without escapes. A
+// percent sign in that path belongs to the name.
 func pathName(r *http.Request, parameter string) string {
 	name := chi.URLParam(r, parameter)
 	if r.URL.RawPath == "" {
