@@ -158,7 +158,7 @@ func TestAPasswordIsResetDuringARequest(t *testing.T) {
 				t.Errorf("%v", a.Cookies())
 			}
 			if c.code == 303 {
-				a.to(t, "/signin")
+				a.redirectsTo(t, "/signin")
 			}
 		})
 	}

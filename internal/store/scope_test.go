@@ -68,7 +68,7 @@ func TestEachTableHasAScope(t *testing.T) {
 func TestARollbackWidensNoScope(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
-	ctx := within(t, queues("a.*"))
+	ctx := withGrants(t, queues("a.*"))
 	count := func() int {
 		n, _, err := s.Count(ctx, query.Query{}, 0)
 		if err != nil {

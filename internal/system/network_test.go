@@ -329,7 +329,7 @@ func TestTheFirstRun(t *testing.T) {
 // say what to do.
 func TestDloStartsWithoutAFirstUser(t *testing.T) {
 	t.Parallel()
-	cfg := configured(t, "listen: 127.0.0.1:0\nauth: {users: true}\n")
+	cfg := writeConfig(t, "listen: 127.0.0.1:0\nauth: {users: true}\n")
 	var log strings.Builder
 	start := func() {
 		t.Helper()
