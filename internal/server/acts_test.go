@@ -398,7 +398,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l.trial()
 	did("trial started page 1/1 broker main")
 	l.adopt()
-	did("policy applied cli 1/1 broker main", "policy undone cli 1/1 broker main")
+	did("policy applied cli 1/1 broker main", "retries paused cli 1/1 queue sms", "policy undone cli 1/1 broker main")
 	secret, _ := l.call(api, "POST", "/tokens", `{"name":"ci","role":"reader"}`)["secret"].(string)
 	l.use(secret)
 	l.call(cli, "DELETE", "/tokens/ci", "")
