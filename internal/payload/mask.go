@@ -81,8 +81,8 @@ func (m *Mask) rulesFor(name string) typeRules {
 	return b
 }
 
-// usesNumbers reports whether a rule for any message names a field by its number. Unknown data may
-// contain such a field anywhere.
+// usesNumbers reports whether a rule that applies to all messages names a field by its number. Such
+// a field can be anywhere in unknown data.
 func (m *Mask) usesNumbers() bool {
 	return slices.ContainsFunc(m.Fields, func(f deadletter.MaskedField) bool {
 		return f.Type == "" && len(f.Path) > 0 && f.Path[0][0] >= '0' && f.Path[0][0] <= '9'

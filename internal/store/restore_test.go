@@ -149,7 +149,8 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 }
 
 // TestAnotherBrokerTellsMoreOfARestore checks that the marks of several brokers count as one loss.
-// If a second broker reports its mark, decisions that people have made since the first mark stay.
+// When a second broker reports its mark, dlo keeps the decisions that people have made since it
+// read the first mark.
 func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

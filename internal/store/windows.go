@@ -205,9 +205,9 @@ func (t *tx) settle(window int64) error {
 }
 
 // RejoinWindow continues an open window if all its letters were delivered again, in any order. It
-// creates no new rows. If it is in doubt whether the deliveries are the same letters, they become
-// new letters that are marked as suspects, unless w.Uncertain requires otherwise. The receipt names
-// the window that must be settled.
+// then creates no new rows. If it is not certain that the deliveries are the same letters, they are
+// stored as new letters and marked as suspects, unless w.Uncertain requires otherwise. The receipt
+// names the window that must be settled.
 func (s *Store) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) error {

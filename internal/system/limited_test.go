@@ -138,9 +138,10 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestWhatALimitDeletesIsSaid uses an inbox whose delivery limit the configuration accepts. It
-// kills dlo until the broker has deleted letters. Before that, dlo must report that few deliveries
-// are left. After that, it must report how many letters are missing.
+// TestWhatALimitDeletesIsSaid uses an inbox that has a delivery limit. The configuration accepts
+// this limit. The test kills dlo again and again until the broker deletes letters. Before that, dlo
+// must report that few deliveries are left. After that, it must report how many letters are
+// missing.
 func TestWhatALimitDeletesIsSaid(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -293,8 +293,8 @@ func (a RuleAnswer) ruleNumber(i int) string {
 	return strconv.Itoa(i+1) + " "
 }
 
-// stepsShown is the maximum number of rules in the answer to which rule applies. The API returns
-// all.
+// stepsShown is the maximum number of rules that the page lists when it explains which rule
+// applies. The API returns all of them.
 const stepsShown = 50
 
 var guardStates = map[deadletter.GuardState]mark{
