@@ -140,7 +140,7 @@ func (c topologyUndoCmd) Run(p *Program) error {
 			return err
 		}
 	case len(undone.Policies) > 0:
-		fmt.Fprintln(p.Stdout, leftPaused)
+		fmt.Fprintln(p.Stderr, leftPaused)
 	}
 	return errors.Join(failed...)
 }
@@ -202,6 +202,6 @@ func (c topologyLeaveCmd) Run(p *Program) error {
 	for _, q := range left.Queues {
 		fmt.Fprintln(p.Stdout, "left: "+deadletter.Visible(q))
 	}
-	fmt.Fprintln(p.Stdout, leftPaused)
+	fmt.Fprintln(p.Stderr, leftPaused)
 	return nil
 }

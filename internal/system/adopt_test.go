@@ -149,8 +149,8 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 		policy["priority"] = one.Priority
 		a.api(http.MethodPut, "policies", one.Name, policy)
 	}
-	if out, _ := p.dlo(t.Context(), 0, "", "topology", "leave", "ord*", "--yes"); out != "left: orders\n" {
-		t.Errorf("leave: %q", out)
+	if out, errs := p.dlo(t.Context(), 0, "", "topology", "leave", "ord*", "--yes"); out != "left: orders\n" || !strings.Contains(errs, "retries of these queues are paused") {
+		t.Errorf("leave: %q, %q", out, errs)
 	}
 	a.reject("jobs")
 	eventually(t, "the other queue keeps its policy", func() bool { return p.letters("dead") == 3 })
