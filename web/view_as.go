@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -58,12 +57,13 @@ func (w *Web) viewedAs(r *http.Request, p deadletter.Principal) deadletter.Princ
 // viewAs handles POST /view-as. The form contains a role, and globs of queues, vhosts and brokers.
 // Globs are separated by spaces.
 func (w *Web) viewAs(rw http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil {
-		w.fail(rw, r, formError(err))
+	form, err := accessForm(r)
+	if err != nil {
+		w.fail(rw, r, err)
 		return
 	}
-	places := deadletter.Places{Queues: strings.Fields(r.PostForm.Get("queues")), VHosts: strings.Fields(r.PostForm.Get("vhosts")), Brokers: strings.Fields(r.PostForm.Get("brokers"))}
-	role := r.PostForm.Get("role")
+	in := grantOf(form)
+	places, role := deadletter.Places{Queues: in.Queues, VHosts: in.VHosts, Brokers: in.Brokers}, in.Role
 	if _, err := deadletter.NewGrant(role, false, false, places); err != nil {
 		w.fail(rw, r, err)
 		return
