@@ -135,7 +135,7 @@ func TestTheCursorIsFoundAgain(t *testing.T) {
 	here("G-3")
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.pathname == '/groups/G-3' && document.readyState == 'complete'`)
-	tab.Act("history.back()")
+	tab.Back()
 	eventually(t, tab, `location.pathname == '/triage'`)
 	here("G-3")
 	tab.Do(chromedp.KeyEvent("s"))

@@ -117,8 +117,7 @@ func walk(t *testing.T, seed uint64) int {
 		case key != "Back":
 			tab.Do(chromedp.KeyEvent(key))
 		case tab.Is("location.pathname.startsWith('/groups/')"): // the expression is false while a page is loading
-			tab.Act("window.left = true; history.back()")
-			eventually(t, tab, "!window.left && document.readyState == 'complete' && window.dlo")
+			tab.Back()
 		}
 		if random.IntN(3) == 0 {
 			eventually(t, tab, "document.readyState == 'complete' && !window.asking")

@@ -199,7 +199,7 @@ func TestTheWholeWay(t *testing.T) {
 	if shot := os.Getenv("DLO_TEST_SHOTS"); shot != "" {
 		tab.Screenshot(filepath.Join(shot, "letter.png"))
 	}
-	tab.Act(`history.back()`)
+	tab.Back()
 	on(`document.querySelectorAll('[data-row]').length == 50`)
 
 	// The worker of the queue is stopped, and a message is put at the head of the queue. After that,

@@ -110,6 +110,20 @@ func (b *Tab) Open(url string) {
 	b.Do(chromedp.Navigate(url))
 }
 
+// Back returns to the page before, and waits until that page is loaded again. Chromium may first show
+// the page as it was. The scripts of dlo then reload it, so Back waits for the reload. A test that
+// acts before that acts on a page that is about to go away.
+func (b *Tab) Back() {
+	b.t.Helper()
+	b.Act("window.leftBehind = true; history.back()")
+	for until := time.Now().Add(2 * tabLimit); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+		if b.Is("!window.leftBehind && window.dlo && document.readyState == 'complete'") {
+			return
+		}
+	}
+	b.t.Fatal("browser: the page before was not loaded again")
+}
+
 // OnEveryPage runs a script on every page that is loaded from now on. The script runs before the
 // page's own scripts.
 func (b *Tab) OnEveryPage(script string) {
