@@ -19,7 +19,7 @@ import (
 // BenchmarkDecode decodes the sample letter. This includes base64, protobuf, the tree, the JSON and
 // the summary.
 func BenchmarkDecode(b *testing.B) {
-	body := std(sample(b))
+	body := encodeStd(sample(b))
 	for name, mask := range map[string]*Mask{"plain": nil, "masked": pattern} {
 		d := &Decoder{Types: schemas(), Mask: mask}
 		b.Run(name, func(b *testing.B) {

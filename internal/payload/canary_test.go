@@ -142,7 +142,7 @@ type forger struct {
 	held     protoreflect.FullName // type of the content of every Any; merged parts must have the same type
 }
 
-func (f *forger) one(n int) bool { return f.IntN(n) == 0 }
+func (f *forger) oneIn(n int) bool { return f.IntN(n) == 0 }
 
 func (f *forger) text(hidden bool) string {
 	if !hidden {
@@ -177,10 +177,10 @@ func (f *forger) message(md protoreflect.MessageDescriptor, w way, hidden bool, 
 			break
 		}
 		fd := fields.Get(f.IntN(fields.Len()))
-		if f.one(8) && md.Name() == "Person" {
+		if f.oneIn(8) && md.Name() == "Person" {
 			fd = f.types.Field(md, protowire.Number(100+f.IntN(2)))
 		}
-		if f.one(12) { // a field that no type has
+		if f.oneIn(12) { // a field that no type has
 			b = protowire.AppendTag(b, 900, protowire.BytesType)
 			b = protowire.AppendString(b, f.text(hidden || w.withStep(step{name: "900"}).hiddenBy(f.rules)))
 			continue
@@ -198,7 +198,7 @@ func (f *forger) field(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 	hidden = hidden || w.hiddenBy(f.rules) || f.redacts && descriptor.Redacted(fd)
 	var b []byte
 	num := fd.Number()
-	if f.one(6) { // a wire type that differs from the one in the schema
+	if f.oneIn(6) { // a wire type that differs from the one in the schema
 		switch f.IntN(4) {
 		case 0:
 			return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), f.number(hidden))
@@ -227,7 +227,7 @@ func (f *forger) field(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 		}
 		b = protowire.AppendTag(b, num, protowire.BytesType)
 		return protowire.AppendBytes(b, f.message(fd.Message(), w, hidden, depth+1))
-	case fd.IsList() && f.one(2): // packed or not, regardless of the schema
+	case fd.IsList() && f.oneIn(2): // packed or not, regardless of the schema
 		var list []byte
 		for range f.IntN(4) {
 			list = protowire.AppendVarint(list, f.number(hidden))
@@ -263,7 +263,7 @@ func (f *forger) entry(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 	} else {
 		val = protowire.AppendString(val, f.text(hidden))
 	}
-	if f.one(2) {
+	if f.oneIn(2) {
 		return append(val, wire...)
 	}
 	return append(wire, val...)
@@ -275,17 +275,17 @@ func (f *forger) anyMessage(md protoreflect.MessageDescriptor, w way, hidden boo
 	inner := f.types.Message(f.held)
 	url := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "x/"+string(inner.FullName()))
 	var b []byte
-	if !f.one(6) {
+	if !f.oneIn(6) {
 		b = append(b, url...)
 	}
 	for range 1 + f.IntN(5)/4 {
-		if depth > 5 || f.one(6) {
+		if depth > 5 || f.oneIn(6) {
 			break
 		}
 		b = protowire.AppendTag(b, 2, protowire.BytesType)
 		b = protowire.AppendBytes(b, f.message(inner, w, hidden, depth+1))
 	}
-	if f.one(10) {
+	if f.oneIn(10) {
 		b = append(b, url...)
 	}
 	return b
@@ -305,7 +305,7 @@ func everyText(d *Document) string {
 func leakedCanary(text string, canaries []string) string {
 	for _, c := range canaries {
 		plain := hex.EncodeToString([]byte(c))
-		for _, form := range []string{c, plain, hexGroups([]byte(c)), string(std([]byte(c)))[:8]} {
+		for _, form := range []string{c, plain, hexGroups([]byte(c)), string(encodeStd([]byte(c)))[:8]} {
 			if strings.Contains(text, form) {
 				return c
 			}
@@ -342,7 +342,7 @@ func TestCanariesOfFields(t *testing.T) {
 		defs, _ := registry.Lookup("acme.secret.Person")
 		f.types = defs[0].Types
 		body := f.message(defs[0].Desc, nil, false, 0)
-		if f.one(3) { // in two parts, which the decoder merges
+		if f.oneIn(3) { // in two parts, which the decoder merges
 			body = append(body, f.message(defs[0].Desc, nil, false, 0)...)
 		}
 		mask := Masks{Fields: f.rules}.Body()
@@ -353,8 +353,8 @@ func TestCanariesOfFields(t *testing.T) {
 			h    Hints
 		}{
 			{"named", body, named},
-			{"named, in base64", std(body), named},
-			{"in a CloudEvent", cloudEvent("application/protobuf; messageType=acme.secret.Person", `"data_base64": "`+string(std(body))+`"`), Hints{ContentType: ce}},
+			{"named, in base64", encodeStd(body), named},
+			{"in a CloudEvent", cloudEvent("application/protobuf; messageType=acme.secret.Person", `"data_base64": "`+string(encodeStd(body))+`"`), Hints{ContentType: ce}},
 			{"unnamed", body, Hints{ContentType: "application/protobuf"}},
 			{"named, and cut", body[:len(body)-f.IntN(min(len(body), 9))], named},
 			{"named as what it is not", body, Hints{Type: "acme.secret.Gone"}},
@@ -414,7 +414,7 @@ func TestCanariesOfJSON(t *testing.T) {
 		{"data of a CloudEvent", cloudEvent("", inner(`"data": {"secret": "X"}`)), Hints{ContentType: ce}},
 		{"data by its path in the CloudEvent", cloudEvent("", inner(`"data": {"cvc": "X"}`)), Hints{ContentType: ce}},
 		{"beside the data of a CloudEvent", cloudEvent("", inner(`"data": {"a": 1}, "secret": "X"`)), Hints{ContentType: ce}},
-		{"data_base64 of JSON", cloudEvent("", `"data_base64": "`+string(std([]byte(inner(`{"secret":"X"}`))))+`"`), Hints{ContentType: ce}},
+		{"data_base64 of JSON", cloudEvent("", `"data_base64": "`+string(encodeStd([]byte(inner(`{"secret":"X"}`))))+`"`), Hints{ContentType: ce}},
 		{"MassTransit", []byte(inner(`{"messageType":["urn:message:A:B"],"message":{"pin":"X"}}`)), Hints{ContentType: mt}},
 		{"EasyNetQ", easyNetQOf(inner(`{"card":{"number":"X"}}`), "application/json", ""), Hints{Type: easyNetQType}},
 		{"gzip", payloadtest.Gzipped(t, []byte(inner(`{"secret":"X"}`))), Hints{}},

@@ -55,7 +55,7 @@ func diff(before, after string) []DiffLine {
 	w.addSame(a[:head])
 	from, to := 0, 0
 	middle, other := a[head:len(a)-tail], b[head:len(b)-tail]
-	for _, m := range common(middle, other) {
+	for _, m := range commonRuns(middle, other) {
 		w.addChanged(middle[from:m.a], other[to:m.b])
 		w.addSame(middle[m.a : m.a+m.n])
 		from, to = m.a+m.n, m.b+m.n
@@ -73,10 +73,10 @@ func diff(before, after string) []DiffLine {
 // list, and at b in the other.
 type run struct{ a, b, n int }
 
-// common returns the longest common subsequence of two lists as runs. It uses Myers's greedy
+// commonRuns returns the longest common subsequence of two lists as runs. It uses Myers's greedy
 // algorithm ("An O(ND) Difference Algorithm", 1986). If more than maxDiffSteps steps are needed, it
 // returns no runs.
-func common(a, b []string) []run {
+func commonRuns(a, b []string) []run {
 	var trace [][]int
 	size := min(len(a)+len(b), maxDiffSteps)
 	at := map[int]int{1: 0} // for each diagonal, the furthest position in a
@@ -205,7 +205,7 @@ func diffWords(before, after string) (removed, added []Span) {
 	ma, mb := a[head:len(a)-tail], b[head:len(b)-tail]
 	var runs []run
 	if len(ma)*len(mb) <= maxDiffWords {
-		runs = common(ma, mb)
+		runs = commonRuns(ma, mb)
 	}
 	var x, y spans
 	x.add([]string{left}, false)

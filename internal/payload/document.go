@@ -205,7 +205,7 @@ func lookup(nodes []Node, path string) *Node {
 			continue
 		}
 		name := n.Key()
-		if name == path && n.scalar() {
+		if name == path && n.isScalar() {
 			return n
 		}
 		rest, ok := strings.CutPrefix(path, name+".")
@@ -237,9 +237,9 @@ func (n *Node) Key() string {
 
 // Scalar returns the value of a node. The result ok is false if the node is a message, a list, a
 // map or an unknown field.
-func (n *Node) Scalar() (text string, ok bool) { return n.text, n.scalar() }
+func (n *Node) Scalar() (text string, ok bool) { return n.text, n.isScalar() }
 
-func (n *Node) scalar() bool {
+func (n *Node) isScalar() bool {
 	switch n.Kind {
 	case Message, List, Map, More, Wire:
 		return false

@@ -42,7 +42,7 @@ func TestNewFieldsOfTheOnlyTypeOfAQueue(t *testing.T) {
 		{"too little of it", number(2, 300) + number(9, 1) + number(2, 5) + number(2, 5), only, ""},
 		{"another type knows all", text(1, "order-1234567890") + text(2, "a text, where the order has none"), only, ""},
 	} {
-		for how, body := range map[string][]byte{"raw": []byte(tt.body), "base64": std([]byte(tt.body))} {
+		for how, body := range map[string][]byte{"raw": []byte(tt.body), "base64": encodeStd([]byte(tt.body))} {
 			doc := d.Decode(body, tt.h, nil)
 			if tt.note == "" {
 				if doc.Type == "a.Order" {

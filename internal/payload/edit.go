@@ -80,7 +80,7 @@ func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, 
 	if err != nil {
 		return Editable{}, err
 	}
-	e = Editable{Text: s.text, Syntax: JSON, Type: s.doc.Type, Wrapping: wrapping(s.doc.Layers)}
+	e = Editable{Text: s.text, Syntax: JSON, Type: s.doc.Type, Wrapping: layersText(s.doc.Layers)}
 	if s.doc.Kind == Text {
 		e.Syntax, e.Masked = Text, s.doc.Masked
 	} else {
@@ -166,7 +166,7 @@ func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e
 		e.addWarning("The stored body is read as " + was.typeOrKind())
 	}
 	if len(was.Layers) > 0 && !sameLayers(was.Layers, now.Layers) {
-		e.addWarning("The stored body is wrapped (" + strings.TrimSuffix(wrapping(was.Layers), ", as received") + "); this one is sent unchanged")
+		e.addWarning("The stored body is wrapped (" + strings.TrimSuffix(layersText(was.Layers), ", as received") + "); this one is sent unchanged")
 	}
 	if e.Changed = []string{"body"}; bytes.Equal(body, raw) && !was.Masked {
 		e.Changed = nil
@@ -373,7 +373,7 @@ func (s *editing) finish(e *Edited, inner []byte) error {
 	if err := checkSize(e.Body, s.limits.Bytes); err != nil {
 		return err
 	}
-	if text := wrapping(s.doc.Layers); text != "" {
+	if text := layersText(s.doc.Layers); text != "" {
 		e.addPassed(text)
 	}
 	e.addPassed(fmt.Sprintf("%s to send (limit %s)", deadletter.Bytes(len(e.Body)), deadletter.Bytes(int(s.limits.Bytes))))
@@ -384,7 +384,7 @@ func (s *editing) finish(e *Edited, inner []byte) error {
 	again := s.decoder.Decode(e.Body, s.hints, s.limits.Left())
 	if again.Kind != s.doc.Kind || again.Type != s.doc.Type || !sameLayers(again.Layers, s.doc.Layers) || !bytes.Equal(again.Body, inner) {
 		what := again.typeOrKind()
-		if text := wrapping(again.Layers); text != "" {
+		if text := layersText(again.Layers); text != "" {
 			what += " in " + strings.TrimSuffix(text, ", as received")
 		}
 		e.addWarning("On its own, the new body would be read as something else: " + what)

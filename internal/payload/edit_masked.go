@@ -160,8 +160,8 @@ func (k *keeper) collect(n *jsonNode) {
 	}
 }
 
-// put writes stored JSON in place of a piece of the source.
-func (k *keeper) put(from, to int, raw string) {
+// replace writes stored JSON in place of a piece of the source.
+func (k *keeper) replace(from, to int, raw string) {
 	k.text.WriteString(k.u.source[k.at:from])
 	at := k.text.Len()
 	k.text.WriteString(raw)
@@ -181,7 +181,7 @@ func (k *keeper) value(e, stored *jsonNode, path, maskError string) error {
 	hides := stored != nil && stored.hides
 	switch {
 	case e.kind == '"' && hides && stored.masked && e.text == stored.shown:
-		k.put(e.from, e.to, stored.raw)
+		k.replace(e.from, e.to, stored.raw)
 		e.putBack(stored)
 		return nil
 	case e.kind == '"' && (strings.Contains(e.text, Masked) || k.shown[e.text]) && (stored == nil || stored.kind != '"' || stored.text != e.text):
@@ -216,7 +216,7 @@ func (k *keeper) object(e, stored *jsonNode, path, why string) error {
 		if j, ok := places[name.text]; ok {
 			item = stored.items[j]
 			if was := stored.names[j]; was.masked {
-				k.put(name.from, name.from+len(name.raw), was.raw)
+				k.replace(name.from, name.from+len(name.raw), was.raw)
 				name.shown, name.text, name.raw, renamed = name.text, was.text, was.raw, true
 			}
 		} else if strings.Contains(name.text, Masked) {

@@ -60,7 +60,7 @@ func checksText(e *Edited) string {
 func TestEditSample(t *testing.T) {
 	t.Parallel()
 	body := sample(t)
-	e := change(t, editor(), std(payloadtest.Gzipped(t, body)), Hints{Type: email}, "welcome_v3", "welcome_v2")
+	e := change(t, editor(), encodeStd(payloadtest.Gzipped(t, body)), Hints{Type: email}, "welcome_v3", "welcome_v2")
 	want := bytes.Replace(body, []byte("welcome_v3"), []byte("welcome_v2"), 1)
 	doc := decode(e.Body, Hints{Type: email})
 	if !bytes.Equal(doc.Body, want) || layers(doc) != "base64 (standard alphabet, padded) > gzip" {
@@ -247,7 +247,7 @@ func TestNotEditable(t *testing.T) {
 
 func TestEditable(t *testing.T) {
 	t.Parallel()
-	e, err := patternMask().Editable(std(payloadtest.Gzipped(t, sample(t))), Hints{Type: email}, nil)
+	e, err := patternMask().Editable(encodeStd(payloadtest.Gzipped(t, sample(t))), Hints{Type: email}, nil)
 	if err != nil || e.Syntax != JSON || e.Type != email || e.Masked || e.Wrapping != "base64 of gzip, as received" || !strings.HasPrefix(e.Text, "{\n  \"requestId\"") {
 		t.Errorf("got %+v, %v", e, err)
 	}
@@ -264,7 +264,7 @@ func TestEditable(t *testing.T) {
 
 func TestReplace(t *testing.T) {
 	t.Parallel()
-	e, err := editor().Replace(std(sample(t)), Hints{Type: email}, []byte(`{"a":1}`), nil)
+	e, err := editor().Replace(encodeStd(sample(t)), Hints{Type: email}, []byte(`{"a":1}`), nil)
 	if err != nil || string(e.Body) != `{"a":1}` || e.JSON != "{\n  \"a\": 1\n}" || !slices.Equal(e.Changed, []string{"body"}) {
 		t.Fatalf("got %+v, %v", e, err)
 	}

@@ -175,7 +175,7 @@ func (g *merge) messages(w *rewrite, before, after field) {
 		olds = nil // cannot happen: each of them is an element
 	}
 	row := make([][]byte, 0, len(news))
-	for i, from := range pair(olds, news) {
+	for i, from := range pairElements(olds, news) {
 		switch {
 		case from < 0:
 			row = append(row, appendMessage(nil, fd, []byte(news[i])))
@@ -189,12 +189,12 @@ func (g *merge) messages(w *rewrite, before, after field) {
 	w.putList(fd, row)
 }
 
-// pair returns, for each new element, the index of the old element to which it corresponds, or -1.
-// Equal elements come first. If several are equal, it prefers the one at the same index. If both
-// lists have the same length, it then pairs the remaining elements at the same index. Otherwise, it
-// pairs an element with the old one that has the same neighbours. Any other pair would be a guess,
-// which could give an element the unknown fields of another one.
-func pair(olds, news []string) []int {
+// pairElements returns, for each new element, the index of the old element to which it corresponds,
+// or -1. Equal elements come first. If several are equal, it prefers the one at the same index. If
+// both lists have the same length, it then pairs the remaining elements at the same index.
+// Otherwise, it pairs an element with the old one that has the same neighbours. Any other pair
+// would be a guess, which could give an element the unknown fields of another one.
+func pairElements(olds, news []string) []int {
 	of := make([]int, len(news))
 	taken := make([]bool, len(olds))
 	spare := make(map[string][]int)

@@ -115,7 +115,7 @@ func easyNetQOf(message, contentType, typ string) []byte {
 func TestPeelEnvelopes(t *testing.T) {
 	t.Parallel()
 	body := sample(t)
-	b64 := string(std(body))
+	b64 := string(encodeStd(body))
 	tests := []struct {
 		name   string
 		body   []byte
@@ -135,7 +135,7 @@ func TestPeelEnvelopes(t *testing.T) {
 		{"zstd with a wrong checksum", append(zstded(t, body)[:len(zstded(t, body))-4], 1, 2, 3, 4), Hints{}, "", Binary, "zstd: it does not unpack: damaged or incomplete"},
 		{"zstd magic and no more", zstdMagic, Hints{}, "", Binary, "zstd: the header is damaged"},
 		{"named zstd that is none", []byte(`{"a":1}`), Hints{ContentEncoding: "zstd"}, "", JSON, "zstd: no magic bytes"},
-		{"base64 of zstd", std(zstded(t, body)), Hints{Type: email}, "base64 (standard alphabet, padded) > zstd", Protobuf, ""},
+		{"base64 of zstd", encodeStd(zstded(t, body)), Hints{Type: email}, "base64 (standard alphabet, padded) > zstd", Protobuf, ""},
 		{"snappy message", snappied(t, body), Hints{Type: email}, "snappy", Protobuf, ""},
 		{"snappy of several blocks", snappied(t, bytes.Repeat([]byte("text "), 100_000)), Hints{}, "snappy", Text, ""},
 		{"snappy named", snappied(t, []byte(`{"a":1}`)), Hints{ContentEncoding: "x-snappy-framed"}, "snappy", JSON, ""},
@@ -149,7 +149,7 @@ func TestPeelEnvelopes(t *testing.T) {
 		{"Confluent message of nothing", confluent(7, []byte{0}, nil), Hints{ContentType: "application/protobuf"}, "Confluent (schema 7, message 0)", Empty, ""},
 		{"Confluent message of which nothing is said", confluent(7, []byte{0}, body), Hints{}, "", Binary, "Confluent: the prefix fits, but what follows it does not decode"},
 		{"Confluent JSON", confluent(7, nil, []byte(`{"a":1}`)), Hints{}, "Confluent (schema 7)", JSON, ""},
-		{"base64 of a Confluent message", std(confluent(7, []byte{0}, body)), Hints{Type: email}, "base64 (standard alphabet, padded) > Confluent (schema 7, message 0)", Protobuf, ""},
+		{"base64 of a Confluent message", encodeStd(confluent(7, []byte{0}, body)), Hints{Type: email}, "base64 (standard alphabet, padded) > Confluent (schema 7, message 0)", Protobuf, ""},
 		{"Confluent schema 0", confluent(0, []byte{0}, body), Hints{Type: email}, "", Binary, ""},
 		{"Confluent place of 101 levels", confluent(7, append(zigzags(101), make([]byte, 101)...), body), Hints{Type: email}, "", Binary, ""},
 		{"Confluent place below 0", confluent(7, zigzags(1, -1), body), Hints{Type: email}, "", Binary, ""},
@@ -162,7 +162,7 @@ func TestPeelEnvelopes(t *testing.T) {
 		{"CloudEvent of protobuf", cloudEvent("application/protobuf; messageType="+email, `"data_base64": "`+b64+`"`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, application/protobuf; messageType=" + email + ", data_base64 in the standard alphabet, padded)", Protobuf, ""},
 		{"CloudEvent of protobuf, slashes escaped", cloudEvent("application/protobuf", `"data_base64": "`+strings.ReplaceAll(b64, "/", `\/`)+`"`), Hints{ContentType: ce, Type: email}, "CloudEvents (type com.example.someevent, application/protobuf, data_base64 in the standard alphabet, padded)", Protobuf, ""},
 		{"CloudEvent with the type as dataschema", cloudEvent("application/protobuf", `"dataschema": "type.googleapis.com/`+email+`", "data_base64": "`+b64+`"`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, application/protobuf, data_base64 in the standard alphabet, padded)", Protobuf, "protobuf by the data schema of the CloudEvent, 13 of 157 B in 1 field unknown"},
-		{"CloudEvent of gzip", cloudEvent("application/octet-stream", `"data_base64": "`+string(std(payloadtest.Gzipped(t, []byte("text"))))+`"`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, application/octet-stream, data_base64 in the standard alphabet, padded) > gzip", Text, ""},
+		{"CloudEvent of gzip", cloudEvent("application/octet-stream", `"data_base64": "`+string(encodeStd(payloadtest.Gzipped(t, []byte("text"))))+`"`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, application/octet-stream, data_base64 in the standard alphabet, padded) > gzip", Text, ""},
 		{"gzip of a CloudEvent", payloadtest.Gzipped(t, cloudEvent("", `"data": {}`)), Hints{ContentType: ce, ContentEncoding: "gzip"}, "gzip > CloudEvents (type com.example.someevent)", JSON, ""},
 		{"CloudEvent of a CloudEvent", cloudEvent(ce, `"data": `+string(cloudEvent("", `"data": 1`))), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, " + ce + ") > CloudEvents (type com.example.someevent)", JSON, ""},
 		{"CloudEvent of short data", cloudEvent("text/plain", `"data_base64": "aGk="`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, text/plain, data_base64 in the standard alphabet, padded)", Text, ""},

@@ -161,7 +161,7 @@ func (k *marking) add(at *jsonPlace, text string, marked bool) {
 func (k *marking) message(m protoreflect.Message, at *jsonPlace) {
 	for _, f := range fieldsOf(m) {
 		fd, v := f.fd, f.v
-		if !fd.IsMap() && !fd.IsList() && !markable(fd, v) {
+		if !fd.IsMap() && !fd.IsList() && !mayNeedMark(fd, v) {
 			continue
 		}
 		in := &jsonPlace{up: at, name: fd.JSONName()}
@@ -169,7 +169,7 @@ func (k *marking) message(m protoreflect.Message, at *jsonPlace) {
 		case fd.IsMap():
 			for _, key := range sortedKeys(v.Map()) {
 				item := v.Map().Get(key)
-				if !markable(fd.MapValue(), item) {
+				if !mayNeedMark(fd.MapValue(), item) {
 					continue
 				}
 				set := func(v protoreflect.Value) { m.Mutable(fd).Map().Set(key, v) }
@@ -178,7 +178,7 @@ func (k *marking) message(m protoreflect.Message, at *jsonPlace) {
 		case fd.IsList():
 			for i := range v.List().Len() {
 				item := v.List().Get(i)
-				if !markable(fd, item) {
+				if !mayNeedMark(fd, item) {
 					continue
 				}
 				set := func(v protoreflect.Value) { m.Mutable(fd).List().Set(i, v) }
@@ -190,9 +190,9 @@ func (k *marking) message(m protoreflect.Message, at *jsonPlace) {
 	}
 }
 
-// markable reports whether a value may have to be marked: it is a message, or a scalar that cannot
-// be written as its usual JSON.
-func markable(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+// mayNeedMark reports whether a value may have to be marked: it is a message, or a scalar that
+// cannot be written as its usual JSON.
+func mayNeedMark(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 	switch fd.Kind() {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		return true
@@ -248,7 +248,7 @@ func (k *marking) submessage(m protoreflect.Message, at *jsonPlace) {
 		}
 	case "google.protobuf.FloatValue", "google.protobuf.DoubleValue":
 		fd := md.Fields().ByNumber(1)
-		if markable(fd, m.Get(fd)) {
+		if mayNeedMark(fd, m.Get(fd)) {
 			k.value(fd, m.Get(fd), nil, at)
 		}
 	default:

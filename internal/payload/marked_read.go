@@ -139,8 +139,8 @@ func (k *unmarking) fail(n *jsonNode, message string) {
 	}
 }
 
-// put writes JSON in place of a piece of the source.
-func (k *unmarking) put(from, to int, raw string) {
+// replace writes JSON in place of a piece of the source.
+func (k *unmarking) replace(from, to int, raw string) {
 	k.text.WriteString(k.source[k.at:from])
 	at := k.text.Len()
 	k.text.WriteString(raw)
@@ -154,7 +154,7 @@ func (k *unmarking) message(n *jsonNode, md protoreflect.MessageDescriptor, path
 	}
 	p := place{md: md, types: k.types}
 	for i, item := range n.items {
-		fd := p.named(n.names[i].text)
+		fd := p.fieldNamed(n.names[i].text)
 		if fd == nil {
 			continue
 		}
@@ -215,7 +215,7 @@ func (k *unmarking) value(n *jsonNode, fd protoreflect.FieldDescriptor, at hop) 
 			k.fail(n, "write a text, or "+wantsWireForm(nil))
 			return
 		}
-		k.put(n.from, n.to, `"x"`)
+		k.replace(n.from, n.to, `"x"`)
 		path := at
 		k.found = append(k.found, restore{&path, protoreflect.ValueOfString(string(text))})
 	}
@@ -257,7 +257,7 @@ func (k *unmarking) submessage(n *jsonNode, md protoreflect.MessageDescriptor, p
 		k.fail(n, "write "+wantsMessage(md)+", or "+wantsWireForm(md))
 		return
 	}
-	k.put(n.from, n.to, instead)
+	k.replace(n.from, n.to, instead)
 	k.found = append(k.found, restore{path, protoreflect.ValueOfMessage(m)})
 }
 
@@ -287,7 +287,7 @@ func (k *unmarking) members(n *jsonNode, md protoreflect.MessageDescriptor, path
 		case escapedWireKey.MatchString(name):
 			name = name[1:]
 			from := n.names[i].from
-			k.put(from, from+len(n.names[i].raw), string(quoteJSON(name)))
+			k.replace(from, from+len(n.names[i].raw), string(quoteJSON(name)))
 		}
 		key := protoreflect.ValueOfString(name).MapKey()
 		k.submessage(item, fd.MapValue().Message(), &hop{up: path, num: 1, key: key})

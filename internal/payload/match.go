@@ -78,7 +78,7 @@ func (d *Decoder) Match(body []byte, h Hints, b *budget.Budget) (ranking Ranking
 	}()
 	media, _ := mediaType(h.ContentType)
 	declared := isProtobuf(media)
-	if why := unmatchable(body, declared); why != "" {
+	if why := whyNotCompared(body, declared); why != "" {
 		return Ranking{Verdict: Unknown, Why: why}
 	}
 	types := typesOf(d.Types)
@@ -93,9 +93,9 @@ func (d *Decoder) Match(body []byte, h Hints, b *budget.Budget) (ranking Ranking
 	return m.rank(types, body, h, declared, b, d.mayHideFields())
 }
 
-// unmatchable returns why a body is not compared with any types. It returns "" if the body is
+// whyNotCompared returns why a body is not compared with any types. It returns "" if the body is
 // compared.
-func unmatchable(body []byte, declared bool) string {
+func whyNotCompared(body []byte, declared bool) string {
 	switch {
 	case len(body) == 0:
 		return "the body is empty"

@@ -97,7 +97,7 @@ func TestMatchSaysWhy(t *testing.T) {
 	if want := "13 of 157 B in 1 field unknown, 8 of 9 fields present, 1 plausible time"; len(got.Matches) != 1 || strings.Join(got.Matches[0].Why, ", ") != want {
 		t.Errorf("got %+v", got)
 	}
-	doc := (&Decoder{Types: registryOf(t, "A string int64 string; B string int64 string")}).Decode(std(threeFields), Hints{}, nil)
+	doc := (&Decoder{Types: registryOf(t, "A string int64 string; B string int64 string")}).Decode(encodeStd(threeFields), Hints{}, nil)
 	if doc.Kind != Binary || doc.Ranking.Verdict != Ambiguous || !strings.Contains(stepsText(doc), "matched against 2 types: ambiguous: a.A, a.B") || doc.Problem != "" {
 		t.Errorf("got %s, %q", doc.Kind, stepsText(doc))
 	}

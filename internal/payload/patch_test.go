@@ -106,7 +106,7 @@ func TestPatchDoesNotConfirmMaskedValues(t *testing.T) {
 
 func TestPatchOfMessages(t *testing.T) {
 	t.Parallel()
-	body := std(sample(t))
+	body := encodeStd(sample(t))
 	e, err := editor().Patch(body, Hints{Type: email}, []byte(`[{"op":"test","path":"/tenantId","value":"48213"},{"op":"replace","path":"/template/name","value":"welcome_v2"},{"op":"add","path":"/variables/a.b","value":"x"}]`), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-func std(b []byte) []byte { return []byte(base64.StdEncoding.EncodeToString(b)) }
+func encodeStd(b []byte) []byte { return []byte(base64.StdEncoding.EncodeToString(b)) }
 
 func layers(d *Document) string {
 	var names []string
@@ -29,7 +29,7 @@ func TestPeel(t *testing.T) {
 	t.Parallel()
 	body := sample(t)
 	raw := base64.RawURLEncoding.EncodeToString([]byte("\xfb\xff\xfe" + strings.Repeat("x", 20)))
-	lines := string(std(body))
+	lines := string(encodeStd(body))
 	lines = lines[:76] + "\r\n" + lines[76:152] + "\r\n" + lines[152:] + "\r\n"
 	var z bytes.Buffer
 	w := zlib.NewWriter(&z)
@@ -43,24 +43,24 @@ func TestPeel(t *testing.T) {
 		kind   Kind
 	}{
 		{"message as it is", body, Hints{Type: email}, "", Protobuf},
-		{"base64 message", std(body), Hints{Type: email}, "base64 (standard alphabet, padded)", Protobuf},
+		{"base64 message", encodeStd(body), Hints{Type: email}, "base64 (standard alphabet, padded)", Protobuf},
 		{"base64 message in lines", []byte(lines), Hints{Type: email}, "base64 (standard alphabet, in lines of 76, padded)", Protobuf},
 		{"base64 message, URL alphabet, not padded", []byte(base64.RawURLEncoding.EncodeToString(body)), Hints{Type: email}, "base64 (URL alphabet, not padded)", Protobuf},
 		{"gzip message", payloadtest.Gzipped(t, body), Hints{Type: email}, "gzip", Protobuf},
-		{"base64 of gzip of a message", std(payloadtest.Gzipped(t, body)), Hints{Type: email}, "base64 (standard alphabet, padded) > gzip", Protobuf},
-		{"gzip of base64 of gzip", payloadtest.Gzipped(t, std(payloadtest.Gzipped(t, body))), Hints{Type: email}, "gzip > base64 (standard alphabet, padded) > gzip", Protobuf},
-		{"base64 message of a type that is not known, but said to be protobuf", std(body), Hints{ContentType: "application/protobuf; messageType=a.B"}, "base64 (standard alphabet, padded)", Binary},
-		{"base64 message of which nothing is said", std(body), Hints{}, "base64 (standard alphabet, padded)", Protobuf},
+		{"base64 of gzip of a message", encodeStd(payloadtest.Gzipped(t, body)), Hints{Type: email}, "base64 (standard alphabet, padded) > gzip", Protobuf},
+		{"gzip of base64 of gzip", payloadtest.Gzipped(t, encodeStd(payloadtest.Gzipped(t, body))), Hints{Type: email}, "gzip > base64 (standard alphabet, padded) > gzip", Protobuf},
+		{"base64 message of a type that is not known, but said to be protobuf", encodeStd(body), Hints{ContentType: "application/protobuf; messageType=a.B"}, "base64 (standard alphabet, padded)", Binary},
+		{"base64 message of which nothing is said", encodeStd(body), Hints{}, "base64 (standard alphabet, padded)", Protobuf},
 		{"base64 message that two types may read", []byte("Cg9hdWQtYzNpMnh4MjctMTkSCUdyYWNlIDc0MA=="), Hints{}, "base64 (standard alphabet, padded)", Binary},
-		{"base64 message that no type reads", std([]byte("\x0a\x0faud-c2i3x27x-19\x12\x09Grace 740\x38\x07\x40\x09\x4a\x05abcde")), Hints{}, "base64 (standard alphabet)", Binary},
+		{"base64 message that no type reads", encodeStd([]byte("\x0a\x0faud-c2i3x27x-19\x12\x09Grace 740\x38\x07\x40\x09\x4a\x05abcde")), Hints{}, "base64 (standard alphabet)", Binary},
 		{"base64 of an identifier and noise", []byte("b3JkZXIx/////////////////w=="), Hints{}, "", Text},
-		{"base64 message of a type that is named and not known", std(body), Hints{Type: "acme.nope.v1.X"}, "", Text},
-		{"base64 JSON", std([]byte(`{"a":1}`)), Hints{}, "base64 (standard alphabet, padded)", JSON},
-		{"base64 text", std([]byte("the quick brown fox")), Hints{}, "base64 (standard alphabet, padded)", Text},
+		{"base64 message of a type that is named and not known", encodeStd(body), Hints{Type: "acme.nope.v1.X"}, "", Text},
+		{"base64 JSON", encodeStd([]byte(`{"a":1}`)), Hints{}, "base64 (standard alphabet, padded)", JSON},
+		{"base64 text", encodeStd([]byte("the quick brown fox")), Hints{}, "base64 (standard alphabet, padded)", Text},
 		{"gzip text", payloadtest.Gzipped(t, []byte("text")), Hints{}, "gzip", Text},
 		{"gzip of nothing", payloadtest.Gzipped(t, nil), Hints{}, "gzip", Empty},
 		{"named base64 of noise", []byte(raw), Hints{ContentEncoding: "base64"}, "base64 (URL alphabet, not padded)", Binary},
-		{"named gzip, base64: the last was applied last", std(payloadtest.Gzipped(t, body)), Hints{Type: email, ContentEncoding: "gzip, base64"}, "base64 (standard alphabet, padded) > gzip", Protobuf},
+		{"named gzip, base64: the last was applied last", encodeStd(payloadtest.Gzipped(t, body)), Hints{Type: email, ContentEncoding: "gzip, base64"}, "base64 (standard alphabet, padded) > gzip", Protobuf},
 		{"named deflate", z.Bytes(), Hints{ContentEncoding: "deflate"}, "deflate", JSON},
 		{"named gzip that is none", []byte(`{"a":1}`), Hints{ContentEncoding: "gzip"}, "", JSON},
 		{"named base64 that is none", []byte(`{"a":1}`), Hints{ContentEncoding: "base64"}, "", JSON},
@@ -94,7 +94,7 @@ func TestPeel(t *testing.T) {
 
 func TestPeelSaysWhatWasTried(t *testing.T) {
 	t.Parallel()
-	doc := decode(std(sample(t)), Hints{Type: email})
+	doc := decode(encodeStd(sample(t)), Hints{Type: email})
 	want := []Step{
 		{true, "base64, standard alphabet, padded"},
 		{false, "gzip, zstd, snappy: no magic bytes"},
@@ -119,7 +119,7 @@ func TestBase64OfBase64StopsAtThreeLayers(t *testing.T) {
 	t.Parallel()
 	body := sample(t)
 	for range 20 { // the size grows by a third each time; 50 times would give 200 MB
-		body = std(body)
+		body = encodeStd(body)
 	}
 	for _, h := range []Hints{{}, {Type: email}, {ContentEncoding: strings.Repeat("base64,", 50)}} {
 		b := budget.NewBudget()
@@ -146,7 +146,7 @@ func TestGzipBombIsCapped(t *testing.T) {
 	t.Parallel()
 	payloadtest.Unraced(t)
 	bomb := payloadtest.Gzipped(t, make([]byte, 32<<20)) // 1000:1
-	for _, body := range [][]byte{bomb, std(bomb)} {
+	for _, body := range [][]byte{bomb, encodeStd(bomb)} {
 		b := budget.NewBudget()
 		doc := (&Decoder{Types: schemas()}).Decode(body, Hints{Type: email}, b)
 		if doc.Kind != Binary || !doc.TooLarge || doc.Problem != "too large to decode safely: more than 16 MiB when unpacked" {

@@ -111,7 +111,7 @@ func (p place) member(name string) place {
 		in.describe(p.md)
 		return in
 	case p.md != nil:
-		if fd := p.named(name); fd != nil {
+		if fd := p.fieldNamed(name); fd != nil {
 			in := place{spot: p.spot.field(fd), types: p.types}
 			in.spot.open = append(slices.Clip(in.spot.open), plain.spot.open...)
 			in.spot.hidden = in.spot.hidden || plain.spot.hidden
@@ -130,9 +130,9 @@ func (p place) dynamic() bool {
 	return p.wire != nil && (p.wire.Name() == "Struct" || p.wire.Name() == "Value" || p.wire.Name() == "ListValue")
 }
 
-// named returns the field of the object that has the given name in JSON. This is its JSON name or
-// its own name.
-func (p place) named(name string) protoreflect.FieldDescriptor {
+// fieldNamed returns the field of the object that has the given name in JSON. This is its JSON name
+// or its own name.
+func (p place) fieldNamed(name string) protoreflect.FieldDescriptor {
 	if strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
 		if x, err := p.types.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1])); err == nil {
 			return x.TypeDescriptor()

@@ -95,7 +95,7 @@ func (n *Node) label() string {
 // Text returns a node as text, as far as the tree contains it. A scalar is returned unchanged. Any
 // other node becomes JSON of its names and values.
 func (n *Node) Text() string {
-	if n.scalar() {
+	if n.isScalar() {
 		return n.text
 	}
 	if n.Kind == Wire {
@@ -110,7 +110,7 @@ func (n *Node) guess() string { return cmp.Or(n.text, n.Value) }
 
 func (n *Node) jsonValue() any {
 	switch {
-	case n.scalar():
+	case n.isScalar():
 		return n.text
 	case n.Kind == Wire || n.Kind == More:
 		return n.guess()

@@ -22,7 +22,7 @@ func TestWireFeatures(t *testing.T) {
 			t.Parallel()
 			field := payloadtest.EditedField[tt.Type].Name
 			h := Hints{Type: tt.Type}
-			for _, encoded := range []func([]byte) []byte{bytes.Clone, std} {
+			for _, encoded := range []func([]byte) []byte{bytes.Clone, encodeStd} {
 				for _, v := range []uint64{7, 8, 300} {
 					body, want := encoded(tt.With(7)), encoded(tt.With(v))
 					text := editText(t, editor(), body, h)

@@ -115,9 +115,9 @@ func (l *Layer) pack(data []byte) []byte {
 	return out.Bytes()
 }
 
-// wrapping describes a body's layers, outermost first: "base64 of gzip, as received"; "" if there
+// layersText describes a body's layers, outermost first: "base64 of gzip, as received"; "" if there
 // are none.
-func wrapping(layers []Layer) string {
+func layersText(layers []Layer) string {
 	if len(layers) == 0 {
 		return ""
 	}

@@ -60,7 +60,7 @@ func TestEditWrapsAgain(t *testing.T) {
 	t.Parallel()
 	body := encode(t, email, `{"requestId": "req_1", "to": {"address": "dana@example.com"}, "template": {"name": "welcome_v3", "locale": "en-GB"}, "idempotencyKey": "+/+/+/+/"}`)
 	text := `{"requestId": "req_1", "template": {"name": "welcome_v3"}}`
-	types := cloudEvent("application/protobuf; messageType="+email, `"data_base64": "`+string(std(body))+`"`)
+	types := cloudEvent("application/protobuf; messageType="+email, `"data_base64": "`+string(encodeStd(body))+`"`)
 	tests := []struct {
 		name   string
 		body   []byte
@@ -69,8 +69,8 @@ func TestEditWrapsAgain(t *testing.T) {
 		suffix string
 		check  string
 	}{
-		{"base64", std(body), Hints{Type: email}, "", "", "ok base64, as received"},
-		{"base64 with white space around", wire([]byte(" \r\n"), std(body), []byte("\n")), Hints{Type: email}, " \r\n", "\n", ""},
+		{"base64", encodeStd(body), Hints{Type: email}, "", "", "ok base64, as received"},
+		{"base64 with white space around", wire([]byte(" \r\n"), encodeStd(body), []byte("\n")), Hints{Type: email}, " \r\n", "\n", ""},
 		{"base64 of URLs, not padded", []byte(base64.RawURLEncoding.EncodeToString(body)), Hints{Type: email}, "", "", ""},
 		{"base64 in lines", inLines(body, base64.StdEncoding, 76, "\r\n"), Hints{Type: email}, "", "", ""},
 		{"base64 in short lines", inLines(body, base64.URLEncoding, 20, "\n"), Hints{Type: email}, "", "", ""},
@@ -81,16 +81,16 @@ func TestEditWrapsAgain(t *testing.T) {
 		{"snappy", snappied(t, body), Hints{Type: email}, "\xff\x06\x00\x00sNaPpY", "", "ok snappy, as received"},
 		{"Confluent", confluent(7, []byte{4, 2, 0}, body), Hints{Type: email}, "\x00\x00\x00\x00\x07\x04\x02\x00", "", "ok Confluent, as received"},
 		{"Confluent JSON", confluent(7, nil, []byte(text)), Hints{}, "\x00\x00\x00\x00\x07{", "}", ""},
-		{"base64 of gzip of base64", std(payloadtest.Gzipped(t, std(body))), Hints{Type: email}, "H4sI", "", "ok base64 of gzip of base64, as received"},
+		{"base64 of gzip of base64", encodeStd(payloadtest.Gzipped(t, encodeStd(body))), Hints{Type: email}, "H4sI", "", "ok base64 of gzip of base64, as received"},
 		{"gzip of zstd of Confluent", payloadtest.Gzipped(t, zstded(t, confluent(7, []byte{0}, body))), Hints{Type: email}, "\x1f\x8b", "", "ok gzip of zstd of Confluent, as received"},
 		{"CloudEvent of JSON", cloudEvent("", `"data": `+text), Hints{ContentType: ce}, `{"specversion": "1.0"`, `}, "comexampleothervalue": 5}`, "ok CloudEvents, as received"},
 		{"CloudEvent of base64", types, Hints{ContentType: ce}, `{"specversion": "1.0"`, `", "comexampleothervalue": 5}`, "ok Unknown"},
-		{"base64 of gzip of a CloudEvent", std(payloadtest.Gzipped(t, types)), Hints{ContentType: ce}, "H4sI", "", "ok base64 of gzip of CloudEvents, as received"},
-		{"CloudEvent of base64 of gzip", cloudEvent("application/protobuf; messageType="+email, `"data_base64": "`+string(std(payloadtest.Gzipped(t, body)))+`"`), Hints{ContentType: ce}, `{"specversion"`, `}`, ""},
+		{"base64 of gzip of a CloudEvent", encodeStd(payloadtest.Gzipped(t, types)), Hints{ContentType: ce}, "H4sI", "", "ok base64 of gzip of CloudEvents, as received"},
+		{"CloudEvent of base64 of gzip", cloudEvent("application/protobuf; messageType="+email, `"data_base64": "`+string(encodeStd(payloadtest.Gzipped(t, body)))+`"`), Hints{ContentType: ce}, `{"specversion"`, `}`, ""},
 		{"CloudEvent of text", cloudEvent("text/x-json", `"data": "{\"requestId\":\"req_1\",\"template\":{\"name\":\"welcome_v3\\u00e4\"}}"`), Hints{ContentType: ce}, `{"specversion"`, `\"\n  }\n}", "comexampleothervalue": 5}`, ""},
 		{"MassTransit", []byte(`{"messageType": ["urn:message:A:B"], "message" : ` + text + `, "headers": {}}`), Hints{ContentType: mt}, `{"messageType": ["urn:message:A:B"], "message" : {`, `}, "headers": {}}`, "ok MassTransit, as received"},
 		{"EasyNetQ error", easyNetQOf(text, "application/json", "x"), Hints{Type: easyNetQType}, `{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":"{`, `}","DateTime":"2026-01-02T03:04:05Z","BasicProperties":{"ContentType":"application/json","Type":"x"}}`, "ok EasyNetQ error, as received"},
-		{"EasyNetQ error of base64", easyNetQOf(string(std(body)), "application/octet-stream", email), Hints{Type: easyNetQType}, `{"RoutingKey":"k"`, `}}`, "ok EasyNetQ error of base64, as received"},
+		{"EasyNetQ error of base64", easyNetQOf(string(encodeStd(body)), "application/octet-stream", email), Hints{Type: easyNetQType}, `{"RoutingKey":"k"`, `}}`, "ok EasyNetQ error of base64, as received"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestEditThatIsNoEnvelopeAnyMore(t *testing.T) {
 	if err != nil || string(e.Body) != `{"messageType":["urn:message:A:B"],"message":[1]}` || !strings.Contains(checksText(e), "warn On its own, the new body would be read as something else: json") {
 		t.Errorf("got %+v, %v", e, err)
 	}
-	e = change(t, editor(), std([]byte("the quick brown fox")), Hints{}, "the quick brown fox", "fox")
+	e = change(t, editor(), encodeStd([]byte("the quick brown fox")), Hints{}, "the quick brown fox", "fox")
 	if string(e.Body) != "Zm94" || !strings.Contains(checksText(e), "warn On its own, the new body would be read as something else: text") {
 		t.Errorf("got %s, %s", e.Body, checksText(e))
 	}
