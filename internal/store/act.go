@@ -131,7 +131,7 @@ func (t *tx) destination(do *actor, r *record) (deadletter.Origin, error) {
 			return deadletter.Origin{}, err
 		}
 	}
-	at := t.s.names.belongs(r.origin, inbox)
+	at := t.s.names.placeOf(r.origin, inbox)
 	if unknownOrigin(r.origin) {
 		at.Queue = ""
 	}

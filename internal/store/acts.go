@@ -27,7 +27,7 @@ func (t *tx) audit(a deadletter.Act) error {
 	}
 	var id int64
 	if err := t.row(`INSERT INTO events (operation, at, kind, actor, detail, through, asked, done, address) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id`,
-		[]any{positive(int64(a.Operation)), t.now, a.Kind, a.Actor, a.Detail, string(way), countOrNull(a.Asked), countOrNull(a.Done), deadletter.AddressOf(t.ctx)}, &id); err != nil {
+		[]any{positiveOrNull(int64(a.Operation)), t.now, a.Kind, a.Actor, a.Detail, string(way), countOrNull(a.Asked), countOrNull(a.Done), deadletter.AddressOf(t.ctx)}, &id); err != nil {
 		return err
 	}
 	if a.Operation != 0 {

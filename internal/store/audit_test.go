@@ -179,7 +179,7 @@ func TestADecisionIsOneAct(t *testing.T) {
 		}
 	}
 	for id, want := range map[deadletter.GroupID]int{into: 0, other: 2} {
-		if g := s.one(id); len(g.History) != want {
+		if g := s.load(id); len(g.History) != want {
 			t.Errorf("%s: %+v", id, g.History)
 		}
 	}

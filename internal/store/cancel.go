@@ -18,7 +18,7 @@ func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, 
 			return err
 		}
 		if n, _ := done.RowsAffected(); n == 0 {
-			return t.conflict(op, "it cannot be cancelled")
+			return t.conflictError(op, "it cannot be cancelled")
 		}
 		if err := t.takeBack(op, by); err != nil {
 			return err
@@ -39,7 +39,7 @@ func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) e
 		return err
 	}
 	if n, _ := done.RowsAffected(); n == 0 {
-		return t.conflict(halted, "its rest cannot be taken over")
+		return t.conflictError(halted, "its rest cannot be taken over")
 	}
 	if err := t.takeBack(halted, by.By); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *Store) Sweep(ctx context.Context, op deadletter.OperationID, n int) err
 }
 
 func (t *tx) sweep(op deadletter.OperationID, n int) error {
-	list, err := t.pending(op, false, n)
+	list, err := t.pendingLetters(op, false, n)
 	if err != nil {
 		return err
 	}

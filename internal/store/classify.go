@@ -159,7 +159,7 @@ func (t *tx) recordVerdict(c *deadletter.Classified, groups map[[32]byte]*groupe
 		return err
 	}
 	if (to == deadletter.StateDead || to == deadletter.StateHeld) && !c.Imported && !told.already {
-		g.deaths = append(g.deaths, t.death(c))
+		g.deaths = append(g.deaths, t.deathOf(c))
 	}
 	if err := t.addEvent(serial, 0, string(to), deadletter.Service.Name, c.Why); err != nil {
 		return err
@@ -178,12 +178,12 @@ func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bo
 	if c.DiedAt.IsZero() || c.Repeated {
 		err = t.row(`SELECT unguarded FROM letters WHERE id = $1`, []any{serial}, &released)
 	}
-	return t.death(c).At, !released, err
+	return t.deathOf(c).At, !released, err
 }
 
-// death returns the death of a letter that needs people, in the form in which a group records
+// deathOf returns the death of a letter that needs people, in the form in which a group records
 // deaths.
-func (t *tx) death(c *deadletter.Classified) deadletter.GroupDeath {
+func (t *tx) deathOf(c *deadletter.Classified) deadletter.GroupDeath {
 	d := deadletter.GroupDeath{At: c.DiedAt, Version: c.Version, Severity: c.Severity, Channels: c.Channels}
 	if d.At.IsZero() || c.Repeated {
 		d.At = time.UnixMilli(t.now)

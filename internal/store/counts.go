@@ -272,7 +272,7 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 		}
 		cells = append(cells, cell{at, state, n})
 	}
-	where, ok := rolled(p)
+	where, ok := rollupClause(p)
 	if ok && (slices.Contains(p.fields, query.Type) || slices.Contains(p.fields, query.Reason)) {
 		var mixed bool // a rule put letters of different types or reasons into one group
 		if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM groups WHERE mixed = 1)`, nil, &mixed); err != nil {
@@ -333,11 +333,11 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	return h, nil
 }
 
-// rolled converts a plan to a condition on the table rollups, if the rollups can answer the plan. A
-// row of rollups counts letters of one group. All letters of a group have the same origin. They
-// also have the same type and reason, unless the group is mixed. Letters without a group have no
-// origin, type or reason.
-func rolled(p *plan) (clause, bool) {
+// rollupClause converts a plan to a condition on the table rollups, if the rollups can answer the
+// plan. A row of rollups counts letters of one group. All letters of a group have the same origin.
+// They also have the same type and reason, unless the group is mixed. Letters without a group have
+// no origin, type or reason.
+func rollupClause(p *plan) (clause, bool) {
 	if len(p.rest) > 0 || p.match != "" || p.ids != nil || p.op != nil {
 		return clause{}, false
 	}

@@ -34,7 +34,7 @@ func (s *Store) noteDamage(err error) {
 // isDamage reports whether an SQLite error means that a file is a damaged database or not a
 // database.
 func isDamage(err error) bool {
-	switch c := code(err); c & 0xff {
+	switch c := resultCode(err); c & 0xff {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return true
 	default:

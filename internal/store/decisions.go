@@ -36,7 +36,7 @@ type choices struct {
 	head                int64
 }
 
-func (t *tx) choices(id int64) (*choices, error) {
+func (t *tx) readChoices(id int64) (*choices, error) {
 	c := &choices{}
 	var head sql.NullInt64
 	if err := t.row(`SELECT owner, ticket, note, note_by, head FROM groups WHERE id = $1`, []any{id}, &c.owner, &c.ticket, &c.note, &c.noteBy, &head); err != nil {
@@ -63,7 +63,7 @@ func (c *choices) encode(noteBy string) string {
 
 func (t *tx) choose(c *choices) error {
 	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, note_by = $5, head = $6, changed_at = $7 WHERE id = $1`,
-		int64(c.life.ID), c.owner, c.ticket, c.note, c.noteBy, positive(c.head), t.now); err != nil {
+		int64(c.life.ID), c.owner, c.ticket, c.note, c.noteBy, positiveOrNull(c.head), t.now); err != nil {
 		return err
 	}
 	return t.saveLife(c.life)
@@ -85,7 +85,7 @@ func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.D
 		groups := slices.Clone(d.Groups)
 		slices.Sort(groups)
 		for _, id := range slices.Compact(groups) {
-			c, err := t.choices(int64(id))
+			c, err := t.readChoices(int64(id))
 			if err != nil {
 				return err
 			}
@@ -278,7 +278,7 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 			return err
 		}
 		for _, ch := range changes {
-			c, err := t.choices(ch.group)
+			c, err := t.readChoices(ch.group)
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ func TestUndo(t *testing.T) {
 	g.die("a", 1, 1)
 	g.die("b", 2, 1)
 	both := []deadletter.GroupID{1, 2}
-	before := g.one(1)
+	before := g.load(1)
 	owner, ticket, page := "ben", "OPS-1", deadletter.SeverityNotify
 	for _, d := range []deadletter.Decision{
 		{Groups: both, Owner: &owner, Ticket: &ticket, Severity: &page, Note: "looked at it"},
@@ -35,7 +35,7 @@ func TestUndo(t *testing.T) {
 		if err != nil || len(undone.Groups) != len(d.Groups) {
 			t.Fatal(undone, err)
 		}
-		after := g.one(1)
+		after := g.load(1)
 		after.ChangedAt = before.ChangedAt // an undo is also a change
 		if diff := cmp.Diff(before.GroupRow, after.GroupRow); diff != "" || after.Head != 0 {
 			t.Errorf("%s: %s", done.Kind, diff)
@@ -51,7 +51,7 @@ func TestUndo(t *testing.T) {
 	if err != nil || !slices.Equal(undone.Groups, []deadletter.GroupID{2}) || len(undone.Skipped) != 1 || undone.Skipped[0].Group != 1 {
 		t.Errorf("%+v %v", undone, err)
 	}
-	if one := g.one(1); one.Status != deadletter.GroupRegressed {
+	if one := g.load(1); one.Status != deadletter.GroupRegressed {
 		t.Errorf("an undo undid what the group did by itself: %s", one.Status)
 	}
 	if _, err := g.Undo(t.Context(), 99, "ben"); !errors.Is(err, deadletter.ErrNotFound) {
@@ -90,7 +90,7 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if one := g.one(1); len(one.History) != 0 || one.Note != "" {
+	if one := g.load(1); len(one.History) != 0 || one.Note != "" {
 		t.Errorf("refused, and yet %+v", one.History)
 	}
 }
@@ -164,7 +164,7 @@ func TestANoteHasItsAuthor(t *testing.T) {
 	owner := "cleo"
 	says := func(want string) {
 		t.Helper()
-		if one := g.one(1); one.NoteBy+": "+one.Note != want {
+		if one := g.load(1); one.NoteBy+": "+one.Note != want {
 			t.Errorf("%s: %s, want %s", one.NoteBy, one.Note, want)
 		}
 	}

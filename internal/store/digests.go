@@ -254,7 +254,7 @@ func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Dig
 		}
 		written = true
 		if _, err := t.exec(`INSERT INTO digests (day, notice, from_at, to_at, content, at) VALUES ($1, $2, $3, $4, $5, $6)`,
-			day, positive(n.ID), d.From.UnixMilli(), d.To.UnixMilli(), string(content), t.now); err != nil {
+			day, positiveOrNull(n.ID), d.From.UnixMilli(), d.To.UnixMilli(), string(content), t.now); err != nil {
 			return err
 		}
 		if len(channels) == 0 { // the digest is stored, but it is sent to nobody

@@ -32,8 +32,8 @@ func TestMergedGroupsAreOne(t *testing.T) {
 	if n := count(t, g.Store, "group:G-1"); n != 5 {
 		t.Errorf("group:G-1 has %d letters", n)
 	}
-	one := g.one(1)
-	if one.Count != 5 || len(one.Merged) != 1 || one.Merged[0].Count != 3 || g.one(2).Head != 1 {
+	one := g.load(1)
+	if one.Count != 5 || len(one.Merged) != 1 || one.Merged[0].Count != 3 || g.load(2).Head != 1 {
 		t.Errorf("%+v", one)
 	}
 	owner := "ana"
@@ -46,22 +46,22 @@ func TestMergedGroupsAreOne(t *testing.T) {
 	}
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Snooze: &deadletter.Snooze{Queue: true}})
 	g.die("b", 2, 1) // queue b is a queue of the group itself
-	if one := g.one(1); one.Status != deadletter.GroupSnoozed {
+	if one := g.load(1); one.Status != deadletter.GroupSnoozed {
 		t.Errorf("a letter of a queue of its own ended its snooze: %s", one.Status)
 	}
 	g.die("d", 2+0x80, 1) // the cause of the merged group is seen in another queue
-	if one := g.one(1); one.Status != deadletter.GroupOpen {
+	if one := g.load(1); one.Status != deadletter.GroupOpen {
 		t.Errorf("another queue has it: %s", one.Status)
 	}
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
 	g.advance(time.Minute)
 	g.die("b", 2, 1)
-	if one := g.one(1); one.Status != deadletter.GroupRegressed {
+	if one := g.load(1); one.Status != deadletter.GroupRegressed {
 		t.Errorf("a letter of the other died: %s", one.Status)
 	}
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Split: true})
-	if n := count(t, g.Store, "group:G-1"); n != 2 || g.one(1).Count != 2 || g.one(2).Count != 5 {
-		t.Errorf("after the split: %d, %d, %d", n, g.one(1).Count, g.one(2).Count)
+	if n := count(t, g.Store, "group:G-1"); n != 2 || g.load(1).Count != 2 || g.load(2).Count != 5 {
+		t.Errorf("after the split: %d, %d, %d", n, g.load(1).Count, g.load(2).Count)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
 	g.die("b", 2, 1)
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
 	g.readAs(9, letters...)
-	if one := g.one(1); one.Count != 2 || len(one.Merged) != 2 || g.one(3).Head != 1 {
+	if one := g.load(1); one.Count != 2 || len(one.Merged) != 2 || g.load(3).Head != 1 {
 		t.Errorf("%+v", one)
 	}
 }
@@ -90,7 +90,7 @@ func TestLettersThatBelongToTheHead(t *testing.T) {
 	letters := g.die("dead", 2, 2, withSeverity(deadletter.SeverityDigest))
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
 	g.readAs(1, letters[0])
-	if one := g.one(1); one.Head != 0 || one.Count != 2 || g.one(2).Head != 1 {
+	if one := g.load(1); one.Head != 0 || one.Count != 2 || g.load(2).Head != 1 {
 		t.Errorf("%+v", one)
 	}
 }

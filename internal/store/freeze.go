@@ -138,7 +138,7 @@ func (s *Store) eachPlace(list []picked, fn func(deadletter.Origin) error) error
 			continue
 		}
 		done[at] = true
-		if err := fn(s.names.belongs(l.origin, l.inbox).origin()); err != nil {
+		if err := fn(s.names.placeOf(l.origin, l.inbox).origin()); err != nil {
 			return err
 		}
 	}

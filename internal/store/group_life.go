@@ -33,7 +33,7 @@ func (t *tx) saveLife(g *deadletter.GroupLife) error {
 		told_began = $20, told_deploy = $21, heard = $22 WHERE id = $1`,
 		int64(g.ID), string(g.Status), string(g.Chosen), string(g.Severity), g.Deaths, millis(g.Snooze.Until), g.Snooze.After, g.Snooze.Queue, g.Snooze.By, g.Snoozed,
 		millis(g.Resolved.At), g.Resolved.By, g.Resolved.Version, g.Episode, g.Told, millis(g.ToldAt), string(g.ToldAs), strings.Join(g.Channels, "\n"), g.Key,
-		millis(g.Began), positive(g.Deploy), g.Heard)
+		millis(g.Began), positiveOrNull(g.Deploy), g.Heard)
 	return err
 }
 
@@ -147,14 +147,14 @@ func (t *tx) inherit(to, from int64) (unsent bool, err error) {
 		_, err := t.exec(`UPDATE groups SET head = $2, changed_at = $3 WHERE id = $1`, to, from, t.now)
 		return false, err
 	}
-	c, err := t.choices(from)
+	c, err := t.readChoices(from)
 	if err != nil {
 		return false, err
 	}
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id AND d.state = 'due' WHERE n.key = $1 AND n.kind = 'opened')`, []any{c.life.Key}, &waits); err != nil {
 		return false, err
 	}
-	heir, err := t.choices(to)
+	heir, err := t.readChoices(to)
 	if err != nil {
 		return false, err
 	}
@@ -171,7 +171,7 @@ func (t *tx) inherit(to, from int64) (unsent bool, err error) {
 		}
 	}
 	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, note_by = $5, head = $6, changed_at = (SELECT changed_at FROM groups WHERE id = $7) WHERE id = $1`,
-		to, heir.owner, heir.ticket, heir.note, heir.noteBy, positive(heir.head), from); err != nil {
+		to, heir.owner, heir.ticket, heir.note, heir.noteBy, positiveOrNull(heir.head), from); err != nil {
 		return false, err
 	}
 	return unsent, t.saveLife(heir.life)

@@ -19,11 +19,11 @@ func TestRegression(t *testing.T) {
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
 	g.advance(time.Minute)
 	g.die("sms", 1, 1, withDeathTime(g.clock.now().Add(-90*time.Second)))
-	if one := g.one(1); one.Status != deadletter.GroupResolved || one.Count != 3 {
+	if one := g.load(1); one.Status != deadletter.GroupResolved || one.Count != 3 {
 		t.Errorf("it died before the resolve: %s, %d letters", one.Status, one.Count)
 	}
 	g.die("sms", 1, 1, withDeathTime(g.clock.now().Add(-30*time.Second)))
-	one := g.one(1)
+	one := g.load(1)
 	if one.Status != deadletter.GroupRegressed || len(g.list("", deadletter.GroupPage{})) != 1 {
 		t.Errorf("it died after the resolve: %s", one.Status)
 	}
@@ -45,7 +45,7 @@ func TestAGroupStaysAsLoudAsItsLettersAre(t *testing.T) {
 	quiet := func(c *deadletter.Classified) { c.Severity, c.Channels = deadletter.SeverityDigest, nil }
 	severity := func(what string, want deadletter.Severity) {
 		t.Helper()
-		if got := g.one(1).Severity; got != want {
+		if got := g.load(1).Severity; got != want {
 			t.Errorf("%s: %s, want %s", what, got, want)
 		}
 	}
@@ -78,7 +78,7 @@ func TestRegressionByVersion(t *testing.T) {
 		want    deadletter.GroupStatus
 	}{{"2026.9.30", deadletter.GroupResolved}, {"2026.11.2", deadletter.GroupRegressed}} {
 		g.die("sms", 1, 1, version(c.version))
-		if one := g.one(1); one.Status != c.want || one.Resolved.Version != "2026.11.2" {
+		if one := g.load(1); one.Status != c.want || one.Resolved.Version != "2026.11.2" {
 			t.Errorf("%s: %s, resolved in %q", c.version, one.Status, one.Resolved.Version)
 		}
 	}
@@ -107,7 +107,7 @@ func TestSnoozes(t *testing.T) {
 	if got := g.deliverNotices("oncall"); len(got) != 4 || got[0] != "resolved G-1/1" { // the snooze ends the alert on the pager
 		t.Error(got)
 	}
-	if one := g.one(4); !one.Snooze.Until.Equal(g.clock.now().Add(deadletter.MaxSnooze)) || one.Snooze.By != "ana" {
+	if one := g.load(4); !one.Snooze.Until.Equal(g.clock.now().Add(deadletter.MaxSnooze)) || one.Snooze.By != "ana" {
 		t.Errorf("a snooze without an end: %+v", one.Snooze)
 	}
 	g.advance(time.Minute)
@@ -172,8 +172,8 @@ func TestAHeldLetterIsADeath(t *testing.T) {
 				t.Fatal(err)
 			}
 			g.advance(time.Minute)
-			if got := g.deliverNotices("oncall"); g.one(1).Status != deadletter.GroupRegressed || !slices.Equal(got, []string{"regressed G-1/1"}) {
-				t.Error(g.one(1).Status, got)
+			if got := g.deliverNotices("oncall"); g.load(1).Status != deadletter.GroupRegressed || !slices.Equal(got, []string{"regressed G-1/1"}) {
+				t.Error(g.load(1).Status, got)
 			}
 		})
 	}
@@ -191,11 +191,11 @@ func TestAChosenSeverityCounts(t *testing.T) {
 	if got := g.deliverNotices("oncall"); len(got) != 1 {
 		t.Error(got)
 	}
-	if one := g.one(1); one.Severity != page || !one.Chosen {
+	if one := g.load(1); one.Severity != page || !one.Chosen {
 		t.Errorf("%+v", one.GroupRow)
 	}
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Severity: &none})
-	if one := g.one(1); one.Severity != deadletter.SeverityDigest || one.Chosen {
+	if one := g.load(1); one.Severity != deadletter.SeverityDigest || one.Chosen {
 		t.Errorf("%+v", one.GroupRow)
 	}
 }
@@ -213,14 +213,14 @@ func TestEscalation(t *testing.T) {
 	g.die("steady", 1, 19)
 	g.die("young", 2, 500)
 	g.tend()
-	if s := g.one(1).Status; s != deadletter.GroupOpen && s != deadletter.GroupNew {
+	if s := g.load(1).Status; s != deadletter.GroupOpen && s != deadletter.GroupNew {
 		t.Errorf("19 in an hour: %s", s)
 	}
 	g.die("steady", 1, 11)
 	g.tend()
 	g.tend()
-	if one := g.one(1); one.Status != deadletter.GroupEscalating || g.one(2).Status != deadletter.GroupNew {
-		t.Errorf("30 in an hour: %s; 500 of a young one: %s", one.Status, g.one(2).Status)
+	if one := g.load(1); one.Status != deadletter.GroupEscalating || g.load(2).Status != deadletter.GroupNew {
+		t.Errorf("30 in an hour: %s; 500 of a young one: %s", one.Status, g.load(2).Status)
 	}
 	g.advance(time.Minute)
 	if got := g.deliverNotices("oncall"); !slices.Contains(got, "escalated G-1/1") {
@@ -228,7 +228,7 @@ func TestEscalation(t *testing.T) {
 	}
 	g.advance(2 * time.Hour)
 	g.tend()
-	if s := g.one(1).Status; s != deadletter.GroupOpen {
+	if s := g.load(1).Status; s != deadletter.GroupOpen {
 		t.Errorf("two hours later: %s", s)
 	}
 }
@@ -239,12 +239,12 @@ func TestNewGroupsAge(t *testing.T) {
 	g := withGroups(t)
 	g.die("a", 1, 1)
 	g.tend()
-	if s := g.one(1).Status; s != deadletter.GroupNew {
+	if s := g.load(1).Status; s != deadletter.GroupNew {
 		t.Error(s)
 	}
 	g.advance(25 * time.Hour)
 	g.tend()
-	if s := g.one(1).Status; s != deadletter.GroupOpen {
+	if s := g.load(1).Status; s != deadletter.GroupOpen {
 		t.Error(s)
 	}
 }

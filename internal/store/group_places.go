@@ -28,7 +28,7 @@ func (s *Store) GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) (
 	err = scan(rows, func() error {
 		var origin int64
 		err := rows.Scan(&origin)
-		places = append(places, s.names.belongs(origin, 0).origin())
+		places = append(places, s.names.placeOf(origin, 0).origin())
 		return err
 	})
 	return places, err

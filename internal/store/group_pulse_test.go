@@ -15,7 +15,7 @@ func TestFailingAndQuiet(t *testing.T) {
 	g := withGroups(t)
 	check := func(want bool, id deadletter.GroupID) {
 		t.Helper()
-		if one := g.one(id); one.Failing != want {
+		if one := g.load(id); one.Failing != want {
 			t.Errorf("%s fails: %t at %s, last death %s", id, one.Failing, g.clock.now().Format("15:04"), one.LastAt.Format("15:04"))
 		}
 		failing, quiet := ids(g.list("status:failing", deadletter.GroupPage{})), ids(g.list("status:quiet", deadletter.GroupPage{}))
@@ -71,7 +71,7 @@ func TestAGroupFailsWithWhatIsMergedIntoIt(t *testing.T) {
 	if list := g.list("status:failing", deadletter.GroupPage{}); len(list) != 1 || !list[0].Failing || !list[0].LastAt.Equal(g.clock.now()) {
 		t.Errorf("%+v", list)
 	}
-	if one := g.one(1); !one.Failing || !one.LastAt.Equal(g.clock.now()) {
+	if one := g.load(1); !one.Failing || !one.LastAt.Equal(g.clock.now()) {
 		t.Errorf("%+v", one)
 	}
 }
@@ -84,14 +84,14 @@ func TestADeathIsOfItsOwnTime(t *testing.T) {
 	g.advance(24 * time.Hour)
 	g.die("sms", 1, 1, withDeathTime(g.clock.now().Add(-3*time.Hour)))
 	g.die("mail", 2, 1, withDeathTime(g.clock.now().Add(3*time.Hour)))
-	if one := g.one(1); one.Failing || !one.LastAt.Equal(g.clock.now().Add(-3*time.Hour)) {
+	if one := g.load(1); one.Failing || !one.LastAt.Equal(g.clock.now().Add(-3*time.Hour)) {
 		t.Errorf("%+v", one)
 	}
-	if one := g.one(2); !one.Failing || !one.LastAt.Equal(g.clock.now()) {
+	if one := g.load(2); !one.Failing || !one.LastAt.Equal(g.clock.now()) {
 		t.Errorf("%+v", one)
 	}
 	g.advance(6 * time.Minute)
-	if one := g.one(2); one.Failing {
+	if one := g.load(2); one.Failing {
 		t.Errorf("%+v", one)
 	}
 }
@@ -110,20 +110,20 @@ func TestTheFixOfAGroup(t *testing.T) {
 	deploy("1")
 	g.advance(11 * time.Minute)
 	g.die("sms", 1, 1)
-	if one := g.one(1); one.Suspect != nil || one.Fix != nil {
+	if one := g.load(1); one.Suspect != nil || one.Fix != nil {
 		t.Errorf("%+v, %+v", one.Suspect, one.Fix)
 	}
 	deploy("2")
 	g.advance(time.Minute)
 	g.die("mail", 2, 1)
-	if one := g.one(2); one.Suspect == nil || one.Suspect.Version != "2" || one.Fix != nil {
+	if one := g.load(2); one.Suspect == nil || one.Suspect.Version != "2" || one.Fix != nil {
 		t.Errorf("%+v, %+v", one.Suspect, one.Fix)
 	}
 	g.advance(10 * time.Minute)
 	deploy("3")
 	g.advance(10 * time.Minute)
 	deploy("4")
-	if one := g.one(2); one.Failing || one.Fix == nil || one.Fix.Version != "3" {
+	if one := g.load(2); one.Failing || one.Fix == nil || one.Fix.Version != "3" {
 		t.Errorf("%t, %+v", one.Failing, one.Fix)
 	}
 }

@@ -71,7 +71,7 @@ func (g *groups) list(q string, p deadletter.GroupPage) []deadletter.GroupRow {
 	return list
 }
 
-func (g *groups) one(id deadletter.GroupID) deadletter.Group {
+func (g *groups) load(id deadletter.GroupID) deadletter.Group {
 	g.t.Helper()
 	one, err := g.Group(g.t.Context(), id)
 	if err != nil {
@@ -253,7 +253,7 @@ func TestSuspects(t *testing.T) {
 	deploy("long-ago")
 	g.advance(3 * time.Hour)
 	g.die("a", 1, 1)
-	if one := g.one(1); one.Suspect != nil || len(one.Deploys) != 1 {
+	if one := g.load(1); one.Suspect != nil || len(one.Deploys) != 1 {
 		t.Errorf("%+v", one)
 	}
 	deploy("billing")
@@ -262,7 +262,7 @@ func TestSuspects(t *testing.T) {
 	g.die("b", 2, 1)
 	g.advance(time.Minute)
 	deploy("after")
-	one := g.one(2)
+	one := g.load(2)
 	if one.Suspect == nil || one.Suspect.Service != "billing" || len(one.Deploys) != 3 || one.Deploys[0].Service != "after" {
 		t.Errorf("%+v", one)
 	}

@@ -79,7 +79,7 @@ func (t *tx) suspectDeploy(g *deadletter.GroupLife) (id int64, err error) {
 func (t *tx) joinIncident(g *deadletter.GroupLife, n *deadletter.Notice, origin int64) error {
 	within := deadletter.JoinWithin.Milliseconds()
 	rows, err := t.query(`SELECT told_key, told_began, told_severity, told_channels, origin = $1 OR coalesce(told_deploy = $2, 0) FROM groups INDEXED BY groups_began
-		WHERE told > 0 AND told_began BETWEEN $3 AND $4 AND id <> $5 ORDER BY told_began, told_key`, origin, positive(g.Deploy), t.now-within, t.now+within, int64(g.ID))
+		WHERE told > 0 AND told_began BETWEEN $3 AND $4 AND id <> $5 ORDER BY told_began, told_key`, origin, positiveOrNull(g.Deploy), t.now-within, t.now+within, int64(g.ID))
 	if err != nil {
 		return err
 	}

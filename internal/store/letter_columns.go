@@ -43,7 +43,7 @@ func (r *shown) columns() columns {
 // row converts shown to a Row, in which names replace the ids.
 func (r *shown) row(n *names) deadletter.Row {
 	row := r.Row
-	place := n.belongs(r.origin, r.inbox)
+	place := n.placeOf(r.origin, r.inbox)
 	if unknownOrigin(r.origin) {
 		place.Queue = ""
 	}

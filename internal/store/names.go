@@ -183,9 +183,9 @@ func unknownOrigin(origin int64) bool { return origin <= 0 }
 
 func unknownOriginIn(inbox int64) int64 { return -inbox }
 
-// belongs returns the place to which letters belong, as deadletter.Letter.Place does. The parameter
+// placeOf returns the place to which letters belong, as deadletter.Letter.Place does. The parameter
 // inbox is used only if the origin is 0.
-func (n *names) belongs(origin, inbox int64) place {
+func (n *names) placeOf(origin, inbox int64) place {
 	switch {
 	case origin > 0:
 		return n.origin(origin)

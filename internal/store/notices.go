@@ -73,7 +73,7 @@ func (t *tx) writeNotice(n *deadletter.Notice, letter int64) error {
 		}
 	}
 	if err := t.row(`INSERT INTO notices (key, kind, severity, text, letter, grp, operation, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
-		[]any{n.Key, string(n.Kind), string(n.Severity), n.Text, positive(letter), positive(int64(n.Group)), positive(int64(n.Op)), t.now}, &n.ID); err != nil {
+		[]any{n.Key, string(n.Kind), string(n.Severity), n.Text, positiveOrNull(letter), positiveOrNull(int64(n.Group)), positiveOrNull(int64(n.Op)), t.now}, &n.ID); err != nil {
 		return err
 	}
 	due := t.now

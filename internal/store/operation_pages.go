@@ -161,7 +161,7 @@ func (s *Store) operationCounts(ctx context.Context, op *deadletter.Operation) e
 		}
 		q := queues[origin]
 		if q == nil {
-			p := s.names.belongs(origin, 0)
+			p := s.names.placeOf(origin, 0)
 			q = &deadletter.OperationQueue{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue, Counts: map[deadletter.Result]int{}}
 			if unknownOrigin(origin) {
 				q.Inbox, q.Queue = p.Queue, ""

@@ -24,7 +24,7 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 		if do.action == deadletter.VerbEdit {
 			return fmt.Errorf("%w: an edit advances with its revisions", deadletter.ErrInvalid)
 		}
-		list, err := t.pending(op, newest, n)
+		list, err := t.pendingLetters(op, newest, n)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (s *Store) Revised(ctx context.Context, op deadletter.OperationID, list []d
 	return taken, nil
 }
 
-func (t *tx) pending(op deadletter.OperationID, newest bool, n int) ([]picked, error) {
+func (t *tx) pendingLetters(op deadletter.OperationID, newest bool, n int) ([]picked, error) {
 	order := ""
 	if newest {
 		order = " DESC"

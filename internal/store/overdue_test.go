@@ -61,7 +61,7 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	if len(list) != 1 || list[0].Count != 0 || list[0].Overdue != 3 || list[0].Waiting != 3 || list[0].Severity != deadletter.SeverityPage {
 		t.Fatalf("the inbox has %+v", list)
 	}
-	if one := g.one(list[0].ID); one.Overdue != 3 || one.Letters[deadletter.StateScheduled] != 3 {
+	if one := g.load(list[0].ID); one.Overdue != 3 || one.Letters[deadletter.StateScheduled] != 3 {
 		t.Errorf("the group has %+v", one.GroupRow)
 	}
 	if counts, err := g.GroupCounts(t.Context(), ""); err != nil || counts.Inbox != 1 || counts.Letters != 3 {
@@ -93,7 +93,7 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	if err := g.Mark(t.Context(), marks, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
-	if one := g.one(1); one.Overdue != 1 {
+	if one := g.load(1); one.Overdue != 1 {
 		t.Errorf("%d letters are overdue after one was refused by its queue", one.Overdue)
 	}
 	g.advance(time.Second)
@@ -104,11 +104,11 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	if got := g.deliverNotices("channel of pay"); got != nil {
 		t.Errorf("people are told again of letters that they know: %v", got)
 	}
-	if one := g.one(1); one.Count != 2 || one.Overdue != 1 {
+	if one := g.load(1); one.Count != 2 || one.Overdue != 1 {
 		t.Errorf("%d letters are dead and %d overdue", one.Count, one.Overdue)
 	}
 	operate(t, g.Store, deadletter.VerbHold, letters...)
-	if one := g.one(1); one.Overdue != 0 {
+	if one := g.load(1); one.Overdue != 0 {
 		t.Errorf("%d letters are overdue that a person holds", one.Overdue)
 	}
 }
@@ -221,7 +221,7 @@ func TestALetterIsGivenUp(t *testing.T) {
 	if n, err := g.GiveUp(t.Context(), "main", 24*time.Hour, 500); n != 2 || err != nil {
 		t.Errorf("%d letters are given up, %v", n, err)
 	}
-	if one, other := g.one(1), g.one(2); one.Count != 2 || one.Overdue != 0 || other.Count != 0 || other.Overdue != 1 {
+	if one, other := g.load(1), g.load(2); one.Count != 2 || one.Overdue != 0 || other.Count != 0 || other.Overdue != 1 {
 		t.Errorf("the group that is held back has %d dead and %d overdue, the other %d and %d", one.Count, one.Overdue, other.Count, other.Overdue)
 	}
 	g.advance(time.Hour)

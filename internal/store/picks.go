@@ -81,7 +81,7 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 			}
 		}
 		if err := t.row(`INSERT INTO picks (letter, grp, queue, key, type, reason, by, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
-			[]any{positive(serial), positive(int64(p.Group)), queue, key, p.Type, p.Reason, p.By, t.now}, &p.ID); err != nil {
+			[]any{positiveOrNull(serial), positiveOrNull(int64(p.Group)), queue, key, p.Type, p.Reason, p.By, t.now}, &p.ID); err != nil {
 			return err
 		}
 		if err := t.audit(deadletter.Once(deadletter.ActTypePicked, p.By, what+reasonSuffix(p.Reason), pickTarget(p))); err != nil {

@@ -157,7 +157,7 @@ func (t *tx) insert(a *deadletter.Arrival, row arrival) (int64, error) {
 	id := t.s.serial
 	suspect := slices.Index(deadletter.Doubts, row.doubt) + 1
 	if _, err := t.exec(`INSERT INTO letters (id, random, state, inbox, origin, received_at, changed_at, size, twin, suspect, why)
-		VALUES ($1, $2, 'received', $3, $4, $5, $5, $6, $7, $8, $9)`, id, row.random, row.inbox, row.origin, t.now, len(a.Body), positive(row.twin), suspect, row.why); err != nil {
+		VALUES ($1, $2, 'received', $3, $4, $5, $5, $6, $7, $8, $9)`, id, row.random, row.inbox, row.origin, t.now, len(a.Body), positiveOrNull(row.twin), suspect, row.why); err != nil {
 		return 0, err
 	}
 	if _, err := t.exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body) VALUES ($1, $2, $3, $4, $5)`,

@@ -30,7 +30,7 @@ func (t *tx) reread(r deadletter.Reread) error {
 		origins = string(text)
 	}
 	serial, _, _ := r.Letter.Split()
-	_, err := t.exec(`INSERT INTO rereads (why, types, origins, letter, grp, at) VALUES ($1, $2, $3, $4, $5, $6)`, r.Why, types, origins, positive(serial), positive(int64(r.Group)), t.now)
+	_, err := t.exec(`INSERT INTO rereads (why, types, origins, letter, grp, at) VALUES ($1, $2, $3, $4, $5, $6)`, r.Why, types, origins, positiveOrNull(serial), positiveOrNull(int64(r.Group)), t.now)
 	return err
 }
 
@@ -236,7 +236,7 @@ func (t *tx) moveToGroup(c *deadletter.Read, r *record, g *grouped) error {
 		}
 	}
 	if (c.Late || g.own && g.from == r.group) && (r.state == deadletter.StateDead || r.state == deadletter.StateHeld || r.overdue) {
-		g.deaths = append(g.deaths, t.death(&c.Classified))
+		g.deaths = append(g.deaths, t.deathOf(&c.Classified))
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 	}
 	r.At = time.UnixMilli(t.now).UTC()
 	if _, err := t.exec(`INSERT INTO revisions (letter, n, properties, body, changes, reason, by, at, operation, key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		l.id, r.Number, properties, nonNil(r.Body), r.Changes, r.Reason, r.By, t.now, positive(int64(r.Operation)), key); err != nil {
+		l.id, r.Number, properties, nonNil(r.Body), r.Changes, r.Reason, r.By, t.now, positiveOrNull(int64(r.Operation)), key); err != nil {
 		return err
 	}
 	l.revision = r.Number

@@ -170,7 +170,7 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 					}
 					share := byKind[k]
 					if share == nil {
-						p, inbox := s.names.belongs(k.origin, k.inbox), ""
+						p, inbox := s.names.placeOf(k.origin, k.inbox), ""
 						if unknownOrigin(k.origin) {
 							inbox, p.Queue = p.Queue, ""
 						}

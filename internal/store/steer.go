@@ -22,15 +22,15 @@ func (s *Store) EnterPhase(ctx context.Context, op deadletter.OperationID, from,
 			return err
 		}
 		if n, _ := done.RowsAffected(); n == 1 && to == deadletter.PhaseCanary && from != to {
-			return t.base(op)
+			return t.recordBase(op)
 		}
 		t.ended[op] = true
 		return nil
 	})
 }
 
-// base records the counts at the start of a canary.
-func (t *tx) base(op deadletter.OperationID) error {
+// recordBase records the counts at the start of a canary.
+func (t *tx) recordBase(op deadletter.OperationID) error {
 	_, err := t.exec(`UPDATE operations SET base_at = $2,
 		base_taken = (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = $1 AND result NOT IN ('pending', 'skipped', 'cancelled')),
 		base_sent = (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = $1 AND result IN ('confirmed', 'quiet', 'unverified', 'came back')),
@@ -62,7 +62,7 @@ func (s *Store) PauseOperation(ctx context.Context, op deadletter.OperationID, b
 			return err
 		}
 		if n, _ := done.RowsAffected(); n == 0 {
-			return t.conflict(op, "it cannot be paused")
+			return t.conflictError(op, "it cannot be paused")
 		}
 		return t.recordSteering(op, deadletter.ActPaused, by, "")
 	})
@@ -80,7 +80,7 @@ func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, 
 		var hold int64
 		err := t.row(`SELECT action, state, phase, canary, hold FROM operations WHERE id = $1`, []any{int64(op)}, &action, &state, &phase, &p.Canary, &hold)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && state != deadletter.OperationPaused && state != deadletter.OperationStopped {
-			return t.conflict(op, "it cannot be resumed")
+			return t.conflictError(op, "it cannot be resumed")
 		}
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, 
 			until = t.now + hold
 		case phase == deadletter.PhaseWaiting, state == deadletter.OperationStopped:
 			phase = firstPhase(action, p)
-			if err := t.base(op); err != nil {
+			if err := t.recordBase(op); err != nil {
 				return err
 			}
 		}
@@ -112,15 +112,15 @@ func (s *Store) RateOperation(ctx context.Context, op deadletter.OperationID, by
 			return err
 		}
 		if n, _ := done.RowsAffected(); n == 0 {
-			return t.conflict(op, "its rate cannot be changed")
+			return t.conflictError(op, "its rate cannot be changed")
 		}
 		return t.recordSteering(op, deadletter.ActRate, by, fmt.Sprintf("%g letters per second", rate))
 	})
 }
 
-// conflict returns an error that names the state of an operation and the action that this state
-// prevents. It returns ErrNotFound if the operation does not exist.
-func (t *tx) conflict(op deadletter.OperationID, what string) error {
+// conflictError returns an error that names the state of an operation and the action that this
+// state prevents. It returns ErrNotFound if the operation does not exist.
+func (t *tx) conflictError(op deadletter.OperationID, what string) error {
 	var state, phase string
 	err := t.row(`SELECT state, phase FROM operations WHERE id = $1`, []any{int64(op)}, &state, &phase)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -252,8 +252,8 @@ func (s *Store) readBack(ctx context.Context) error {
 	return nil
 }
 
-// code returns SQLite's extended result code, or 0 if err is not an SQLite error.
-func code(err error) int {
+// resultCode returns SQLite's extended result code, or 0 if err is not an SQLite error.
+func resultCode(err error) int {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
 		return e.Code()
@@ -264,7 +264,7 @@ func code(err error) int {
 // IsFull reports whether err means that the disk is full. The write then had no effect, and a later
 // retry can succeed.
 func IsFull(err error) bool {
-	c := code(err)
+	c := resultCode(err)
 	return c&0xff == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC)
 }
 
@@ -272,7 +272,7 @@ func IsFull(err error) bool {
 // read-only, or because the disk fails. The write then had no effect, and a later retry can
 // succeed.
 func isRefused(err error) bool {
-	switch c := code(err); c & 0xff {
+	switch c := resultCode(err); c & 0xff {
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
 		return true
 	case sqlite3.SQLITE_IOERR:

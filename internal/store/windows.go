@@ -311,7 +311,7 @@ func (t *tx) compareWindow(entries []entry, gaveBack bool, w deadletter.Window) 
 		return false, false, nil
 	}
 	seen := map[deadletter.Fingerprint]int{}
-	if err := t.journal(w, func(_ int64, _ bool, e entry) { seen[e.fingerprint]++ }); err != nil {
+	if err := t.eachDelivery(w, func(_ int64, _ bool, e entry) { seen[e.fingerprint]++ }); err != nil {
 		return false, false, err
 	}
 	for _, e := range entries {
@@ -322,10 +322,10 @@ func (t *tx) compareWindow(entries []entry, gaveBack bool, w deadletter.Window) 
 	return false, true, nil
 }
 
-// journal calls fn for each delivery within the horizon, newest window first. It also passes the
-// session of the delivery. The parameter aftermath says whether the delivery came after the
+// eachDelivery calls fn for each delivery within the horizon, newest window first. It also passes
+// the session of the delivery. The parameter aftermath says whether the delivery came after the
 // broker's restart was detected.
-func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool, e entry)) error {
+func (t *tx) eachDelivery(w deadletter.Window, fn func(session int64, aftermath bool, e entry)) error {
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)
 	if err != nil {
 		return err
@@ -366,7 +366,7 @@ func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool,
 func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, error) {
 	spent, merged := map[int64]bool{}, map[int64]bool{}
 	found := map[deadletter.Fingerprint][]int64{}
-	err := t.journal(w, func(session int64, aftermath bool, e entry) {
+	err := t.eachDelivery(w, func(session int64, aftermath bool, e entry) {
 		switch {
 		case e.verdict == verdictMerged && (aftermath || session == w.Session):
 			spent[e.letter] = true

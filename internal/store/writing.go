@@ -54,17 +54,17 @@ func (l *lanes) enter(ctx context.Context, p priority) error {
 			return ctx.Err()
 		}
 	}
-	l.next() // the turn came at the same moment as the cancellation, so it is passed on
+	l.wakeNext() // the turn came at the same moment as the cancellation, so it is passed on
 	return ctx.Err()
 }
 
 func (l *lanes) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.next()
+	l.wakeNext()
 }
 
-func (l *lanes) next() {
+func (l *lanes) wakeNext() {
 	for p := range l.waiting {
 		if len(l.waiting[p]) > 0 {
 			turn := l.waiting[p][0]
@@ -103,8 +103,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	}
 	// Once a write has begun, it is finished even if its caller is cancelled, because nothing would be
 	// saved if it stopped halfway.
-	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.begin(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
-	defer s.end()
+	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.beginWrite(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
+	defer s.endWrite()
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
 		return s.checkCommit(err)
 	}
@@ -136,16 +136,16 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	return nil
 }
 
-// begin returns the time that a write records for everything it changes. The method end is called
-// when the write is visible or undone.
-func (s *Store) begin() int64 {
+// beginWrite returns the time that a write records for everything it changes. The method end is
+// called when the write is visible or undone.
+func (s *Store) beginWrite() int64 {
 	s.moment.Lock()
 	defer s.moment.Unlock()
 	s.begun = s.now().UnixMilli()
 	return s.begun
 }
 
-func (s *Store) end() {
+func (s *Store) endWrite() {
 	s.moment.Lock()
 	defer s.moment.Unlock()
 	s.begun = 0
@@ -171,7 +171,7 @@ var errDead = errors.New("an fsync failed: nothing more is written by this proce
 // so a later fsync proves nothing (docs/reliability.md, crash points).
 func (s *Store) checkCommit(err error) error {
 	s.noteWriteError(err)
-	if c := code(err); c == sqlite3.SQLITE_IOERR_FSYNC || c == sqlite3.SQLITE_IOERR_DIR_FSYNC {
+	if c := resultCode(err); c == sqlite3.SQLITE_IOERR_FSYNC || c == sqlite3.SQLITE_IOERR_DIR_FSYNC {
 		s.dead.Store(true)
 		s.broken(fmt.Errorf("store %s: fsync failed: %w", s.path, err))
 	}
@@ -261,11 +261,11 @@ func (s *Store) preparedRead(query string) (*sql.Stmt, error) {
 // addEvent adds an entry to the history of a letter or an operation.
 func (t *tx) addEvent(letter int64, operation deadletter.OperationID, kind, actor, detail string) error {
 	_, err := t.exec(`INSERT INTO events (letter, operation, at, kind, actor, detail) VALUES ($1, $2, $3, $4, $5, $6)`,
-		positive(letter), positive(int64(operation)), t.now, kind, actor, detail)
+		positiveOrNull(letter), positiveOrNull(int64(operation)), t.now, kind, actor, detail)
 	return err
 }
 
-func positive(n int64) any {
+func positiveOrNull(n int64) any {
 	if n <= 0 {
 		return nil
 	}
