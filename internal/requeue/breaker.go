@@ -172,7 +172,7 @@ func (b *breakers) countSent(queue string, group deadletter.GroupID, id deadlett
 	}
 	c := b.circuit(queue, group)
 	for len(c.tries) >= mostTries {
-		b.drop(c)
+		b.dropOldest(c)
 	}
 	b.trim(c, now)
 	if s, ok := b.where[id]; ok && s.circuit == c {
@@ -195,12 +195,12 @@ func (b *breakers) countSent(queue string, group deadletter.GroupID, id deadlett
 // trim forgets the letters that were sent before the window began.
 func (b *breakers) trim(c *circuit, now time.Time) {
 	for len(c.tries) > 0 && now.Sub(c.tries[0].at) > b.o.Window {
-		b.drop(c)
+		b.dropOldest(c)
 	}
 }
 
-// drop forgets the letter that was sent first.
-func (b *breakers) drop(c *circuit) {
+// dropOldest forgets the letter that was sent first.
+func (b *breakers) dropOldest(c *circuit) {
 	if s := b.where[c.tries[0].id]; s.circuit == c && s.number == c.base {
 		delete(b.where, c.tries[0].id)
 	}

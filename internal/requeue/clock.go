@@ -15,9 +15,9 @@ type clock struct {
 
 const jump = time.Minute // smaller changes of the clock are ignored
 
-// jumped returns by how much the clock was set since the last call. It returns 0 if the change is
+// jumpedBy returns by how much the clock was set since the last call. It returns 0 if the change is
 // smaller than jump.
-func (c *clock) jumped(wall time.Time) time.Duration {
+func (c *clock) jumpedBy(wall time.Time) time.Duration {
 	steady := time.Now()
 	was := *c
 	c.wall, c.steady = wall.Round(0), steady
@@ -36,7 +36,7 @@ func (c *clock) jumped(wall time.Time) time.Duration {
 // queue, as after any downtime.
 func (d *Dispatcher) OnTime(ctx context.Context) error {
 	now := d.o.Now()
-	by := d.clock.jumped(now)
+	by := d.clock.jumpedBy(now)
 	if !d.clock.began {
 		seen, err := d.store.LastSeen(ctx)
 		if err != nil {

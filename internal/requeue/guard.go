@@ -15,7 +15,7 @@ func (d *Dispatcher) CameBack(ids []deadletter.ID) { d.breakers.countReturned(id
 // Guard records the changes of the breakers in the store. It then takes over the states in the
 // store, which include the decisions of people.
 func (d *Dispatcher) Guard(ctx context.Context) error {
-	changes := d.breakers.tick(d.o.Now(), d.highest)
+	changes := d.breakers.tick(d.o.Now(), d.highestRate)
 	for i, c := range changes {
 		var err error
 		if c.breaker.State == "" {

@@ -8,10 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// note records the progress of the store in the broker and in a note beside the store's file. The
-// dispatcher calls it before it sends letters that the store has claimed. One of the two records is
-// enough. If it returns an error, nothing may be sent.
-func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
+// noteProgress records the progress of the store in the broker and in a note beside the store's
+// file. The dispatcher calls it before it sends letters that the store has claimed. One of the two
+// records is enough. If it returns an error, nothing may be sent.
+func (d *Dispatcher) noteProgress(ctx context.Context) (deadletter.Noted, error) {
 	at := d.store.Progress()
 	beside := make(chan error, 1)
 	go func() { beside <- d.store.Note(at) }()

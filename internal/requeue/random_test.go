@@ -38,7 +38,7 @@ func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	for n, i := range list {
 		i.queue, i.rule = []string{"email", "sms"}[dice.intBelow(2)], []string{"", "rule"}[dice.intBelow(2)]
 		i.group = len(i.queue)*10 + dice.intBelow(2)
-		i.due = ms(time.Now()).Add(dice.durationUpTo(accidentsEnd).Truncate(20*time.Millisecond) + time.Duration(n)*time.Millisecond)
+		i.due = toMillis(time.Now()).Add(dice.durationUpTo(accidentsEnd).Truncate(20*time.Millisecond) + time.Duration(n)*time.Millisecond)
 		if waits && dice.intBelow(2) == 0 {
 			i.waiter, i.wait = string(rules.WaiterTTL), accidentsEnd
 		}

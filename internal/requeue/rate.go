@@ -52,7 +52,7 @@ func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool
 	if n >= 0 {
 		return n, n > 0
 	}
-	return min(d.fill(lane{queue: queue, rule: rule}, d.rate(queue, rule), now), d.fill(lane{queue: queue, rule: ramping}, bound, now)), false
+	return min(d.fillBucket(lane{queue: queue, rule: rule}, d.rate(queue, rule), now), d.fillBucket(lane{queue: queue, rule: ramping}, bound, now)), false
 }
 
 // shares returns how many letters of each group the breakers of a queue allow now. Groups that are
@@ -63,7 +63,7 @@ func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare
 		n, bound := d.breakers.allow(queue, group, now)
 		share := deadletter.GroupShare{Group: group, N: n, Probe: n > 0}
 		if n < 0 {
-			share.N = d.fill(lane{queue, ramping, group}, bound, now)
+			share.N = d.fillBucket(lane{queue, ramping, group}, bound, now)
 		}
 		shares = append(shares, share)
 	}
@@ -74,9 +74,9 @@ func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare
 // the queue share this lane. If the breaker belongs to a group, all letters of the group share it.
 const ramping = "\x00"
 
-// fill adds the tokens for the time since the last call to the bucket of a lane. It returns how
-// many letters the bucket allows now.
-func (d *Dispatcher) fill(l lane, rate float64, now time.Time) int {
+// fillBucket adds the tokens for the time since the last call to the bucket of a lane. It returns
+// how many letters the bucket allows now.
+func (d *Dispatcher) fillBucket(l lane, rate float64, now time.Time) int {
 	if math.IsInf(rate, 1) {
 		delete(d.rates, l)
 		return math.MaxInt
@@ -94,8 +94,8 @@ func (d *Dispatcher) fill(l lane, rate float64, now time.Time) int {
 	return int(b.tokens)
 }
 
-// spend takes one token from each bucket that applies to a letter.
-func (d *Dispatcher) spend(queue, rule string, group deadletter.GroupID) {
+// spendTokens takes one token from each bucket that applies to a letter.
+func (d *Dispatcher) spendTokens(queue, rule string, group deadletter.GroupID) {
 	passed := []lane{{queue: queue, rule: rule}, {queue: queue, rule: ramping}}
 	if group != 0 {
 		passed = append(passed, lane{queue, ramping, group})
@@ -107,8 +107,8 @@ func (d *Dispatcher) spend(queue, rule string, group deadletter.GroupID) {
 	}
 }
 
-// highest returns the highest rate of all lanes of a queue, in letters per second.
-func (d *Dispatcher) highest(queue string) float64 {
+// highestRate returns the highest rate of all lanes of a queue, in letters per second.
+func (d *Dispatcher) highestRate(queue string) float64 {
 	rate := d.rate(queue, "")
 	for _, rule := range d.o.Rules.Set().Paced() {
 		rate = max(rate, d.rate(queue, rule))

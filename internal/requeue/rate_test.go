@@ -26,24 +26,24 @@ func TestLanes(t *testing.T) {
 			t.Errorf("%s, rule %q: %g a second, want %g", c.queue, c.rule, got, c.want)
 		}
 	}
-	if got := d.highest("slow-sms"); got != 200 {
+	if got := d.highestRate("slow-sms"); got != 200 {
 		t.Errorf("the highest rate is %g", got)
 	}
 	now := time.Now()
 	l := lane{queue: "sms"}
-	if n := d.fill(l, 10, now); n != 2 {
+	if n := d.fillBucket(l, 10, now); n != 2 {
 		t.Errorf("%d letters at once", n)
 	}
-	d.fill(l, math.Inf(1), now)
+	d.fillBucket(l, math.Inf(1), now)
 	for range 1000 {
-		d.spend("sms", "", 0)
+		d.spendTokens("sms", "", 0)
 	}
-	if n := d.fill(l, 10, now.Add(time.Second)); n != 2 {
+	if n := d.fillBucket(l, 10, now.Add(time.Second)); n != 2 {
 		t.Errorf("%d letters after a time without a limit", n)
 	}
-	d.fill(lane{queue: "sms", rule: ramping}, 1, now)
-	d.spend("sms", "fast", 0)
-	if n := d.fill(lane{queue: "sms", rule: ramping}, 1, now); n != 0 {
+	d.fillBucket(lane{queue: "sms", rule: ramping}, 1, now)
+	d.spendTokens("sms", "fast", 0)
+	if n := d.fillBucket(lane{queue: "sms", rule: ramping}, 1, now); n != 0 {
 		t.Errorf("%d letters of another lane while the rate of the queue rises", n)
 	}
 }

@@ -183,7 +183,7 @@ func (d *Dispatcher) work(ctx context.Context) {
 		case err == nil && n > 0:
 			continue
 		case err == nil:
-			pause = d.rest(ctx)
+			pause = d.restTime(ctx)
 		case ctx.Err() == nil:
 			d.o.Log.Error("sending letters failed; dlo tries again", "err", err)
 		}
@@ -195,9 +195,9 @@ func (d *Dispatcher) work(ctx context.Context) {
 	}
 }
 
-// rest returns how long a worker rests until it checks for due letters again. This is the time
+// restTime returns how long a worker rests until it checks for due letters again. This is the time
 // until the next letter is due, but at least soonest and at most tick.
-func (d *Dispatcher) rest(ctx context.Context) time.Duration {
+func (d *Dispatcher) restTime(ctx context.Context) time.Duration {
 	now := d.o.Now()
 	next, err := d.store.NextDue(ctx, now)
 	if err != nil || next.IsZero() {

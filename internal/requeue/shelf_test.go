@@ -90,8 +90,8 @@ func (s *shelf) byID(id deadletter.ID) *item {
 	return s.letters[number-1]
 }
 
-// ms cuts a time to milliseconds, which is the precision of the store.
-func ms(at time.Time) time.Time { return time.UnixMilli(at.UnixMilli()).UTC() }
+// toMillis cuts a time to milliseconds, which is the precision of the store.
+func toMillis(at time.Time) time.Time { return time.UnixMilli(at.UnixMilli()).UTC() }
 
 // scheduled returns the letters that wait in the store and that fit, in the order in which they are
 // due.
@@ -115,7 +115,7 @@ func (s *shelf) isFree(i *item) bool {
 func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now = ms(now)
+	now = toMillis(now)
 	var claimed []deadletter.Due
 	take := func(limit int, probe, early bool, fits func(*item) bool) {
 		for k, i := range s.scheduled(func(i *item) bool { return i.due.After(now) == early && fits(i) }) {
@@ -237,7 +237,7 @@ func (s *shelf) NextDue(_ context.Context, now time.Time) (time.Time, error) {
 	defer s.mu.Unlock()
 	var next time.Time
 	for _, i := range s.letters {
-		if i.state == deadletter.StateScheduled && i.due.After(ms(now)) && (next.IsZero() || i.due.Before(next)) {
+		if i.state == deadletter.StateScheduled && i.due.After(toMillis(now)) && (next.IsZero() || i.due.Before(next)) {
 			next = i.due
 		}
 	}
@@ -247,7 +247,7 @@ func (s *shelf) NextDue(_ context.Context, now time.Time) (time.Time, error) {
 func (s *shelf) ClaimDoubtful(_ context.Context, _ string, now time.Time, n int) ([]deadletter.Due, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now = ms(now)
+	now = toMillis(now)
 	var claimed []deadletter.Due
 	taken := 0
 	for _, i := range s.letters {
@@ -307,10 +307,10 @@ func (i *item) mark(t *try, m deadletter.Mark) {
 	t.Outcome, t.Detail = m.Outcome, m.Detail
 	i.epoch = 0
 	if m.Resend {
-		i.again = ms(m.DueAt)
+		i.again = toMillis(m.DueAt)
 		return
 	}
-	i.due, i.waitsIn = ms(m.DueAt), m.WaitsIn
+	i.due, i.waitsIn = toMillis(m.DueAt), m.WaitsIn
 	switch {
 	case m.Stays:
 		i.state = deadletter.StateScheduled
@@ -338,7 +338,7 @@ func (s *shelf) Waited(_ context.Context, _ string, now time.Time, _ int) ([]dea
 	defer s.mu.Unlock()
 	var list []deadletter.Waited
 	for _, i := range s.letters {
-		if i.state == deadletter.StateScheduled && i.waitsIn != "" && !i.due.After(ms(now)) {
+		if i.state == deadletter.StateScheduled && i.waitsIn != "" && !i.due.After(toMillis(now)) {
 			list = append(list, deadletter.Waited{Letter: i.id(), Rule: i.rule, Queue: i.queue, In: i.waitsIn})
 		}
 	}
@@ -350,7 +350,7 @@ func (s *shelf) RecordWaitEnds(_ context.Context, list []deadletter.WaitEnd) err
 	defer s.mu.Unlock()
 	for _, l := range list {
 		i := s.byID(l.Letter)
-		i.state, i.waitsIn, i.due = deadletter.StateRequeued, "", ms(l.DueAt)
+		i.state, i.waitsIn, i.due = deadletter.StateRequeued, "", toMillis(l.DueAt)
 	}
 	return nil
 }

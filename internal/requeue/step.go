@@ -78,7 +78,7 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 // send records the progress of the store and then publishes the batch. If the progress cannot be
 // recorded, it sends nothing and returns each letter as unsent.
 func (d *Dispatcher) send(ctx context.Context, ps []deadletter.Publishing) ([]deadletter.Outcome, deadletter.Noted) {
-	noted, err := d.note(context.WithoutCancel(ctx))
+	noted, err := d.noteProgress(context.WithoutCancel(ctx))
 	if err != nil {
 		outcomes := make([]deadletter.Outcome, len(ps))
 		for i := range ps {
@@ -149,7 +149,7 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 			rule = due.Letter.Rule
 		}
 		queue, group := due.Letter.Origin.Queue, due.Letter.Group
-		d.spend(queue, rule, group)
+		d.spendTokens(queue, rule, group)
 		if due.Waiter != "" {
 			d.breakers.countSent(queue, group, due.Letter.ID, false, now, due.Letter.DueAt)
 			continue

@@ -74,7 +74,7 @@ func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
 
 // deskWithWait returns a desk with one letter that should wait in the broker.
 func deskWithWait(t *testing.T, w rules.Waiter, wait time.Duration) *desk {
-	d := newDesk(t, &item{waiter: string(w), wait: wait, due: ms(time.Now().Add(wait))})
+	d := newDesk(t, &item{waiter: string(w), wait: wait, due: toMillis(time.Now().Add(wait))})
 	d.rules.Default.Retry = &rules.Retry{Delays: []time.Duration{wait}, Waiter: w}
 	d.wire.takes = true
 	return d
