@@ -78,7 +78,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 		if ctx.Err() != nil {
 			err = ErrEnded
 		}
-		err = errors.Join(err, g.end(ctx))
+		err = errors.Join(err, g.tearDown(ctx))
 	}()
 	report.Rows, err = g.run(ctx, list)
 	return report, err
@@ -90,7 +90,7 @@ func (g *ground) run(ctx context.Context, list []Failure) (rows []Row, err error
 	if g.pager, err = newPager(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(g.files(), g.site.build(ctx)); err != nil {
+	if err := errors.Join(g.createFiles(), g.site.build(ctx)); err != nil {
 		return nil, err
 	}
 	skipped := g.skippedRows(list)
@@ -98,7 +98,7 @@ func (g *ground) run(ctx context.Context, list []Failure) (rows []Row, err error
 	if err := g.prepare(ctx, list); err != nil {
 		return nil, err
 	}
-	return append(g.waves(ctx, list), skipped...), nil
+	return append(g.runWaves(ctx, list), skipped...), nil
 }
 
 // failuresNamed returns the failures with the given names, each once. If there are no names, it
@@ -123,9 +123,9 @@ func (g *ground) skippedRows(list []Failure) (rows []Row) {
 	return rows
 }
 
-// waves runs the waves one after another. It causes the failures of one wave at the same time.
+// runWaves runs the waves one after another. It causes the failures of one wave at the same time.
 // Failures of different waves could disturb each other.
-func (g *ground) waves(ctx context.Context, list []Failure) []Row {
+func (g *ground) runWaves(ctx context.Context, list []Failure) []Row {
 	rows := make([]Row, len(list))
 	for wave := range lastWave + 1 {
 		var wg sync.WaitGroup
@@ -150,8 +150,8 @@ func (g *ground) waves(ctx context.Context, list []Failure) []Row {
 // endWait is the time limit for the clean-up, also after Ctrl-C.
 const endWait = time.Minute
 
-// end stops every dlo of the drill and removes everything that the drill created.
-func (g *ground) end(ctx context.Context) error {
+// tearDown stops every dlo of the drill and removes everything that the drill created.
+func (g *ground) tearDown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
 	defer cancel()
 	var errs []error

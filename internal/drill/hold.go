@@ -87,10 +87,10 @@ func (g *ground) awaitReports(ctx context.Context, f *Failure, row *Row, began t
 		if o := g.office(f.wants.officeName()); o != nil {
 			g.recordLook(&f.wants, o.lastLook(), row, &reported, began)
 		}
-		return row.missing() == ""
+		return row.missingPlaces() == ""
 	})
 	if errors.Is(err, errSlow) {
-		err = fmt.Errorf("%s did not say it", row.missing())
+		err = fmt.Errorf("%s did not say it", row.missingPlaces())
 	}
 	return reported, err
 }

@@ -88,7 +88,7 @@ FAIL  b: b is made
 SKIP  c: c is made. It is left out: not an administrator
 3 failures: 1 passed, 1 failed, 1 left out
 `
-	if out.String() != want || r.Failed() != 1 || r.Skipped() != 1 || r.Rows[1].missing() != "Overview, the pager" {
-		t.Errorf("%s%d %d %s", out.String(), r.Failed(), r.Skipped(), r.Rows[1].missing())
+	if out.String() != want || r.Failed() != 1 || r.Skipped() != 1 || r.Rows[1].missingPlaces() != "Overview, the pager" {
+		t.Errorf("%s%d %d %s", out.String(), r.Failed(), r.Skipped(), r.Rows[1].missingPlaces())
 	}
 }

@@ -22,7 +22,7 @@ var letterFailures = []Failure{
 		Name: "fails-for-ever", Does: "a worker rejects each letter and each retry, under a rule that pages; it is repaired, and they are requeued", work: "drill.fails-for-ever",
 		rule: "retry: {delays: [1s, 2s]}, " + pages, wants: needsPeople("drill.fails-for-ever"),
 		make: func(ctx context.Context, g *ground) error {
-			g.work("drill.fails-for-ever")
+			g.startWorker("drill.fails-for-ever")
 			return g.site.publish(ctx, "drill.fails-for-ever", few, failingHeaders)
 		},
 		cure:   repairAndRequeue("drill.fails-for-ever"),
@@ -34,7 +34,7 @@ var letterFailures = []Failure{
 		before: func(ctx context.Context, g *ground) error {
 			return g.site.publish(ctx, "drill.breaker", flood, failingHeaders)
 		},
-		make:   func(_ context.Context, g *ground) error { g.work("drill.breaker"); return nil },
+		make:   func(_ context.Context, g *ground) error { g.startWorker("drill.breaker"); return nil },
 		cure:   repairAndRequeue("drill.breaker"),
 		mended: nobodyNeeded("drill.breaker"),
 	},
@@ -132,7 +132,7 @@ func makeLargeHeader(ctx context.Context, g *ground) error {
 	if err := g.rejectOnce(ctx, queue, few+1); err != nil {
 		return err
 	}
-	g.work(queue).repair()
+	g.startWorker(queue).repair()
 	return nil
 }
 

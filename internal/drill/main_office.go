@@ -19,8 +19,8 @@ const mainOffice = "main"
 // management API shows a new quorum queue only after some seconds.
 const readyWait = time.Minute
 
-// files creates the files that every configuration names.
-func (g *ground) files() error {
+// createFiles creates the files that every configuration names.
+func (g *ground) createFiles() error {
 	secret := make([]byte, 32)
 	rand.Read(secret)
 	if err := os.WriteFile(filepath.Join(g.folder, "secret"), []byte("whsec_"+base64.StdEncoding.EncodeToString(secret)), 0o600); err != nil {

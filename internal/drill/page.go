@@ -26,17 +26,17 @@ var (
 // readPage reads the HTML of Overview.
 func readPage(text string) (p page) {
 	if m := verdictOf.FindStringSubmatch(text); m != nil {
-		p.verdict = words(m[1])
+		p.verdict = visibleText(m[1])
 	}
 	for _, m := range bannersOf.FindAllStringSubmatch(text, -1) {
-		p.banners = append(p.banners, words(m[1]))
+		p.banners = append(p.banners, visibleText(m[1]))
 	}
 	for _, m := range groupsOf.FindAllStringSubmatch(text, -1) {
-		p.groups = append(p.groups, group{queue: words(m[2]), title: words(m[1])})
+		p.groups = append(p.groups, group{queue: visibleText(m[2]), title: visibleText(m[1])})
 	}
 	return p
 }
 
-func words(markup string) string {
+func visibleText(markup string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(markup, ""))), " ")
 }

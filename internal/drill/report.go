@@ -54,9 +54,9 @@ var (
 	nothing = Seen{"", 0} // this place need not report anything
 )
 
-// missing returns the names of the places that have not reported the failure yet. If all have, it
-// returns "".
-func (r *Row) missing() string {
+// missingPlaces returns the names of the places that have not reported the failure yet. If all
+// have, it returns "".
+func (r *Row) missingPlaces() string {
 	var list []string
 	for _, p := range []struct {
 		name string

@@ -42,7 +42,7 @@ var storeFailures = []Failure{
 		},
 		before: func(ctx context.Context, g *ground) error { return g.haveSent(ctx, "unproved") },
 		make: func(ctx context.Context, g *ground) error {
-			note, err := g.forget(ctx, "unproved")
+			note, err := g.forgetMark(ctx, "unproved")
 			if err := errors.Join(err, os.Remove(note)); err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ var storeFailures = []Failure{
 		},
 		before: func(ctx context.Context, g *ground) error { return g.haveSent(ctx, "replaced") },
 		make: func(ctx context.Context, g *ground) error {
-			if _, err := g.forget(ctx, "replaced"); err != nil {
+			if _, err := g.forgetMark(ctx, "replaced"); err != nil {
 				return err
 			}
 			if err := g.site.dropNamed(ctx, deadletter.MarkerPrefix("drill.replaced")); err != nil {
@@ -247,9 +247,9 @@ func (o *office) hasProblem(kind deadletter.ProblemKind) bool {
 	return false
 }
 
-// forget deletes the mark of a store in the broker. It returns the path of the note beside the
+// forgetMark deletes the mark of a store in the broker. It returns the path of the note beside the
 // store's file.
-func (g *ground) forget(ctx context.Context, name string) (note string, err error) {
+func (g *ground) forgetMark(ctx context.Context, name string) (note string, err error) {
 	if note, err = g.noteOf(name); err != nil {
 		return "", err
 	}

@@ -22,8 +22,8 @@ const (
 	workBatch = 500 // maximum number of messages in one request
 )
 
-// work starts a worker for a queue. It may be called once for each queue.
-func (g *ground) work(queue string) *worker {
+// startWorker starts a worker for a queue. It may be called once for each queue.
+func (g *ground) startWorker(queue string) *worker {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &worker{queue: queue, cancel: cancel}
 	g.mu.Lock()

@@ -30,7 +30,7 @@ func TestARepairedWorkerRejectsNoMore(t *testing.T) {
 	}
 	const name = "dlo-drill-abcdefghij"
 	g := &ground{site: &site{fence: &fence{api: api, vhost: name}, name: name}, workers: map[string]*worker{}}
-	w := g.work("work")
+	w := g.startWorker("work")
 	defer w.stop()
 	<-began
 	repaired := make(chan struct{})
