@@ -88,7 +88,7 @@ func (i *inbox) next(ctx context.Context, patience time.Duration) (*deadletter.A
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		a, changed, err := i.try()
+		a, changed, err := i.tryNext()
 		if a != nil || err != nil {
 			return a, err
 		}
@@ -101,9 +101,9 @@ func (i *inbox) next(ctx context.Context, patience time.Duration) (*deadletter.A
 	}
 }
 
-// try returns the next letter. If there is none, it returns a channel that is closed at the next
-// change of the queue.
-func (i *inbox) try() (*deadletter.Arrival, <-chan struct{}, error) {
+// tryNext returns the next letter. If there is none, it returns a channel that is closed at the
+// next change of the queue.
+func (i *inbox) tryNext() (*deadletter.Arrival, <-chan struct{}, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.session != i {
@@ -136,7 +136,7 @@ func (i *inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 	i.applied = n
 	w := []deadletter.Arrival{*a}
 	for len(w) < n+i.surplus {
-		if a, _, err = i.try(); err != nil || a == nil {
+		if a, _, err = i.tryNext(); err != nil || a == nil {
 			break
 		}
 		w = append(w, *a)
@@ -191,7 +191,7 @@ func (i *inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) ([]de
 		patience = partQuiet
 	}
 	for len(w) < len(open) { // Letters that have arrived by now belong to the window too.
-		a, _, err := i.try()
+		a, _, err := i.tryNext()
 		if err != nil || a == nil {
 			break
 		}

@@ -188,12 +188,12 @@ func (i *Ingester) begin(ctx context.Context) error {
 	}
 	switch {
 	case session.Marker == "":
-		return i.mark(ctx, i.store.Calm)
+		return i.createMarker(ctx, i.store.Calm)
 	case i.facts.Marker == deadletter.MarkerThere && session.Restarted:
 		return nil // the restart is already known, so the horizon does not move
 	case reason != "":
 		i.log.Warn(reason + "; redelivered letters are compared with stored ones")
-		if err := i.mark(ctx, i.store.Restarted); err != nil {
+		if err := i.createMarker(ctx, i.store.Restarted); err != nil {
 			return err
 		}
 		i.session.Restarted = true
@@ -202,9 +202,9 @@ func (i *Ingester) begin(ctx context.Context) error {
 	return nil
 }
 
-// mark creates a marker in the broker and records it in the store. From then on, a missing marker
-// shows that the broker was restarted.
-func (i *Ingester) mark(ctx context.Context, remember func(ctx context.Context, broker, vhost, inbox, marker string) error) error {
+// createMarker creates a marker in the broker and records it in the store. From then on, a missing
+// marker shows that the broker was restarted.
+func (i *Ingester) createMarker(ctx context.Context, remember func(ctx context.Context, broker, vhost, inbox, marker string) error) error {
 	marker := deadletter.MarkerPrefix(i.o.Inbox) + string(deadletter.NewToken())
 	if err := i.inbox.MakeMarker(marker); err != nil {
 		return fmt.Errorf("marker: %w", err)

@@ -129,8 +129,8 @@ func (o *office) process() (ingest.Options, *inbox) {
 	return options, &inbox{queue: o.q, first: 4, limit: 16}
 }
 
-// survive runs a process. It returns false if an accident killed the process, and true otherwise.
-func survive(run func()) (survived bool) {
+// survives runs a process. It returns false if an accident killed the process, and true otherwise.
+func survives(run func()) (survived bool) {
 	defer func() {
 		if r := recover(); r != nil && r != errCrash {
 			panic(r)
@@ -142,7 +142,7 @@ func survive(run func()) (survived bool) {
 
 // drain drains the inbox until ctx is done. If a process is killed, drain starts the next one.
 func (o *office) drain(ctx context.Context) {
-	for !survive(func() {
+	for !survives(func() {
 		options, inbox := o.process()
 		ingest.New(o, inbox, options).Run(ctx)
 	}) {
@@ -157,7 +157,7 @@ func (o *office) drainOnce(ctx context.Context, count int, run func(*ingest.Once
 	once := ingest.NewOnce(o, inbox, options, count, func(text string) { o.note("says %q", text) })
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
-	survive(func() { err = run(once, ctx) })
+	survives(func() { err = run(once, ctx) })
 	return once.Taken(), err
 }
 

@@ -45,13 +45,13 @@ func (o *Once) Taken() int { return int(o.taken.Load()) }
 // Run takes letters until it has the wanted number, the queue is empty, or ctx is done. It always
 // finishes the letters that are already fetched. If the queue cannot be drained, the error contains
 // the reason.
-func (o *Once) Run(ctx context.Context) error { return o.work(ctx, o.take) }
+func (o *Once) Run(ctx context.Context) error { return o.runSessions(ctx, o.take) }
 
 // Resolve decides what happened to the window that an earlier process left open in the queue. If
 // letters of the window come back, they are already stored, and Resolve acknowledges them. It takes
 // no other letters.
 func (o *Once) Resolve(ctx context.Context) error {
-	err := o.work(ctx, func(context.Context) (bool, error) { return true, nil })
+	err := o.runSessions(ctx, func(context.Context) (bool, error) { return true, nil })
 	if !errors.Is(err, deadletter.ErrNotFound) {
 		return err
 	}
@@ -62,9 +62,10 @@ func (o *Once) Resolve(ctx context.Context) error {
 	return o.store.SettleWindow(ctx, open.ID) // the queue is gone with its content
 }
 
-// work runs one session after another. Each session first decides what happened to the open window.
-// It then calls the function step. When this function reports that it is done, work ends.
-func (o *Once) work(ctx context.Context, step func(ctx context.Context) (done bool, err error)) error {
+// runSessions runs one session after another. Each session first decides what happened to the open
+// window. It then calls the function step. When this function reports that it is done, runSessions
+// ends.
+func (o *Once) runSessions(ctx context.Context, step func(ctx context.Context) (done bool, err error)) error {
 	defer o.inbox.Close()
 	for ctx.Err() == nil && o.storeBack(ctx) == nil {
 		done, err := o.runSession(ctx, step)
