@@ -61,7 +61,7 @@ func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 		if isCode(err, amqp.AccessRefused) || isCode(err, amqp.NotFound) {
 			wait = annotationAsk // a person has to do something first
 		}
-		if text := reason(err); text != said {
+		if text := brokerReason(err); text != said {
 			said = text
 			l.log.Warn("annotations not connected", "queue", a.Queue, "err", text)
 		}

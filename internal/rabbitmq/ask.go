@@ -15,11 +15,11 @@ import (
 func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerStatus {
 	conn, err := l.dial(ctx, "check")
 	if err != nil {
-		l.update(func(s *deadletter.BrokerStatus) { s.Reason = err.Error() })
+		l.updateStatus(func(s *deadletter.BrokerStatus) { s.Reason = err.Error() })
 		return l.Status()
 	}
 	defer conn.CloseDeadline(time.Now().Add(closeWait))
-	l.update(func(s *deadletter.BrokerStatus) { s.Connected, s.Reason = true, "" })
+	l.updateStatus(func(s *deadletter.BrokerStatus) { s.Connected, s.Reason = true, "" })
 	l.mayWrite(ctx, conn)
 	l.askForEpochs(conn)
 	for i, q := range l.broker.Inboxes {
@@ -58,13 +58,13 @@ func (l *Link) askForInbox(ctx context.Context, conn *amqp.Connection, queue str
 }
 
 func exists(conn *amqp.Connection, queue string) error {
-	_, err := passive(conn, queue)
+	_, err := queueState(conn, queue)
 	return err
 }
 
-// passive returns the numbers of messages and consumers of a queue. It uses a channel of its own,
-// because the broker closes the channel if there is no such queue.
-func passive(conn *amqp.Connection, queue string) (state amqp.Queue, err error) {
+// queueState returns the numbers of messages and consumers of a queue. It uses a channel of its
+// own, because the broker closes the channel if there is no such queue.
+func queueState(conn *amqp.Connection, queue string) (state amqp.Queue, err error) {
 	err = onChannel(conn, func(ch *amqp.Channel) (err error) {
 		state, err = ch.QueueDeclarePassive(queue, true, false, false, false, nil)
 		return err

@@ -48,7 +48,7 @@ func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 				published := make(chan struct{})
 				go func() {
 					defer close(published)
-					for _, body := range numbered(1, letters) {
+					for _, body := range numberedLetters(1, letters) {
 						observer.Publish("", queue, false, false, amqp.Publishing{Body: []byte(body), DeliveryMode: 2})
 					}
 				}()

@@ -238,8 +238,8 @@ func bodies(letters []amqp.Delivery) []string {
 	return got
 }
 
-// numbered returns letters whose bodies are the numbers from first to last.
-func numbered(first, last int) []string {
+// numberedLetters returns letters whose bodies are the numbers from first to last.
+func numberedLetters(first, last int) []string {
 	var letters []string
 	for i := first; i <= last; i++ {
 		letters = append(letters, fmt.Sprint(i))

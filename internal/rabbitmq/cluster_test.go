@@ -41,7 +41,7 @@ func inCluster(t *testing.T, c *testenv.Cluster, kind string, home, node int) *c
 	}
 	ch := openChannel(t, url, nil)
 	declareInbox(t, ch, clusterInbox, args)
-	publishLetters(t, ch, clusterInbox, numbered(1, clusterAll)...)
+	publishLetters(t, ch, clusterInbox, numberedLetters(1, clusterAll)...)
 	balancer := testenv.Relay(t, c.Nodes[node].AMQPAddr())
 	link := connect(t, rabbitmq.Broker{URL: c.Nodes[node].AMQPURLVia(balancer.Addr(), vhost), Inboxes: []string{clusterInbox}, AcceptLimited: []string{clusterInbox}})
 	inbox := link.Inbox(clusterInbox, rabbitmq.Limits{Letters: clusterWindow, Bytes: 1 << 20, Linger: 300 * time.Millisecond})
@@ -87,7 +87,7 @@ func (c *clustered) fetch(first, last int, redelivered bool) []deadletter.Arriva
 			c.t.Errorf("letter %s: redelivered %v", a.Body, a.Redelivered)
 		}
 	}
-	if !slices.Equal(got, numbered(first, last)) {
+	if !slices.Equal(got, numberedLetters(first, last)) {
 		c.t.Errorf("came %q, want %d to %d", got, first, last)
 	}
 	return w

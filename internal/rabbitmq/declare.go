@@ -83,7 +83,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	var shown *managedQueue                // the queue as the management API shows it
 	silent := "without the management API it is unknown"
 	if !own {
-		facts.kind, single = kind(conn, queue)
+		facts.kind, single = queueKind(conn, queue)
 	}
 	if l.management != nil {
 		ask := func() (*managedQueue, error) { return l.management.KnownQueue(ctx, l.vhost, queue, !drainedOnce) }
@@ -131,7 +131,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		if !drainedOnce {
 			others += ", or take the queue out of inboxes"
 		}
-		facts.note = join(facts.note, others)
+		facts.note = joinReasons(facts.note, others)
 	}
 	return facts, nil
 }
@@ -171,7 +171,7 @@ func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, drainedB
 	case err == nil:
 		declared = true
 	case isCode(err, amqp.PreconditionFailed), isCode(err, amqp.AccessRefused):
-		note = fmt.Sprintf("queue %s is used as it is: %s", deadletter.Visible(queue), reason(err))
+		note = fmt.Sprintf("queue %s is used as it is: %s", deadletter.Visible(queue), brokerReason(err))
 		if isCode(exists(conn, queue), amqp.NotFound) {
 			return false, "", newRefusal(deadletter.ErrNotFound, "there is no queue %s and this user may not declare it; declare it with a user that may", deadletter.Visible(queue))
 		}
@@ -185,14 +185,14 @@ func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, drainedB
 		return false, "", fmt.Errorf("declare exchange %s: %w", l.broker.Exchange, err)
 	}
 	if err != nil {
-		note = join(note, fmt.Sprintf("exchange %s is used as it is: %s", deadletter.Visible(l.broker.Exchange), reason(err)))
+		note = joinReasons(note, fmt.Sprintf("exchange %s is used as it is: %s", deadletter.Visible(l.broker.Exchange), brokerReason(err)))
 	}
 	err = onChannel(conn, func(ch *amqp.Channel) error { return ch.QueueBind(queue, "", l.broker.Exchange, false, nil) })
 	if err != nil && !isCode(err, amqp.AccessRefused) {
 		return false, "", fmt.Errorf("bind %s to %s: %w", queue, l.broker.Exchange, err)
 	}
 	if err != nil {
-		note = join(note, fmt.Sprintf("the binding of %s to %s could not be checked: %s", deadletter.Visible(queue), deadletter.Visible(l.broker.Exchange), reason(err)))
+		note = joinReasons(note, fmt.Sprintf("the binding of %s to %s could not be checked: %s", deadletter.Visible(queue), deadletter.Visible(l.broker.Exchange), brokerReason(err)))
 	}
 	if gone != nil {
 		l.recordEvent(*gone)
@@ -209,13 +209,13 @@ func ownQueue(version string) amqp.Table {
 	return args
 }
 
-// kind returns the type of an existing queue, and whether the queue has a single active consumer.
-// It needs no management API. It declares the queue as a plain classic queue. If the broker
-// refuses, its message names the first argument that differs and the value of that argument. kind
-// adopts the value and tries again, until only the type differs (the message is identical on
-// 3.10.8, 4.0.5, 4.3.6). The type is "" if the user may not declare the queue, or if the message is
-// different.
-func kind(conn *amqp.Connection, queue string) (kind string, single bool) {
+// queueKind returns the type of an existing queue, and whether the queue has a single active
+// consumer. It needs no management API. It declares the queue as a plain classic queue. If the
+// broker refuses, its message names the first argument that differs and the value of that argument.
+// queueKind adopts the value and tries again, until only the type differs (the message is identical
+// on 3.10.8, 4.0.5, 4.3.6). The type is "" if the user may not declare the queue, or if the message
+// is different.
+func queueKind(conn *amqp.Connection, queue string) (kind string, single bool) {
 	args := amqp.Table{"x-queue-type": "classic"}
 	for range maxArguments {
 		err := onChannel(conn, func(ch *amqp.Channel) error {
@@ -295,7 +295,7 @@ func isAway(err error) bool {
 	return errors.Is(err, errNoAnswer) || isCode(err, amqp.NotFound) && (strings.Contains(err.Error(), "is down or inaccessible") || strings.Contains(err.Error(), "due to timeout"))
 }
 
-func reason(err error) string {
+func brokerReason(err error) string {
 	var e *amqp.Error
 	if errors.As(err, &e) {
 		return deadletter.Visible(e.Reason)
@@ -303,7 +303,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-func join(a, b string) string {
+func joinReasons(a, b string) string {
 	if a == "" {
 		return b
 	}

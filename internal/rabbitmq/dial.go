@@ -109,7 +109,7 @@ func (l *Link) dialWith(ctx context.Context, purpose, url string, dialTCP func(c
 		return nil, explain(withoutURL(err))
 	}
 	version, _ := conn.Properties["version"].(string)
-	l.update(func(s *deadletter.BrokerStatus) { s.Version = version })
+	l.updateStatus(func(s *deadletter.BrokerStatus) { s.Version = version })
 	go cutAfter(ctx, conn)
 	return conn, nil
 }

@@ -40,7 +40,7 @@ func TestWhatEndsAHandshake(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			link := running(t, rabbitmq.Broker{URL: c.url(), InFlight: 1})
+			link := runLink(t, rabbitmq.Broker{URL: c.url(), InFlight: 1})
 			for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 				got := link.Status().Reason
 				if got != "not connected yet" {

@@ -194,7 +194,7 @@ func (i *Inbox) Close() {
 		i.conn.CloseDeadline(time.Now().Add(closeWait))
 		i.conn, i.ch = nil, nil
 		i.probation.end()
-		i.say(join("the connection ended; connecting again", i.failure))
+		i.say(joinReasons("the connection ended; connecting again", i.failure))
 		i.failure = ""
 	}
 }
@@ -214,7 +214,7 @@ func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 			return nil, err
 		}
 		if len(w) > 0 {
-			i.adapt(len(w))
+			i.adaptPrefetch(len(w))
 			return w, nil
 		}
 		if ctx.Err() != nil {

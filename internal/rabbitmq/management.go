@@ -76,10 +76,10 @@ var errBadRequest = errors.New("the API answered 400 Bad Request")
 // queue.
 var errNotAsked = errors.New("the API has no address for this name")
 
-// askable reports whether a name can be the last segment of a URL path. The API reads paths as
+// canAsk reports whether a name can be the last segment of a URL path. The API reads paths as
 // UTF-8, treats dots as directories, and lists all queues if the name is empty. A name in x-death
 // may contain any bytes.
-func askable(name string) bool {
+func canAsk(name string) bool {
 	return utf8.ValidString(name) && name != "" && name != "." && name != ".." && len(name) <= deadletter.MaxQueueName
 }
 
@@ -235,7 +235,7 @@ func (q *managedQueue) deadLetters() string {
 
 // Queue fetches one queue.
 func (m *Management) Queue(ctx context.Context, vhost, name string) (*managedQueue, error) {
-	if !askable(name) {
+	if !canAsk(name) {
 		return nil, fmt.Errorf("management: queue %s: %w", deadletter.Visible(name), errNotAsked)
 	}
 	var q managedQueue

@@ -96,7 +96,7 @@ func TestFactsOfAQueue(t *testing.T) {
 	}
 	missing := deadletter.UnknownQueue
 	missing.Known = true
-	connected := running(t, rabbitmq.Broker{URL: address, Management: management, InFlight: 1})
+	connected := runLink(t, rabbitmq.Broker{URL: address, Management: management, InFlight: 1})
 	if err := connected.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestAQueueThatOnlyTheAPIDoesNotKnow(t *testing.T) {
 	declare(t, address, map[string]amqp.Table{"here": nil})
 	other := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(other.Close)
-	link := running(t, rabbitmq.Broker{URL: address, Management: other.URL, InFlight: 1})
+	link := runLink(t, rabbitmq.Broker{URL: address, Management: other.URL, InFlight: 1})
 	if err := link.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func (l *Link) onward(ctx context.Context, queue, key string) deadletter.Onward 
 	switch {
 	case l.management == nil:
 		return unknown("broker %s has no management API in the configuration to ask", l.broker.Name)
-	case !askable(queue):
+	case !canAsk(queue):
 		return unknown("the management API cannot be asked for a queue of that name")
 	}
 	q, err := l.management.Queue(ctx, l.vhost, queue)
@@ -100,7 +100,7 @@ func (q *managedQueue) deadLetterTo() (exchange, key *string) {
 // binding that dlo cannot evaluate counts as a match. If there is more than one target, the true
 // target is therefore unknown.
 func (m *Management) targets(ctx context.Context, vhost, exchange, key string) ([]string, error) {
-	if !askable(exchange) {
+	if !canAsk(exchange) {
 		return nil, errors.New("it cannot be asked for an exchange of that name")
 	}
 	path := "/api/exchanges/" + url.PathEscape(vhost) + "/" + url.PathEscape(exchange)

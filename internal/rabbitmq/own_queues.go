@@ -38,7 +38,7 @@ func (l *Link) lookAfter(ctx context.Context) {
 // storeProblems stores the problems of the last check, each with the time it was first seen, and
 // logs the new ones.
 func (l *Link) storeProblems(problems []deadletter.Problem) {
-	l.update(func(s *deadletter.BrokerStatus) {
+	l.updateStatus(func(s *deadletter.BrokerStatus) {
 		for i := range problems {
 			p := &problems[i]
 			p.Since = time.Now()
@@ -66,7 +66,7 @@ func (l *Link) checkOwnQueues(ctx context.Context, mend bool) []deadletter.Probl
 		case errors.Is(err, errNoQueue):
 			continue // the session of the inbox reports a missing queue
 		case err != nil:
-			return []deadletter.Problem{l.unmanaged(err)}
+			return []deadletter.Problem{l.unmanagedProblem(err)}
 		}
 		if text, cure := l.inboxLoses(inbox, q); text != "" {
 			problems = append(problems, deadletter.Problem{
@@ -83,8 +83,8 @@ func (l *Link) checkOwnQueues(ctx context.Context, mend bool) []deadletter.Probl
 	return append(problems, l.lookAtOwn(ctx)...)
 }
 
-// unmanaged returns the problem that is reported if the management API gives no information.
-func (l *Link) unmanaged(err error) deadletter.Problem {
+// unmanagedProblem returns the problem that is reported if the management API gives no information.
+func (l *Link) unmanagedProblem(err error) deadletter.Problem {
 	p := deadletter.Problem{
 		Kind: deadletter.ProblemManagement, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost,
 		Title: "The management API of broker " + l.broker.Name + " does not answer.",

@@ -20,7 +20,7 @@ import (
 // problems of its queues. It returns these problems.
 func awaitProblems(t *testing.T, b rabbitmq.Broker, done func([]deadletter.Problem) bool) []deadletter.Problem {
 	t.Helper()
-	link := running(t, b)
+	link := runLink(t, b)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		status := link.Status()
 		if done(status.Queues) || time.Now().After(deadline) {
@@ -209,7 +209,7 @@ func TestAPolicyIsFoundWhileAnInboxIsRead(t *testing.T) {
 	declareInbox(t, ch, "team.dlq", amqp.Table{"x-queue-type": "quorum"})
 	b := brokerAt(node, address)
 	b.Exchange, b.Inboxes, b.AcceptLimited = "", []string{"team.dlq"}, []string{"team.dlq"}
-	link := running(t, b)
+	link := runLink(t, b)
 	await := func(what string, enough func(deadletter.BrokerStatus) bool) deadletter.BrokerStatus {
 		t.Helper()
 		for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {

@@ -30,7 +30,7 @@ func (l *Link) PassiveSnapshot(ctx context.Context, queues []string) (topology.S
 		found := make(chan *topology.Queue, 1)
 		go func() { // a queue without a leader replies after a minute
 			var q *topology.Queue
-			if state, err := passive(conn, name); err == nil {
+			if state, err := queueState(conn, name); err == nil {
 				q = &topology.Queue{Name: name, Ready: topology.Figure{N: int64(state.Messages), Known: true}, Consumers: topology.Figure{N: int64(state.Consumers), Known: true}}
 			}
 			found <- q

@@ -16,7 +16,7 @@ func (l *Link) Permissions(ctx context.Context, user string) ([]deadletter.Writt
 	if l.management == nil {
 		return nil, errors.New("the management API is not configured")
 	}
-	if !askable(user) {
+	if !canAsk(user) {
 		return nil, nil
 	}
 	var found []struct{ VHost, Write string }

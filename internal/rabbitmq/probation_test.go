@@ -21,7 +21,7 @@ func TestAnInboxWhoseSessionsDieIsNotRead(t *testing.T) {
 	p.declare(t, "inbox", amqp.Table{"x-queue-type": "classic"})
 	relay := testenv.Relay(t, node.AMQPAddr())
 	link, inbox := linked(t, Broker{URL: node.AMQPURLVia(relay.Addr(), vhost), Inboxes: []string{"inbox"}}, Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
-	link.update(func(s *deadletter.BrokerStatus) { s.Connected = true })
+	link.updateStatus(func(s *deadletter.BrokerStatus) { s.Connected = true })
 	inbox.sleep = func(context.Context, time.Duration) error { return nil }
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

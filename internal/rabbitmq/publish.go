@@ -88,7 +88,7 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 			m.setOutcome(deadletter.OutcomeUnsent, "its wait queue is not there")
 			continue
 		}
-		if err := encodable(m.Publishing, c.frame); err != nil {
+		if err := whyNotEncodable(m.Publishing, c.frame); err != nil {
 			m.setOutcome(deadletter.OutcomeRefused, "it cannot be encoded: "+deadletter.Visible(err.Error()))
 			continue
 		}

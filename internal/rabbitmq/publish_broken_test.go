@@ -24,15 +24,15 @@ func publisher(t *testing.T, url string, inFlight int) *rabbitmq.Link {
 // publisherThatWaits does the same as publisher, with the given confirm timeout.
 func publisherThatWaits(t *testing.T, url string, inFlight int, confirm time.Duration) *rabbitmq.Link {
 	t.Helper()
-	link := running(t, rabbitmq.Broker{URL: url, InFlight: inFlight, ConfirmTimeout: confirm})
+	link := runLink(t, rabbitmq.Broker{URL: url, InFlight: inFlight, ConfirmTimeout: confirm})
 	if err := link.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return link
 }
 
-// running returns a link that connects, and that stops at the end of the test.
-func running(t *testing.T, b rabbitmq.Broker) *rabbitmq.Link {
+// runLink returns a link that connects, and that stops at the end of the test.
+func runLink(t *testing.T, b rabbitmq.Broker) *rabbitmq.Link {
 	t.Helper()
 	b.Name = "main"
 	link, err := rabbitmq.Connect(b, slog.New(slog.DiscardHandler))

@@ -42,7 +42,7 @@ func (l *Link) Run(ctx context.Context) error {
 		if err == nil {
 			began := time.Now()
 			l.log.Info("publisher connected", "version", l.Status().Version)
-			err = l.hold(ctx, conn)
+			err = l.publishUntilClosed(ctx, conn)
 			if time.Since(began) > steady {
 				b.failures = 0
 			}
@@ -51,7 +51,7 @@ func (l *Link) Run(ctx context.Context) error {
 			break
 		}
 		wait := b.next()
-		l.update(func(s *deadletter.BrokerStatus) {
+		l.updateStatus(func(s *deadletter.BrokerStatus) {
 			if s.Connected || s.Reason == "" {
 				s.Since = time.Now()
 			}
@@ -64,9 +64,9 @@ func (l *Link) Run(ctx context.Context) error {
 	return nil
 }
 
-// hold makes a connection available for publishing until the connection ends. It returns why it
-// ended.
-func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
+// publishUntilClosed makes a connection available for publishing until the connection ends. It
+// returns why it ended.
+func (l *Link) publishUntilClosed(ctx context.Context, conn *amqp.Connection) error {
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
 	blocked := conn.NotifyBlocked(make(chan amqp.Blocking, 8))
 	set := func(p publisher, status func(*deadletter.BrokerStatus)) {

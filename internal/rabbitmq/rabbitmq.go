@@ -111,16 +111,16 @@ func (l *Link) Status() deadletter.BrokerStatus {
 }
 
 // Reached records that the inboxes have existed at least once since the store was created.
-func (l *Link) Reached() { l.update(func(s *deadletter.BrokerStatus) { s.Reached = true }) }
+func (l *Link) Reached() { l.updateStatus(func(s *deadletter.BrokerStatus) { s.Reached = true }) }
 
-func (l *Link) update(change func(*deadletter.BrokerStatus)) {
+func (l *Link) updateStatus(change func(*deadletter.BrokerStatus)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change(&l.status)
 }
 
 func (l *Link) inboxStatus(queue string, draining bool, reason string) {
-	l.update(func(s *deadletter.BrokerStatus) {
+	l.updateStatus(func(s *deadletter.BrokerStatus) {
 		for i := range s.Inboxes {
 			if s.Inboxes[i].Queue == queue {
 				s.Inboxes[i].Draining, s.Inboxes[i].Reason = draining, reason

@@ -17,7 +17,7 @@ import (
 func TestWhatComesBackStandsBehindWhatCameBackBefore(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
-	for kind, first := range map[string]string{"classic": numbered(1, 1)[0], "quorum": numbered(17, 17)[0]} {
+	for kind, first := range map[string]string{"classic": numberedLetters(1, 1)[0], "quorum": numberedLetters(17, 17)[0]} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			const inbox = "inbox"
@@ -28,7 +28,7 @@ func TestWhatComesBackStandsBehindWhatCameBackBefore(t *testing.T) {
 				args["x-delivery-limit"] = -1
 			}
 			declareInbox(t, observer, inbox, args)
-			publishLetters(t, observer, inbox, numbered(1, 40)...)
+			publishLetters(t, observer, inbox, numberedLetters(1, 40)...)
 			die := func(n int) []string {
 				link := testenv.Relay(t, node.AMQPAddr())
 				reader := openChannel(t, node.AMQPURLVia(link.Addr(), vhost), nil)
@@ -39,10 +39,10 @@ func TestWhatComesBackStandsBehindWhatCameBackBefore(t *testing.T) {
 				awaitReady(t, observer, inbox, 40)
 				return taken
 			}
-			if got := die(32); !slices.Equal(got, numbered(1, 32)) {
+			if got := die(32); !slices.Equal(got, numberedLetters(1, 32)) {
 				t.Fatalf("first %q", got)
 			}
-			if got := die(16); !slices.Equal(got, numbered(1, 16)) {
+			if got := die(16); !slices.Equal(got, numberedLetters(1, 16)) {
 				t.Fatalf("then %q", got)
 			}
 			all := die(32)

@@ -48,7 +48,7 @@ func (l *Link) noteRight(operation, resource string, err error) (refused bool) {
 	if refused {
 		state = deadletter.RightRefused
 	}
-	l.update(func(s *deadletter.BrokerStatus) {
+	l.updateStatus(func(s *deadletter.BrokerStatus) {
 		i := slices.IndexFunc(s.Rights, func(r deadletter.Right) bool { return r.Operation == operation && r.Resource == resource })
 		if i < 0 || s.Rights[i].State == state {
 			return
@@ -56,7 +56,7 @@ func (l *Link) noteRight(operation, resource string, err error) (refused bool) {
 		s.Rights = slices.Clone(s.Rights) // others may be reading the old slice
 		s.Rights[i].State, s.Rights[i].Since = state, time.Now()
 		if refused {
-			l.log.Warn("a right is missing", "user", s.User, "operation", operation, "resource", resource, "err", reason(err), "cure", s.Grant)
+			l.log.Warn("a right is missing", "user", s.User, "operation", operation, "resource", resource, "err", brokerReason(err), "cure", s.Grant)
 		} else {
 			l.log.Info("a right is proved", "user", s.User, "operation", operation, "resource", resource)
 		}
@@ -66,7 +66,7 @@ func (l *Link) noteRight(operation, resource string, err error) (refused bool) {
 
 // addRight adds a permission that only some configurations need.
 func (l *Link) addRight(r deadletter.Right) {
-	l.update(func(s *deadletter.BrokerStatus) {
+	l.updateStatus(func(s *deadletter.BrokerStatus) {
 		if slices.ContainsFunc(s.Rights, func(o deadletter.Right) bool { return o.Operation == r.Operation && o.Resource == r.Resource }) {
 			return
 		}
@@ -138,7 +138,7 @@ func (l *Link) mayRead(conn *amqp.Connection, queue string) error {
 		err = nil
 	}
 	if l.noteRight("read", queue, err) {
-		return newRefusal(deadletter.ErrUnavailable, "user %s may not read %s (%s). Grant it: %s", deadletter.Visible(l.user), deadletter.Visible(queue), reason(err), l.Status().Grant)
+		return newRefusal(deadletter.ErrUnavailable, "user %s may not read %s (%s). Grant it: %s", deadletter.Visible(l.user), deadletter.Visible(queue), brokerReason(err), l.Status().Grant)
 	}
 	return nil
 }

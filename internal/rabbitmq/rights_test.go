@@ -47,7 +47,7 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	declare(t, owner, map[string]amqp.Table{"orders": nil})
 	user, address := node.User(t, vhost, "")
 	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
-	link := running(t, rabbitmq.Broker{URL: address, Inboxes: []string{"dlo.letters"}, InFlight: 8, ConfirmTimeout: 10 * time.Second})
+	link := runLink(t, rabbitmq.Broker{URL: address, Inboxes: []string{"dlo.letters"}, InFlight: 8, ConfirmTimeout: 10 * time.Second})
 	eventually(t, "the right is refused", func() bool { return rightsProblem(link) != nil })
 	p := rightsProblem(link)
 	if p.Severity != deadletter.SeverityPage || !strings.Contains(p.Title, user) || p.Text != "It may not write amq.default, which it needs for sending retries and requeues. It continues automatically once it may." {
@@ -103,7 +103,7 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	node.Grant(t, vhost, user, `^dlo\.epoch\.`, `^amq\.default$`, `^dlo\.epoch\.`)
 	b := brokerAt(node, address)
 	b.Management, b.Exchange, b.Inboxes = node.ManagementURLOf(user+":secret"), "", []string{"team.dlq"}
-	link := running(t, b)
+	link := runLink(t, b)
 	if err := link.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 	node := testenv.Broker(t)
 	marked := func(t *testing.T, address string) *rabbitmq.Link {
 		t.Helper()
-		link := running(t, rabbitmq.Broker{URL: address, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, InFlight: 1, ConfirmTimeout: time.Second})
+		link := runLink(t, rabbitmq.Broker{URL: address, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, InFlight: 1, ConfirmTimeout: time.Second})
 		inbox := link.Inbox("dlo.letters", rabbitmq.Limits{Letters: 10, Bytes: 1 << 20, Linger: time.Millisecond})
 		t.Cleanup(inbox.Close)
 		if _, err := inbox.Open(t.Context(), "", 0); err != nil {

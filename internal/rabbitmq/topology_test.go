@@ -300,14 +300,14 @@ func TestEachFaultOnABroker(t *testing.T) {
 			if want != "" && !strings.Contains(want, " ") {
 				want += " orders"
 			}
-			s := f.found(t, node, vhost, want)
+			s := f.awaitFindings(t, node, vhost, want)
 			if f.cure != nil {
 				if !slices.ContainsFunc(f.findings(s), func(found topology.Finding) bool { return strings.Contains(found.Cure, f.says) }) {
 					t.Errorf("no finding says %q", f.says)
 				}
 				f.cure(t, &faulty{node, vhost, ch})
-				f.found(t, node, vhost, "")
-				rejected(t, ch, cmp.Or(f.arrives, "dlo.letters"))
+				f.awaitFindings(t, node, vhost, "")
+				rejectUntilDead(t, ch, cmp.Or(f.arrives, "dlo.letters"))
 			}
 			if !f.planned {
 				return
@@ -318,11 +318,11 @@ func TestEachFaultOnABroker(t *testing.T) {
 			}
 			p := plan.Policies[0]
 			setPolicy(t, node, vhost, "policies", p.Name, map[string]any{"pattern": p.Pattern, "apply-to": p.ApplyTo, "priority": p.Priority, "definition": p.Definition})
-			after := f.found(t, node, vhost, map[bool]string{true: "", false: atMostOnce(f)}[f.safe])
+			after := f.awaitFindings(t, node, vhost, map[bool]string{true: "", false: atMostOnce(f)}[f.safe])
 			if wrong := plan.Verify(after); len(wrong) > 0 {
 				t.Error(wrong)
 			}
-			rejected(t, ch, "dlo.letters")
+			rejectUntilDead(t, ch, "dlo.letters")
 		})
 	}
 }
@@ -400,9 +400,9 @@ func setPolicy(t *testing.T, node *testenv.Node, vhost, kind, name string, body 
 	}
 }
 
-// found reads the vhost again and again, until its findings are the expected ones. The broker shows
-// new numbers only after some time, and rates even later.
-func (f *fault) found(t *testing.T, node *testenv.Node, vhost, want string) *topology.Snapshot {
+// awaitFindings reads the vhost again and again, until its findings are the expected ones. The
+// broker shows new numbers only after some time, and rates even later.
+func (f *fault) awaitFindings(t *testing.T, node *testenv.Node, vhost, want string) *topology.Snapshot {
 	t.Helper()
 	for until := time.Now().Add(patience); ; time.Sleep(300 * time.Millisecond) {
 		list, err := rabbitmq.Look(t.Context(), node.ManagementURLOf("guest:guest"), []string{vhost})
@@ -464,9 +464,9 @@ func rejectOf(t *testing.T, ch *amqp.Channel, queue string) {
 	}
 }
 
-// rejected publishes messages to the queue orders and rejects them, until a letter arrives in the
-// given queue. The broker applies a policy some time after it accepts the policy.
-func rejected(t *testing.T, ch *amqp.Channel, queue string) {
+// rejectUntilDead publishes messages to the queue orders and rejects them, until a letter arrives
+// in the given queue. The broker applies a policy some time after it accepts the policy.
+func rejectUntilDead(t *testing.T, ch *amqp.Channel, queue string) {
 	t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
 		reject(t, ch)

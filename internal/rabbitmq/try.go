@@ -98,7 +98,7 @@ func (l *Link) declareTrial(conn *amqp.Connection) error {
 	})
 	if isCode(err, amqp.PreconditionFailed) {
 		return &deadletter.TrialRefused{
-			Why:  fmt.Sprintf("queue %s exists already, with other arguments than a trial uses (%s); it is left alone, and can be deleted if nobody needs it", deadletter.TrialQueue, reason(err)),
+			Why:  fmt.Sprintf("queue %s exists already, with other arguments than a trial uses (%s); it is left alone, and can be deleted if nobody needs it", deadletter.TrialQueue, brokerReason(err)),
 			Cure: fmt.Sprintf("rabbitmqctl delete_queue -p %s --if-empty --if-unused %s", quoted(l.vhost), deadletter.TrialQueue),
 		}
 	}
@@ -109,9 +109,9 @@ func (l *Link) declareTrial(conn *amqp.Connection) error {
 func (l *Link) trialRefused(err error) error {
 	switch {
 	case isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive"):
-		return &deadletter.TrialRefused{Why: fmt.Sprintf("something else consumes queue %s: another trial may be under way (%s)", deadletter.TrialQueue, reason(err))}
+		return &deadletter.TrialRefused{Why: fmt.Sprintf("something else consumes queue %s: another trial may be under way (%s)", deadletter.TrialQueue, brokerReason(err))}
 	case isCode(err, amqp.AccessRefused):
-		return &deadletter.TrialRefused{Why: fmt.Sprintf("user %s lacks a permission that a trial needs (%s)", deadletter.Visible(l.user), reason(err)), Cure: l.Status().Grant}
+		return &deadletter.TrialRefused{Why: fmt.Sprintf("user %s lacks a permission that a trial needs (%s)", deadletter.Visible(l.user), brokerReason(err)), Cure: l.Status().Grant}
 	}
 	return err
 }

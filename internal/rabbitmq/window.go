@@ -11,9 +11,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// adapt sets the prefetch of the next window. It halves the prefetch if the last window took at
-// least a quarter of the byte limit. Otherwise, it doubles the prefetch if that window was full.
-func (i *Inbox) adapt(letters int) {
+// adaptPrefetch sets the prefetch of the next window. It halves the prefetch if the last window
+// took at least a quarter of the byte limit. Otherwise, it doubles the prefetch if that window was
+// full.
+func (i *Inbox) adaptPrefetch(letters int) {
 	switch {
 	case i.taken >= i.limits.Bytes/4:
 		i.prefetch = max(1, i.prefetch/2)
@@ -113,7 +114,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	default:
 	}
 	if len(w) > 0 {
-		if err := i.sweep(len(w), f.letters, take); err != nil {
+		if err := i.fetchRequeued(len(w), f.letters, take); err != nil {
 			return fail(err)
 		}
 	}
@@ -121,7 +122,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	return w, nil
 }
 
-// sweep fetches the letters that the broker requeued when it cancelled a consumer with free
+// fetchRequeued fetches the letters that the broker requeued when it cancelled a consumer with free
 // capacity. A quorum queue has assigned these letters to the consumer, but the client never sees
 // them. They are on their way during the cancel, return to the front of the queue, and are flagged
 // redelivered (cancel_test.go). If they stayed in the queue, they would be ahead of a window that
@@ -130,8 +131,8 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 // The broker processes a get after the letters have returned. A letter that is delivered for the
 // first time, or no letter, therefore means that none of them is left. If first deliveries are
 // flagged too (4.0 and later, from one quorum queue into another), this sign may not come soon, so
-// sweep ends after the time sweepMost.
-func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
+// fetchRequeued ends after the time sweepMost.
+func (i *Inbox) fetchRequeued(have, room int, take func(d *amqp.Delivery) error) error {
 	for began := time.Now(); have < room && !i.locked && time.Since(began) < sweepMost; have++ {
 		d, ok, err := i.ch.Get(i.queue, false)
 		if isCode(err, amqp.ResourceLocked) {

@@ -100,7 +100,7 @@ func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 	vhost, url := node.VHost(t)
 	observer := openChannel(t, url, nil)
 	declareInbox(t, observer, inbox, nil)
-	publishLetters(t, observer, inbox, numbered(1, window+behind)...)
+	publishLetters(t, observer, inbox, numberedLetters(1, window+behind)...)
 
 	link := testenv.Relay(t, node.AMQPAddr())
 	reader := openChannel(t, node.AMQPURLVia(link.Addr(), vhost), nil)
@@ -111,7 +111,7 @@ func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 
 	deliveries := consume(t, observer, inbox, 0)
 	passing := receive(t, deliveries, behind)
-	if got := bodies(passing); !slices.Equal(got, numbered(window+1, window+behind)) {
+	if got := bodies(passing); !slices.Equal(got, numberedLetters(window+1, window+behind)) {
 		t.Errorf("beside the open window came %q", got)
 	}
 	if err := tryLock(t, url); !isLocked(err) {
@@ -119,7 +119,7 @@ func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 	}
 	link.Cut()
 	awaitSessionEnd(t, url)
-	if got := bodies(receive(t, deliveries, window)); !slices.Equal(got, numbered(1, window)) {
+	if got := bodies(receive(t, deliveries, window)); !slices.Equal(got, numberedLetters(1, window)) {
 		t.Errorf("after the end of its session the window came back as %q", got)
 	}
 }
@@ -139,14 +139,14 @@ func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die d
 	vhost, url := node.VHost(t)
 	observer := openChannel(t, url, nil)
 	declareInbox(t, observer, inbox, args)
-	publishLetters(t, observer, inbox, numbered(1, window+behind)...)
+	publishLetters(t, observer, inbox, numberedLetters(1, window+behind)...)
 
 	link := testenv.Relay(t, node.AMQPAddr())
 	reader := openChannel(t, node.AMQPURLVia(link.Addr(), vhost), nil)
 	lockSession(t, reader)
 	closed := reader.NotifyClose(make(chan *amqp.Error, 1))
 	taken := takeWindow(t, reader, inbox)
-	if got := bodies(taken); !slices.Equal(got, numbered(1, window)) {
+	if got := bodies(taken); !slices.Equal(got, numberedLetters(1, window)) {
 		t.Fatalf("the window is %q", got)
 	}
 	die(t, cut, reader, taken[window-1].DeliveryTag, link)
@@ -193,9 +193,9 @@ func ackWindow(t *testing.T, ch *amqp.Channel, last uint64) {
 func describeReturn(left []amqp.Delivery) string {
 	got := bodies(left)
 	switch {
-	case slices.Equal(got, numbered(window+1, window+behind)):
+	case slices.Equal(got, numberedLetters(window+1, window+behind)):
 		return "not at all"
-	case !slices.Equal(got, numbered(1, window+behind)):
+	case !slices.Equal(got, numberedLetters(1, window+behind)):
 		return fmt.Sprintf("in part, or in another order: %q", got)
 	}
 	for _, d := range left[:window] {
