@@ -121,7 +121,7 @@ func TestOpenAlertsAreRepeated(t *testing.T) {
 func TestWhatAnAlertmanagerAnswers(t *testing.T) {
 	t.Parallel()
 	for status, permanent := range map[int]bool{400: true, 404: true, 401: true, 429: false, 500: false, 503: false} {
-		r := newReceiver(t, answering(status, ""))
+		r := newReceiver(t, respondWith(status, ""))
 		if err := newTestAlertmanager(t, r).Send(t.Context(), Message{}); err == nil || errors.Is(err, ErrPermanent) != permanent {
 			t.Errorf("%d: got %v", status, err)
 		}

@@ -37,18 +37,18 @@ func (a *Aside) Tell(ctx context.Context, n deadletter.Notice) error {
 	a.mu.Unlock()
 	if here && n.Kind == deadletter.NoticeOver {
 		n.Channels = told.Channels
-		a.keep(n)
+		a.keepInMemory(n)
 		return nil
 	}
 	err := a.Box.Tell(ctx, n)
 	if err != nil && ctx.Err() == nil && n.Kind == deadletter.NoticeProblem {
-		a.keep(n)
+		a.keepInMemory(n)
 		return nil
 	}
 	return err
 }
 
-func (a *Aside) keep(n deadletter.Notice) {
+func (a *Aside) keepInMemory(n deadletter.Notice) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n.At = a.Clock()

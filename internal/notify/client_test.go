@@ -61,7 +61,7 @@ func (r *receiver) receivedRequests() []received {
 	return append([]received(nil), r.requests...)
 }
 
-func answering(status int, body string, header ...string) func(http.ResponseWriter) {
+func respondWith(status int, body string, header ...string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		for i := 0; i+1 < len(header); i += 2 {
 			w.Header().Set(header[i], header[i+1])
@@ -126,13 +126,13 @@ func TestStatusesAndWhatTheyMean(t *testing.T) {
 		later     time.Duration
 		err       string
 	}{
-		{"taken", answering(202, ""), false, 0, ""},
-		{"refused", answering(404, canary), true, 0, "the receiver answered 404 Not Found"},
-		{"too many", answering(429, canary, "Retry-After", "77"), false, 77 * time.Second, "the receiver answered 429 Too Many Requests"},
-		{"for a day", answering(503, canary, "Retry-After", "86400"), false, time.Hour, "the receiver answered 503 Service Unavailable"},
-		{"nonsense", answering(503, canary, "Retry-After", "soon"), false, 0, "the receiver answered 503 Service Unavailable"},
-		{"broken", answering(500, canary), false, 0, "the receiver answered 500 Internal Server Error"},
-		{"elsewhere", answering(302, canary, "Location", "http://127.0.0.1:1/"), false, 0, "the receiver answered 302 Found: redirects are not followed"},
+		{"taken", respondWith(202, ""), false, 0, ""},
+		{"refused", respondWith(404, canary), true, 0, "the receiver answered 404 Not Found"},
+		{"too many", respondWith(429, canary, "Retry-After", "77"), false, 77 * time.Second, "the receiver answered 429 Too Many Requests"},
+		{"for a day", respondWith(503, canary, "Retry-After", "86400"), false, time.Hour, "the receiver answered 503 Service Unavailable"},
+		{"nonsense", respondWith(503, canary, "Retry-After", "soon"), false, 0, "the receiver answered 503 Service Unavailable"},
+		{"broken", respondWith(500, canary), false, 0, "the receiver answered 500 Internal Server Error"},
+		{"elsewhere", respondWith(302, canary, "Location", "http://127.0.0.1:1/"), false, 0, "the receiver answered 302 Found: redirects are not followed"},
 		{"an endless answer", func(w http.ResponseWriter) {
 			for range 1000 {
 				if _, err := io.WriteString(w, strings.Repeat("x", 10_000)); err != nil {

@@ -123,11 +123,11 @@ func (m *Message) group(o Office, g *deadletter.GroupRow) {
 		{factVHost, g.VHost},
 		{factReason, g.Reason},
 		{factType, g.Type},
-		{factLetters, number(g.Count)},
-		{factOverdue, number(g.Overdue)},
-		{factWaiting, number(g.Waiting)},
-		{factSince, moment(g.FirstAt)},
-		{factLast, moment(g.LastAt)},
+		{factLetters, numberText(g.Count)},
+		{factOverdue, numberText(g.Overdue)},
+		{factWaiting, numberText(g.Waiting)},
+		{factSince, timeText(g.FirstAt)},
+		{factLast, timeText(g.LastAt)},
 		{factOwner, g.Owner},
 		{factTicket, g.Ticket},
 	} {
@@ -158,14 +158,14 @@ func waitingSuffix(letters int) string {
 	case 1:
 		return ", 1 letter waits for people"
 	}
-	return ", " + number(letters) + " letters wait for people"
+	return ", " + numberText(letters) + " letters wait for people"
 }
 
 // needyLetters returns how many letters of a group are dead or overdue, as text.
 func needyLetters(g *deadletter.GroupRow) string {
 	switch {
 	case g.Count > 0 && g.Overdue > 0:
-		return countOf(g.Count, "letter") + " dead and " + number(g.Overdue) + " overdue"
+		return countOf(g.Count, "letter") + " dead and " + numberText(g.Overdue) + " overdue"
 	case g.Count > 0:
 		return countOf(g.Count, "letter") + " dead"
 	case g.Overdue > 0:
@@ -183,16 +183,16 @@ func digestOf(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// moment formats a time for people, in UTC and to the minute.
-func moment(t time.Time) string {
+// timeText formats a time for people, in UTC and to the minute.
+func timeText(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.UTC().Format("2006-01-02 15:04 UTC")
 }
 
-// number formats a number for people, for example 12480 as 12,480.
-func number(n int) string {
+// numberText formats a number for people, for example 12480 as 12,480.
+func numberText(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -205,5 +205,5 @@ func countOf(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return number(n) + " " + thing + "s"
+	return numberText(n) + " " + thing + "s"
 }

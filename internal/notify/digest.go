@@ -51,10 +51,10 @@ func digestTitle(d *deadletter.Digest) string {
 	}
 	parts := []string{countOf(d.Groups, "group"), countOf(d.Letters, "letter")}
 	if d.New > 0 {
-		parts = append(parts, number(d.New)+" new")
+		parts = append(parts, numberText(d.New)+" new")
 	}
 	if d.CameBack > 0 {
-		parts = append(parts, number(d.CameBack)+" came back")
+		parts = append(parts, numberText(d.CameBack)+" came back")
 	}
 	if paged == "" {
 		paged = "nothing paged"
@@ -66,7 +66,7 @@ func recoveredText(n int) string {
 	if n == 0 {
 		return "none recovered by themselves"
 	}
-	return number(n) + " recovered by " + itself(n)
+	return numberText(n) + " recovered by " + itself(n)
 }
 
 func itself(n int) string {
@@ -80,7 +80,7 @@ func times(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return number(n) + " times"
+	return numberText(n) + " times"
 }
 
 // digestLine describes a group in a digest: what failed, how often and where. It also contains
@@ -100,10 +100,10 @@ func digestLine(o Office, l deadletter.DigestLine) Line {
 		parts = append(parts, string(g.Severity))
 	}
 	if g.Needs() != l.Letters {
-		parts = append(parts, number(g.Count)+" dead in all")
+		parts = append(parts, numberText(g.Count)+" dead in all")
 	}
 	if g.Overdue > 0 {
-		parts = append(parts, number(g.Overdue)+" overdue")
+		parts = append(parts, numberText(g.Overdue)+" overdue")
 	}
 	if g.Owner != "" {
 		parts = append(parts, "owner "+g.Owner)

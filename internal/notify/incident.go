@@ -36,7 +36,7 @@ func (m *Message) incident(o Office, d *deadletter.Delivery) {
 		m.Lines = append(m.Lines, Line{Title: "and " + countOf(more, "more group"), URL: m.URL})
 	}
 	m.Count = &letters
-	m.facts(map[string]string{factLetters: number(letters), factCauses: number(len(groups)), factSince: moment(m.Since), factLast: moment(m.Last)})
+	m.setFacts(map[string]string{factLetters: numberText(letters), factCauses: numberText(len(groups)), factSince: timeText(m.Since), factLast: timeText(m.Last)})
 	where := line(groups[0].Queue, factBytes)
 	if len(queues) > 1 {
 		where = countOf(len(queues), "queue")
@@ -55,12 +55,12 @@ func (m *Message) incident(o Office, d *deadletter.Delivery) {
 	default:
 		m.Title = "Now " + causes + ", " + countOf(letters, "letter") + " dead"
 	}
-	m.Title = line(m.Title+": "+line(groups[0].Title, titleBytes)+" and "+number(len(groups)-1)+" more", titleBytes)
+	m.Title = line(m.Title+": "+line(groups[0].Title, titleBytes)+" and "+numberText(len(groups)-1)+" more", titleBytes)
 }
 
-// facts replaces the values of facts that the message contains. It appends the number of causes if
-// the message does not contain it.
-func (m *Message) facts(values map[string]string) {
+// setFacts replaces the values of facts that the message contains. It appends the number of causes
+// if the message does not contain it.
+func (m *Message) setFacts(values map[string]string) {
 	for i, f := range m.Facts {
 		if v, ok := values[f.Name]; ok {
 			m.Facts[i].Value = v

@@ -45,7 +45,7 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 	if want := []string{"100 letters dead in email-queue: cause 1 G-418100", "Came back: 200 letters dead in email-queue: cause 2 G-419200", "300 letters dead in sms: cause 3 G-420300"}; !slices.Equal(titles, want) {
 		t.Errorf("%q", titles)
 	}
-	if *m.Count != 600 || !m.Last.Equal(d.Incident[2].LastAt) || m.Fact(factLetters) != "600" || m.Fact(factCauses) != "3" || m.Fact(factGroup) != "G-418" || m.Fact(factLast) != moment(m.Last) {
+	if *m.Count != 600 || !m.Last.Equal(d.Incident[2].LastAt) || m.Fact(factLetters) != "600" || m.Fact(factCauses) != "3" || m.Fact(factGroup) != "G-418" || m.Fact(factLast) != timeText(m.Last) {
 		t.Errorf("%+v", m)
 	}
 	for kind, want := range map[deadletter.NoticeKind]struct {
@@ -91,7 +91,7 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 	for _, name := range downKinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newReceiver(t, slices.Repeat([]func(http.ResponseWriter){answering(map[bool]int{true: 202, false: 200}[name == "pagerduty"], "{}")}, 3)...)
+			r := newReceiver(t, slices.Repeat([]func(http.ResponseWriter){respondWith(map[bool]int{true: 202, false: 200}[name == "pagerduty"], "{}")}, 3)...)
 			sender := channelTo(t, name, r.URL).Sender
 			for _, m := range messages {
 				if err := sender.Send(t.Context(), m); err != nil {
@@ -207,7 +207,7 @@ func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
 	if len(m.Lines) != digestLines+1 || last.Title != fmt.Sprintf("and %d more groups", causes-digestLines) || last.URL != m.URL || *m.Count != 100*causes*(causes+1)/2 {
 		t.Errorf("%d lines, the last %+v, of %d letters", len(m.Lines), last, *m.Count)
 	}
-	r := newReceiver(t, slices.Repeat([]func(http.ResponseWriter){answering(200, "")}, 10)...)
+	r := newReceiver(t, slices.Repeat([]func(http.ResponseWriter){respondWith(200, "")}, 10)...)
 	if err := newTestAlertmanager(t, r).Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}

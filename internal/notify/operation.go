@@ -15,7 +15,7 @@ func (m *Message) operation(o Office, op *deadletter.Operation) {
 			if r == deadletter.ResultChanged {
 				word = op.Action.Past()
 			}
-			parts = append(parts, number(n)+" "+word)
+			parts = append(parts, numberText(n)+" "+word)
 		}
 	}
 	m.Title = line(op.ID.String()+", "+string(op.Action)+" by "+op.By+", is "+string(op.State)+": "+strings.Join(parts, ", "), titleBytes)

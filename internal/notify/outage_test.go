@@ -101,9 +101,9 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	case "hangs":
 		<-m.hung
 	case "503":
-		answering(503, canary)(w)
+		respondWith(503, canary)(w)
 	case "429":
-		answering(429, canary, "Retry-After", "120")(w)
+		respondWith(429, canary, "Retry-After", "120")(w)
 	}
 }
 

@@ -100,7 +100,7 @@ func pagerDutyEvent(key string, m *Message) pagerEvent {
 		p.Details["text"] = lines(m.Text, textBytes)
 	}
 	for i, l := range m.Lines[:min(len(m.Lines), digestLines)] {
-		p.Details["line "+number(i+1)] = line(l.Title+": "+l.Text, titleBytes+factBytes)
+		p.Details["line "+numberText(i+1)] = line(l.Title+": "+l.Text, titleBytes+factBytes)
 	}
 	e.Payload = p
 	if e.Action == "trigger" {

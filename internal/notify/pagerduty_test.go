@@ -22,7 +22,7 @@ func newTestPager(t *testing.T, r *receiver) *PagerDuty {
 
 func TestWhatAPagerGets(t *testing.T) {
 	t.Parallel()
-	r := newReceiver(t, answering(202, `{"status":"success"}`), answering(202, `{}`))
+	r := newReceiver(t, respondWith(202, `{"status":"success"}`), respondWith(202, `{}`))
 	p := newTestPager(t, r)
 	m := Compose(office, someDelivery(deadletter.NoticeOpened))
 	end := Compose(office, someDelivery(deadletter.NoticeResolved))
@@ -82,7 +82,7 @@ func TestWhatAPagerAnswers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := newReceiver(t, answering(c.status, `{"errors":["`+canary+`"]}`))
+			r := newReceiver(t, respondWith(c.status, `{"errors":["`+canary+`"]}`))
 			err := newTestPager(t, r).Send(t.Context(), Message{})
 			if c.err == "" && err == nil {
 				return

@@ -30,7 +30,7 @@ func Together(o Office, ds []deadletter.Delivery) Message {
 	}
 	m.ID = digestOf(ids...)
 	m.Key = "dlo-" + digestOf(o.name())[:8] + "-together-" + m.ID
-	m.Title = line(countOf(len(ds), "notice")+": "+tally(kinds), titleBytes)
+	m.Title = line(countOf(len(ds), "notice")+": "+tallyText(kinds), titleBytes)
 	return m
 }
 
@@ -48,8 +48,8 @@ func lineText(m *Message) string {
 	return line(strings.Join(parts, ", "), factBytes)
 }
 
-// tally returns the number of notices of each kind, as text.
-func tally(kinds map[deadletter.NoticeKind]int) string {
+// tallyText returns the number of notices of each kind, as text.
+func tallyText(kinds map[deadletter.NoticeKind]int) string {
 	var parts []string
 	other := 0
 	for k, n := range kinds {
@@ -61,7 +61,7 @@ func tally(kinds map[deadletter.NoticeKind]int) string {
 		if n == 1 {
 			parts = append(parts, "1 "+one)
 		} else if n > 1 {
-			parts = append(parts, number(n)+" "+many)
+			parts = append(parts, numberText(n)+" "+many)
 		}
 	}
 	say(kinds[deadletter.NoticeOpened], "needs people", "need people")

@@ -78,7 +78,7 @@ func TestTheSignatureIsThatOfTheSpecification(t *testing.T) {
 func TestWhatAWebhookAnswers(t *testing.T) {
 	t.Parallel()
 	for status, permanent := range map[int]bool{410: true, 400: false, 401: false, 404: false, 429: false, 500: false, 302: false} {
-		r := newReceiver(t, answering(status, canary))
+		r := newReceiver(t, respondWith(status, canary))
 		err := newTestWebhook(t, r, nil).Send(t.Context(), Message{ID: "1"})
 		if err == nil || errors.Is(err, ErrPermanent) != permanent {
 			t.Fatalf("%d: got %v", status, err)
