@@ -17,7 +17,7 @@ func (e *Error) Error() string { return fmt.Sprintf("at character %d: %s", e.Pos
 // Unwrap returns ErrInvalid, because every mistake in a query is an ErrInvalid.
 func (e *Error) Unwrap() error { return deadletter.ErrInvalid }
 
-func mistake(pos int, format string, args ...any) *Error {
+func errorAt(pos int, format string, args ...any) *Error {
 	return &Error{pos, fmt.Sprintf(format, args...)}
 }
 

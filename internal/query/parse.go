@@ -35,7 +35,7 @@ type Options struct {
 // always an *Error.
 func Parse(text string, o Options) (Query, error) {
 	if len(text) > MaxText {
-		return Query{}, mistake(MaxText, "a query is at most %d bytes long", MaxText)
+		return Query{}, errorAt(MaxText, "a query is at most %d bytes long", MaxText)
 	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()
@@ -48,7 +48,7 @@ func Parse(text string, o Options) (Query, error) {
 	var q Query
 	for p.skipSpace(); p.pos < len(text); p.skipSpace() {
 		if len(q.Terms) == maxTerms {
-			return Query{}, mistake(p.pos, "a query has at most %d terms", maxTerms)
+			return Query{}, errorAt(p.pos, "a query has at most %d terms", maxTerms)
 		}
 		start := p.pos
 		term, err := p.term()
@@ -56,7 +56,7 @@ func Parse(text string, o Options) (Query, error) {
 			return Query{}, err
 		}
 		if term.Field == Sort && q.Order() != "" {
-			return Query{}, mistake(start, "a list has one order")
+			return Query{}, errorAt(start, "a list has one order")
 		}
 		q.Terms = append(q.Terms, term)
 	}
@@ -91,9 +91,9 @@ func (p *parser) term() (Term, error) {
 		p.pos++
 		switch {
 		case p.pos == len(p.text) || p.nextIs(space):
-			return Term{}, mistake(p.pos, "a term is missing here: a minus goes right before the term that it negates")
+			return Term{}, errorAt(p.pos, "a term is missing here: a minus goes right before the term that it negates")
 		case p.nextIs("-"):
-			return Term{}, mistake(p.pos, "there are two minus signs here; put text that begins with a minus in quotes")
+			return Term{}, errorAt(p.pos, "there are two minus signs here; put text that begins with a minus in quotes")
 		}
 	}
 	start := p.pos
@@ -113,12 +113,12 @@ func (p *parser) term() (Term, error) {
 				return Term{}, err
 			}
 			if !p.nextIs(":") {
-				return Term{}, mistake(p.pos, "after a quoted name comes a colon")
+				return Term{}, errorAt(p.pos, "after a quoted name comes a colon")
 			}
 			p.pos++
 			t.Field, t.Name = f, name.literal()
 			if t.Name == "" {
-				return Term{}, mistake(name.at, "a name is missing here")
+				return Term{}, errorAt(name.at, "a name is missing here")
 			}
 			return p.values(t, start)
 		}
@@ -141,17 +141,17 @@ func (p *parser) field(t *Term, text string) error {
 		if meant == "" && p.o.Body != nil && p.o.Body(text) {
 			meant = " (did you mean body." + quotable(text) + "?)"
 		}
-		return mistake(p.pos, "there is no field %q%s; the fields are %s; put text that contains a colon in quotes", quotable(text), meant, strings.Join(list, ", "))
+		return errorAt(p.pos, "there is no field %q%s; the fields are %s; put text that contains a colon in quotes", quotable(text), meant, strings.Join(list, ", "))
 	case f != Header && f != Body && dotted:
-		return mistake(p.pos+len(head), "%s has no parts: it is written %s:", f, f)
+		return errorAt(p.pos+len(head), "%s has no parts: it is written %s:", f, f)
 	case f == Header && !dotted:
-		return mistake(p.pos+len(head), "a header is named behind a dot, for example header.x-tenant:48213")
+		return errorAt(p.pos+len(head), "a header is named behind a dot, for example header.x-tenant:48213")
 	case f == Body && !dotted:
-		return mistake(p.pos+len(head), "a field of the body is named behind a dot, for example body.customer.id:48213")
+		return errorAt(p.pos+len(head), "a field of the body is named behind a dot, for example body.customer.id:48213")
 	case dotted && name == "":
-		return mistake(p.pos+len(text), "a name is missing here")
+		return errorAt(p.pos+len(text), "a name is missing here")
 	case strings.Contains(name, "*"):
-		return mistake(p.pos+strings.IndexByte(text, '*'), "a name has no stars; put one that is part of the name in quotes")
+		return errorAt(p.pos+strings.IndexByte(text, '*'), "a name has no stars; put one that is part of the name in quotes")
 	}
 	t.Field, t.Name = f, name
 	return nil
@@ -166,15 +166,15 @@ func (p *parser) values(t Term, start int) (Term, error) {
 	}
 	switch {
 	case t.Field == Sort && t.Not:
-		return Term{}, mistake(start, "an order is not negated: sort:oldest and sort:received are opposites")
+		return Term{}, errorAt(start, "an order is not negated: sort:oldest and sort:received are opposites")
 	case p.o.Masked != nil && p.o.Masked(path):
-		return Term{}, mistake(start, "%s is masked: letters cannot be found by it", quotable(path))
+		return Term{}, errorAt(start, "%s is masked: letters cannot be found by it", quotable(path))
 	case t.Field == Body && !p.o.Look && (p.o.Body == nil || !p.o.Body(t.Name)):
-		return Term{}, mistake(start, "%s is not indexed, so only a list looks for it: add %s to search.fields of the configuration, or search for the text", quotable(path), quotable(t.Name))
+		return Term{}, errorAt(start, "%s is not indexed, so only a list looks for it: add %s to search.fields of the configuration, or search for the text", quotable(path), quotable(t.Name))
 	}
 	for read := 0; ; read++ {
 		if read == maxValues {
-			return Term{}, mistake(p.pos, "a term has at most %d values", maxValues)
+			return Term{}, errorAt(p.pos, "a term has at most %d values", maxValues)
 		}
 		text, err := p.value()
 		if err != nil {
@@ -193,7 +193,7 @@ func (p *parser) values(t Term, start int) (Term, error) {
 			return t, nil
 		}
 		if t.Field == Age || t.Field == Since || t.Field == Before || t.Field == Until || t.Field == Sort {
-			return Term{}, mistake(p.pos, "%s has one value", t.Field)
+			return Term{}, errorAt(p.pos, "%s has one value", t.Field)
 		}
 		p.pos++
 	}
@@ -208,7 +208,7 @@ func (p *parser) words(t Term) (Term, error) {
 			return Term{}, err
 		}
 		if !searchable(text.literal()) {
-			return Term{}, mistake(text.at, "there is no word to search for in these quotes")
+			return Term{}, errorAt(text.at, "there is no word to search for in these quotes")
 		}
 		t.Values = []Value{literally(text.literal())}
 		return t, nil
@@ -217,17 +217,17 @@ func (p *parser) words(t Term) (Term, error) {
 	raw := p.text[text.at:p.pos]
 	switch {
 	case p.nextIs(`"`):
-		return Term{}, mistake(p.pos, "quotes go around a whole text")
+		return Term{}, errorAt(p.pos, "quotes go around a whole text")
 	case slices.Contains([]string{"AND", "OR", "NOT"}, raw):
-		return Term{}, mistake(text.at, "a space means AND, a comma means OR (state:dead,held) and a minus means NOT; put the word itself in quotes")
+		return Term{}, errorAt(text.at, "a space means AND, a comma means OR (state:dead,held) and a minus means NOT; put the word itself in quotes")
 	case !searchable(strings.Join(text.pieces, "")):
-		return Term{}, mistake(text.at, "there is no word to search for in %q", quotable(raw))
+		return Term{}, errorAt(text.at, "there is no word to search for in %q", quotable(raw))
 	case len(text.pieces) > 2 || len(text.pieces) == 2 && text.pieces[1] != "":
-		return Term{}, mistake(text.stars[0], `a star goes at the end of a word, for example time*; one that is part of the text is written \*`)
+		return Term{}, errorAt(text.stars[0], `a star goes at the end of a word, for example time*; one that is part of the text is written \*`)
 	}
 	if i := strings.IndexAny(raw, "<>"); i > 0 {
 		if f, _ := fieldNamed(raw[:i], p.o.Fields); f == Attempts || f == Size || f == Age {
-			return Term{}, mistake(text.at+i, "a colon is missing here, for example %s:%s; put text with a comparison in quotes", f, quotable(raw[i:]))
+			return Term{}, errorAt(text.at+i, "a colon is missing here, for example %s:%s; put text with a comparison in quotes", f, quotable(raw[i:]))
 		}
 	}
 	if len(text.pieces) == 1 {

@@ -157,7 +157,7 @@ func TestAForgottenColonIsNoticed(t *testing.T) {
 // field, although all fields with numbers use the same parser.
 func TestAWrongNumberIsOfTheFieldThatWasAsked(t *testing.T) {
 	t.Parallel()
-	if _, err := number("nacks", ""); err == nil || !strings.HasPrefix(err.Error(), "nacks is a number") {
+	if _, err := parseNumber("nacks", ""); err == nil || !strings.HasPrefix(err.Error(), "nacks is a number") {
 		t.Error(err)
 	}
 }

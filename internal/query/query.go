@@ -236,7 +236,7 @@ func (t Term) withFixedTime() Term {
 			t.Field = Since
 		}
 	default:
-		if _, err := duration(v.Raw); err != nil {
+		if _, err := parseDuration(v.Raw); err != nil {
 			return t // the time is already fixed
 		}
 	}

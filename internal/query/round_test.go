@@ -32,9 +32,9 @@ var samples = map[Field][]string{
 	Before:   {"3d", "2026-11-20T14:00", "0001-01-01T00:00:00Z"},
 }
 
-// nasty generates texts from all characters that have a meaning in the language. Each test needs
-// its own generators, because rapid 1.3 sets their names without a lock.
-func nasty() *rapid.Generator[string] {
+// nastyText generates texts from all characters that have a meaning in the language. Each test
+// needs its own generators, because rapid 1.3 sets their names without a lock.
+func nastyText() *rapid.Generator[string] {
 	return rapid.StringOf(rapid.SampledFrom([]rune("ab*\\\"-,:; .\t\n\x00é<>=/O")))
 }
 
@@ -54,12 +54,12 @@ func anyQuery(t *rapid.T) string {
 			term, sorted = "", true
 		}
 		if f == Words {
-			terms = append(terms, term+rapid.SampledFrom([]string{"word", "wo-rd", "pre*", `st\*r`, "a,b", `a\b`, `"quoted text"`, quote("x" + nasty().Draw(t, "free text"))}).Draw(t, "word"))
+			terms = append(terms, term+rapid.SampledFrom([]string{"word", "wo-rd", "pre*", `st\*r`, "a,b", `a\b`, `"quoted text"`, quote("x" + nastyText().Draw(t, "free text"))}).Draw(t, "word"))
 			continue
 		}
 		term += string(f)
 		if f == Header || f == Body {
-			term += "." + rapid.SampledFrom([]string{"x-tenant", "a.b.c", `"a b"`, quote("x" + nasty().Draw(t, "name"))}).Draw(t, "name")
+			term += "." + rapid.SampledFrom([]string{"x-tenant", "a.b.c", `"a b"`, quote("x" + nastyText().Draw(t, "name"))}).Draw(t, "name")
 		}
 		count := rapid.IntRange(1, 4).Draw(t, "values")
 		if f == Age || f == Since || f == Before || f == Sort {
@@ -71,10 +71,10 @@ func anyQuery(t *rapid.T) string {
 			case own != nil:
 				values = append(values, rapid.SampledFrom(own).Draw(t, "value"))
 			case slices.Contains(prefixes, f):
-				literal := strings.ReplaceAll(quote(nasty().Draw(t, "value")), "*", `\*`)
+				literal := strings.ReplaceAll(quote(nastyText().Draw(t, "value")), "*", `\*`)
 				values = append(values, rapid.SampledFrom([]string{literal, literal[:len(literal)-1] + `*"`, "*", "acme*", `a\*`, "acme"}).Draw(t, "value"))
 			default:
-				values = append(values, rapid.SampledFrom([]string{quote(nasty().Draw(t, "value")), "*", "acme*", `a\*b*c`, "**x**", "acme", `back\slash`}).Draw(t, "value"))
+				values = append(values, rapid.SampledFrom([]string{quote(nastyText().Draw(t, "value")), "*", "acme*", `a\*b*c`, "**x**", "acme", `back\slash`}).Draw(t, "value"))
 			}
 		}
 		terms = append(terms, term+":"+strings.Join(values, ","))
@@ -118,7 +118,7 @@ func TestQueriesSurviveTheirText(t *testing.T) {
 func TestWithMeansExactlyItsTexts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfNDistinct(rapid.OneOf(nasty(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })), 1, 4, rapid.ID[string]).Draw(t, "values")
+		values := rapid.SliceOfNDistinct(rapid.OneOf(nastyText(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })), 1, 4, rapid.ID[string]).Draw(t, "values")
 		for _, f := range []Field{Queue, Type, Reason, ErrorText, Exchange, "header.x", "header.a b:*"} {
 			q := Query{}.With(f, values...)
 			again, err := Parse(q.String(), Options{})

@@ -30,9 +30,9 @@ func (p *parser) value() (text, error) {
 	t := p.unquoted(`,"` + space)
 	switch {
 	case p.nextIs(`"`):
-		return text{}, mistake(p.pos, "quotes go around a whole value")
+		return text{}, errorAt(p.pos, "quotes go around a whole value")
 	case p.pos == t.at:
-		return text{}, mistake(t.at, `a value is missing here; an empty one is written ""`)
+		return text{}, errorAt(t.at, `a value is missing here; an empty one is written ""`)
 	}
 	return t, nil
 }

@@ -19,10 +19,10 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 	raw := t.literal()
 	switch f {
 	case State, Severity, Status, Doubt, Sort, Via:
-		return enumerated(f, raw)
+		return parseEnum(f, raw)
 	case Read:
 		if len(t.pieces) == 1 && raw != "" { // the value has no star and is not "", which stands for a letter whose body has not been read yet
-			return enumerated(f, raw)
+			return parseEnum(f, raw)
 		}
 	case Action:
 		for _, v := range deadletter.Actions { // people say "discarded" for the action discard
@@ -30,7 +30,7 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 				raw = string(v)
 			}
 		}
-		return enumerated(f, strings.ReplaceAll(raw, " ", "-"))
+		return parseEnum(f, strings.ReplaceAll(raw, " ", "-"))
 	case Target:
 		if name := strings.ToUpper(raw); len(t.pieces) == 1 && (strings.HasPrefix(name, "G-") || strings.HasPrefix(name, "O-")) && strings.Trim(name[2:], "0123456789") == "" {
 			return literally(name), nil
@@ -42,20 +42,20 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 		}
 		return literally(id.String()), nil
 	case Op:
-		return operation(raw)
+		return parseOperation(raw)
 	case ID:
-		return letter(raw)
+		return parseLetter(raw)
 	case Attempts:
-		return number(f, raw)
+		return parseNumber(f, raw)
 	case Size:
-		return size(raw)
+		return parseSize(raw)
 	case Age:
-		return age(raw, now)
+		return parseAge(raw, now)
 	case Since, Before:
-		at, err := instant(raw, now)
+		at, err := parseInstant(raw, now)
 		return Value{Raw: raw, Time: at}, err
 	case Until:
-		at, err := instant(raw, now)
+		at, err := parseInstant(raw, now)
 		_, date := time.Parse("2006-01-02", raw)
 		if _, named := days[strings.ToLower(raw)]; date == nil || named { // a date includes the whole day
 			at = at.AddDate(0, 0, 1)
@@ -64,7 +64,7 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 	}
 	if n := len(t.pieces); slices.Contains(prefixes, f) && n > 1 && (n > 2 || t.pieces[1] != "") {
 		wrong := t.stars[0]
-		return Value{}, mistake(wrong, `%s takes a whole value or its beginning, for example acme*, so a star goes at the end only; for other parts search the words as free text; a literal star is \*`, f)
+		return Value{}, errorAt(wrong, `%s takes a whole value or its beginning, for example acme*, so a star goes at the end only; for other parts search the words as free text; a literal star is \*`, f)
 	}
 	return Value{Raw: pattern(t.pieces), Pattern: t.pieces}, nil
 }
@@ -86,7 +86,7 @@ func literalValue(f Field, s string) Value {
 	return v
 }
 
-func enumerated(f Field, raw string) (Value, error) {
+func parseEnum(f Field, raw string) (Value, error) {
 	e := enumerations[f]
 	value := strings.ToLower(raw)
 	if !slices.Contains(e.values, value) {
@@ -95,9 +95,9 @@ func enumerated(f Field, raw string) (Value, error) {
 	return literally(value), nil
 }
 
-// operation parses the id of an operation with an optional result, for example O-77 or
+// parseOperation parses the id of an operation with an optional result, for example O-77 or
 // O-77/came-back.
-func operation(raw string) (Value, error) {
+func parseOperation(raw string) (Value, error) {
 	name, result, has := strings.Cut(raw, "/")
 	id, err := deadletter.ParseOperationID(name)
 	if err != nil {
@@ -117,8 +117,8 @@ func operation(raw string) (Value, error) {
 	return v, nil
 }
 
-// letter parses the id of a letter. It accepts the whole id and the 8 digits that pages show.
-func letter(raw string) (Value, error) {
+// parseLetter parses the id of a letter. It accepts the whole id and the 8 digits that pages show.
+func parseLetter(raw string) (Value, error) {
 	if id, err := deadletter.ParseID(raw); err == nil {
 		if _, _, ok := id.Split(); !ok {
 			return Value{}, errors.New("this UUID is not the id of a letter; write the id of a message as message_id:… or correlation_id:…")
@@ -132,8 +132,8 @@ func letter(raw string) (Value, error) {
 	return literally(short), nil
 }
 
-// comparison splits a leading <, <=, > or >= off a text.
-func comparison(raw string) (Compare, string) {
+// splitComparison splits a leading <, <=, > or >= off a text.
+func splitComparison(raw string) (Compare, string) {
 	for _, c := range []Compare{AtMost, Less, AtLeast, More} {
 		if rest, ok := strings.CutPrefix(raw, string(c)); ok {
 			return c, rest
@@ -142,9 +142,9 @@ func comparison(raw string) (Compare, string) {
 	return Equal, raw
 }
 
-// digits splits a leading whole number off a text. If the number is missing or too large, it
+// splitNumber splits a leading whole number off a text. If the number is missing or too large, it
 // returns -1.
-func digits(s string) (n int64, rest string) {
+func splitNumber(s string) (n int64, rest string) {
 	end := len(s) - len(strings.TrimLeft(s, "0123456789"))
 	n, err := strconv.ParseInt(s[:end], 10, 64)
 	if err != nil {
@@ -153,9 +153,9 @@ func digits(s string) (n int64, rest string) {
 	return n, s[end:]
 }
 
-func number(f Field, raw string) (Value, error) {
-	c, rest := comparison(raw)
-	n, rest := digits(rest)
+func parseNumber(f Field, raw string) (Value, error) {
+	c, rest := splitComparison(raw)
+	n, rest := splitNumber(rest)
 	if n < 0 || rest != "" {
 		return Value{}, fmt.Errorf("%s is a number, for example 3, >=3 or <10", f)
 	}
@@ -165,9 +165,9 @@ func number(f Field, raw string) (Value, error) {
 // units maps the units of a size, in lower case, to bytes.
 var units = map[string]int64{"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 
-func size(raw string) (Value, error) {
-	c, rest := comparison(raw)
-	n, rest := digits(rest)
+func parseSize(raw string) (Value, error) {
+	c, rest := splitComparison(raw)
+	n, rest := splitNumber(rest)
 	unit, ok := units[strings.ToLower(rest)]
 	if n < 0 || !ok || n > math.MaxInt64/unit {
 		return Value{}, errors.New("a size is a whole number with a unit of B, kB, MB, GB, KiB, MiB or GiB, for example >=64KiB")
@@ -175,9 +175,9 @@ func size(raw string) (Value, error) {
 	return Value{Raw: raw, Compare: c, Number: n * unit}, nil
 }
 
-func age(raw string, now time.Time) (Value, error) {
-	c, rest := comparison(raw)
-	d, err := duration(rest)
+func parseAge(raw string, now time.Time) (Value, error) {
+	c, rest := splitComparison(raw)
+	d, err := parseDuration(rest)
 	if c == Equal || err != nil {
 		return Value{}, errors.New("an age is a comparison and a duration in s, m, h, d or w, for example >2h or <=1d12h")
 	}
@@ -187,12 +187,12 @@ func age(raw string, now time.Time) (Value, error) {
 // days maps the names of days to their offset from today.
 var days = map[string]int{"today": 0, "yesterday": -1}
 
-// instant parses a date, a date with a time, the name of a day, or a duration before now.
-func instant(raw string, now time.Time) (time.Time, error) {
+// parseInstant parses a date, a date with a time, the name of a day, or a duration before now.
+func parseInstant(raw string, now time.Time) (time.Time, error) {
 	if day, ok := days[strings.ToLower(raw)]; ok {
 		return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, day), nil
 	}
-	if d, err := duration(raw); err == nil {
+	if d, err := parseDuration(raw); err == nil {
 		return now.Add(-d), nil
 	}
 	upper := strings.ToUpper(raw) // RFC 3339 allows t and z in lower case
@@ -206,13 +206,13 @@ func instant(raw string, now time.Time) (time.Time, error) {
 
 const maxDuration = 100 * 365 * 24 * time.Hour
 
-// duration parses a duration such as "2h" or "1d12h". The result is above zero and at most 100
+// parseDuration parses a duration such as "2h" or "1d12h". The result is above zero and at most 100
 // years.
-func duration(s string) (time.Duration, error) {
+func parseDuration(s string) (time.Duration, error) {
 	wrong := errors.New("a duration is written 90s, 15m, 2h, 3d, 1w or 1d12h")
 	var d time.Duration
 	for s != "" {
-		n, rest := digits(s)
+		n, rest := splitNumber(s)
 		if n < 0 || rest == "" {
 			return 0, wrong
 		}
