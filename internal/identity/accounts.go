@@ -138,9 +138,9 @@ func (a *Accounts) compare(ctx context.Context, name, password string) (u deadle
 	return u, hash, same && u.Name != "", nil
 }
 
-// hash calls a function that needs much time or memory for a password. At most maxHashing such
-// functions run at the same time.
-func (a *Accounts) hash(ctx context.Context, do func()) error {
+// limitHashing calls a function that needs much time or memory for a password. At most maxHashing
+// such functions run at the same time.
+func (a *Accounts) limitHashing(ctx context.Context, do func()) error {
 	select {
 	case a.hashing <- struct{}{}:
 	case <-ctx.Done():
@@ -155,7 +155,7 @@ func (a *Accounts) hash(ctx context.Context, do func()) error {
 // wraps deadletter.ErrInvalid.
 func (a *Accounts) newHash(ctx context.Context, password, name string) (hash string, err error) {
 	var refused error
-	err = a.hash(ctx, func() {
+	err = a.limitHashing(ctx, func() {
 		if refused = checkPassword(password, name); refused == nil {
 			hash = hashPassword(password)
 		}

@@ -183,7 +183,7 @@ func ofGroups(groups []string) string {
 // principalOf returns the principal of a request and the principal's groups. It does not add the
 // grants of the configuration.
 func (i *Identity) principalOf(r *http.Request) (known, []string, error) {
-	if secret, ok := bearer(r); ok {
+	if secret, ok := bearerToken(r); ok {
 		return i.token(r.Context(), secret)
 	}
 	if secret := Secret(r, i.Secure); i.Users != nil && secret != "" && !strings.HasPrefix(r.URL.Path, "/api/") {
@@ -210,9 +210,9 @@ func (i *Identity) principalOf(r *http.Request) (known, []string, error) {
 	return i.Proxy.person(r.Header)
 }
 
-// bearer returns the API token in a request. It ignores other credentials in the same header,
+// bearerToken returns the API token in a request. It ignores other credentials in the same header,
 // because they may be for the proxy.
-func bearer(r *http.Request) (string, bool) {
+func bearerToken(r *http.Request) (string, bool) {
 	for _, value := range r.Header.Values("Authorization") {
 		scheme, rest, _ := strings.Cut(value, " ")
 		if strings.EqualFold(scheme, "Bearer") && strings.HasPrefix(strings.TrimSpace(rest), deadletter.TokenPrefix) {
@@ -296,12 +296,12 @@ func (p Proxy) person(h http.Header) (known, []string, error) {
 	unknown := func(format string, args ...any) (known, []string, error) {
 		return known{}, nil, fmt.Errorf("%w: "+format, append([]any{deadletter.ErrCredentials}, args...)...)
 	}
-	name, err := single(h, p.User)
+	name, err := singleHeader(h, p.User)
 	if err != nil {
 		return unknown("%s", err)
 	}
 	if p.Email != "" {
-		email, err := single(h, p.Email)
+		email, err := singleHeader(h, p.Email)
 		if err != nil {
 			return unknown("%s", err)
 		}
@@ -329,9 +329,9 @@ func duplicateHeaderError(name string, n int) error {
 	return fmt.Errorf("the header %s is there %d times; the proxy has to replace what people send", name, n)
 }
 
-// single returns the value of a header, or "" if the header is missing. It returns an error if the
-// header occurs more than once.
-func single(h http.Header, name string) (string, error) {
+// singleHeader returns the value of a header, or "" if the header is missing. It returns an error
+// if the header occurs more than once.
+func singleHeader(h http.Header, name string) (string, error) {
 	values := h.Values(name)
 	switch {
 	case len(values) == 0:
