@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// compiled returns the schema of one .proto file.
-func compiled(t testing.TB, source string) *Schema {
+// compileOne returns the schema of one .proto file.
+func compileOne(t testing.TB, source string) *Schema {
 	t.Helper()
 	s, err := ReadUpload(t.Context(), "m.proto", []byte("syntax = \"proto3\";\n"+source))
 	if err != nil {
@@ -25,8 +25,8 @@ func compiled(t testing.TB, source string) *Schema {
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	r := NewRegistry()
-	one := compiled(t, `package p; message M { string a = 1; int32 b = 2; K k = 3; oneof o { string x = 4; string y = 5; } } message Gone {} enum K { NONE = 0; OLD = 1; }`)
-	two := compiled(t, `package p;
+	one := compileOne(t, `package p; message M { string a = 1; int32 b = 2; K k = 3; oneof o { string x = 4; string y = 5; } } message Gone {} enum K { NONE = 0; OLD = 1; }`)
+	two := compileOne(t, `package p;
 		message M { string a = 1; string b = 2; repeated K k = 3; oneof o { string x = 4; } string z = 5; map<string, N> notes = 7; optional bool secret = 8 [debug_redact = true]; }
 		message N {} enum K { NONE = 0; NEW = 1; ODD = 2; }`)
 	got := r.Compare("s", one)
@@ -56,10 +56,10 @@ func TestCompare(t *testing.T) {
 	if len(got.Conflicts) != 2 || got.Conflicts[0].Set != "s" || got.Conflicts[0].Type != "p.K" || got.Conflicts[1].Type != "p.M" || len(got.Added) != 3 {
 		t.Errorf("conflicts %+v", got.Conflicts)
 	}
-	if got := r.Compare("other", compiled(t, `package p; message N {}`)); got.Conflicts != nil {
+	if got := r.Compare("other", compileOne(t, `package p; message N {}`)); got.Conflicts != nil {
 		t.Errorf("the same definition is a conflict: %+v", got.Conflicts)
 	}
-	if got := r.Compare("other", compiled(t, `package p; enum M { ZERO = 0; }`)); len(got.Conflicts) != 1 || got.Conflicts[0].Differences[0] != "it was no enum" {
+	if got := r.Compare("other", compileOne(t, `package p; enum M { ZERO = 0; }`)); len(got.Conflicts) != 1 || got.Conflicts[0].Differences[0] != "it was no enum" {
 		t.Errorf("%+v", got.Conflicts)
 	}
 }
@@ -68,8 +68,8 @@ func TestTypesThatHoldAChangedTypeAreAffected(t *testing.T) {
 	t.Parallel()
 	const rest = ` message Order { map<string, Line> lines = 1; } message Line { Item item = 1; } message Box { repeated Order orders = 1; Box inner = 2; } message Alone { string a = 1; }`
 	r := NewRegistry()
-	r.Add(deadletter.SchemaVersion{Name: "s"}, compiled(t, `message Item { string a = 1; }`+rest))
-	c := r.Compare("s", compiled(t, `message Item { string a = 1; string b = 2; }`+rest))
+	r.Add(deadletter.SchemaVersion{Name: "s"}, compileOne(t, `message Item { string a = 1; }`+rest))
+	c := r.Compare("s", compileOne(t, `message Item { string a = 1; string b = 2; }`+rest))
 	if got := strings.Join(c.Affected, " "); got != "Box Item Line Order" || len(c.Changed) != 1 {
 		t.Errorf("affected %s", got)
 	}
@@ -82,8 +82,8 @@ func TestDifferencesAreBounded(t *testing.T) {
 		many.WriteString("string f" + strings.Repeat("x", i) + " = " + deadletter.Count(i+1) + ";")
 	}
 	r := NewRegistry()
-	r.Add(deadletter.SchemaVersion{Name: "s"}, compiled(t, `message M {}`))
-	got := r.Compare("s", compiled(t, `message M {`+many.String()+`}`))
+	r.Add(deadletter.SchemaVersion{Name: "s"}, compileOne(t, `message M {}`))
+	got := r.Compare("s", compileOne(t, `message M {`+many.String()+`}`))
 	if len(got.Changed) != 1 || len(got.Changed[0].Differences) != maxDifferences || got.Changed[0].More != 100-maxDifferences {
 		t.Errorf("%+v", got.Changed)
 	}
@@ -92,9 +92,9 @@ func TestDifferencesAreBounded(t *testing.T) {
 func TestRemovedSetsAreForgotten(t *testing.T) {
 	t.Parallel()
 	r := NewRegistry()
-	r.Add(deadletter.SchemaVersion{Name: "a"}, compiled(t, `package p; message M { string a = 1; }`))
-	r.Add(deadletter.SchemaVersion{Name: "a"}, compiled(t, `package p; message M { string a = 1; int32 b = 2; } message A {}`))
-	r.Add(deadletter.SchemaVersion{Name: "b"}, compiled(t, `package p; message M { int32 a = 1; } message B {}`))
+	r.Add(deadletter.SchemaVersion{Name: "a"}, compileOne(t, `package p; message M { string a = 1; }`))
+	r.Add(deadletter.SchemaVersion{Name: "a"}, compileOne(t, `package p; message M { string a = 1; int32 b = 2; } message A {}`))
+	r.Add(deadletter.SchemaVersion{Name: "b"}, compileOne(t, `package p; message M { int32 a = 1; } message B {}`))
 	if !r.Remove("a") || r.Remove("a") {
 		t.Error("it is not removed once")
 	}
@@ -116,7 +116,7 @@ func TestTheOldestOfManyVersionsIsForgotten(t *testing.T) {
 	t.Parallel()
 	r := NewRegistry()
 	for i := range MaxVersions + 5 {
-		r.Add(deadletter.SchemaVersion{Name: "a"}, compiled(t, `message M`+deadletter.Count(i)+` {}`))
+		r.Add(deadletter.SchemaVersion{Name: "a"}, compileOne(t, `message M`+deadletter.Count(i)+` {}`))
 	}
 	if sets, types := r.Sets(), r.Types(); len(sets) != MaxVersions || len(types) != MaxVersions || !sets[0].Current || sets[0].Types[0] != "M24" {
 		t.Errorf("%d versions, %d types, newest %v", len(sets), len(types), sets[0].Types)
@@ -126,12 +126,12 @@ func TestTheOldestOfManyVersionsIsForgotten(t *testing.T) {
 func TestWithTriesASchema(t *testing.T) {
 	t.Parallel()
 	r := NewRegistry()
-	r.Add(deadletter.SchemaVersion{Name: "a"}, compiled(t, `message A {}`))
-	trial := r.With("b", compiled(t, `message B {}`))
+	r.Add(deadletter.SchemaVersion{Name: "a"}, compileOne(t, `message A {}`))
+	trial := r.With("b", compileOne(t, `message B {}`))
 	if a, b := strings.Join(r.Types(), " "), strings.Join(trial.Types(), " "); a != "A" || b != "A B" {
 		t.Errorf("%s, %s", a, b)
 	}
-	if got := (*Registry)(nil).With("b", compiled(t, `message B {}`)).Types(); len(got) != 1 {
+	if got := (*Registry)(nil).With("b", compileOne(t, `message B {}`)).Types(); len(got) != 1 {
 		t.Error(got)
 	}
 }

@@ -52,7 +52,7 @@ message Other {}`),
 	if strings.Contains(got.Text, "Other") || got.Type != "shop.Order" || got.Cut || len(got.Definitions) != 1 || got.Definitions[0].Fields != 6 || got.Definitions[0].File != "shop/order.proto" || !got.Definitions[0].Current {
 		t.Errorf("%+v", got)
 	}
-	r.Add(deadletter.SchemaVersion{Name: "another"}, compiled(t, `package shop; message Order {}`))
+	r.Add(deadletter.SchemaVersion{Name: "another"}, compileOne(t, `package shop; message Order {}`))
 	if got, err := r.Source("shop.Order"); err != nil || len(got.Definitions) != 2 || got.Definitions[0].Set != "another" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -98,7 +98,7 @@ func TestSourceIsBounded(t *testing.T) {
 		}
 		return b.String()
 	}
-	r.Add(deadletter.SchemaVersion{Name: "a"}, compiled(t, `message Wide {`+fields(6000)+`} 
+	r.Add(deadletter.SchemaVersion{Name: "a"}, compileOne(t, `message Wide {`+fields(6000)+`} 
 /* `+strings.Repeat("a word ", 100_000)+`*/
 message Long { string a = 1; }`))
 	if _, err := r.Source("Wide"); !errors.Is(err, ErrSchemaTooLarge) {
@@ -112,7 +112,7 @@ message Long { string a = 1; }`))
 func TestFind(t *testing.T) {
 	t.Parallel()
 	r := NewRegistry()
-	r.Add(deadletter.SchemaVersion{Name: "a"}, compiled(t, `package shop; message Order { string customer_id = 1; repeated int32 n = 2; } message Customer { message Orders {} }`))
+	r.Add(deadletter.SchemaVersion{Name: "a"}, compileOne(t, `package shop; message Order { string customer_id = 1; repeated int32 n = 2; } message Customer { message Orders {} }`))
 	got, more := r.Find("ORDER")
 	if more || len(got) != 2 || got[0].Type != "shop.Customer.Orders" || got[1].Type != "shop.Order" {
 		t.Errorf("%+v", got)
