@@ -57,7 +57,7 @@ func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 	var refused FieldErrors
 	var changed []string
 	short := map[string]*string{}
-	for _, s := range q.short() {
+	for _, s := range q.shortStrings() {
 		short[s.name] = s.value
 	}
 	for name, value := range e.Properties {

@@ -119,18 +119,18 @@ var Service = Principal{Name: "dlo"}
 
 // May reports whether the principal may perform an action in at least one place.
 func (p Principal) May(v Verb) bool {
-	return p.changes(v) && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) })
+	return p.mayChange(v) && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) })
 }
 
 // MayEverywhere reports whether the principal may perform an action at every broker, vhost and
 // queue.
 func (p Principal) MayEverywhere(v Verb) bool {
-	return p.changes(v) && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(Origin{}) })
+	return p.mayChange(v) && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(Origin{}) })
 }
 
-// changes reports whether an action is possible for the principal if the grants permit it. It
+// mayChange reports whether an action is possible for the principal if the grants permit it. It
 // returns false if the action changes something and the configuration makes dlo read-only.
-func (p Principal) changes(v Verb) bool { return !p.Fixed || slices.Contains(readVerbs, v) }
+func (p Principal) mayChange(v Verb) bool { return !p.Fixed || slices.Contains(readVerbs, v) }
 
 // MayToAll reports whether the principal may perform an action on everything at every broker, so
 // that single objects need no check. It returns false for a person who must first enter the
@@ -140,11 +140,11 @@ func (p Principal) MayToAll(v Verb) bool { return len(p.Frozen) == 0 && Allow(p,
 // holds reports whether the grant is valid for an origin. For something that belongs to no queue, a
 // grant is valid only if it has no limits for queues. The same is true for vhosts and brokers.
 func (g Grant) holds(o Origin) bool {
-	return holds(g.Brokers, o.Broker) && holds(g.VHosts, o.VHost) && holds(g.Queues, o.Queue) &&
+	return anyGlobMatches(g.Brokers, o.Broker) && anyGlobMatches(g.VHosts, o.VHost) && anyGlobMatches(g.Queues, o.Queue) &&
 		(!g.FromRabbitMQ || slices.ContainsFunc(g.Written, func(w Written) bool { return w.holds(o) }))
 }
 
-func holds(globs []string, name string) bool {
+func anyGlobMatches(globs []string, name string) bool {
 	return len(globs) == 0 || slices.ContainsFunc(globs, func(glob string) bool { return Glob(glob, name, false) })
 }
 
@@ -176,7 +176,7 @@ func Reach(p Principal, v Verb) error {
 }
 
 func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
-	if !p.changes(v) {
+	if !p.mayChange(v) {
 		return fmt.Errorf("%w: nobody may %s, because read_only is set", ErrDenied, verbs[v].words)
 	}
 	if o.Broker != "" && slices.Contains(p.Frozen, o.Broker) && !slices.Contains(readVerbs, v) {

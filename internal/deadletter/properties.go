@@ -42,9 +42,9 @@ const (
 	hasAppID           = 1 << 3
 )
 
-// short returns the properties that are short strings, in their order on the wire. Each has its
-// flag, its name and a pointer to its value.
-func (p *Properties) short() [9]struct {
+// shortStrings returns the properties that are short strings, in their order on the wire. Each has
+// its flag, its name and a pointer to its value.
+func (p *Properties) shortStrings() [9]struct {
 	flag  uint16
 	name  string
 	value *string
@@ -73,7 +73,7 @@ func (p *Properties) short() [9]struct {
 func (p Properties) Encode() ([]byte, error) {
 	b := make([]byte, 2, 256)
 	var flags uint16
-	for _, s := range p.short() {
+	for _, s := range p.shortStrings() {
 		if *s.value == "" {
 			continue
 		}
@@ -122,7 +122,7 @@ func DecodeProperties(b []byte) (Properties, error) {
 	r := &reader{b: b}
 	flags := r.u16()
 	var p Properties
-	for _, s := range p.short() {
+	for _, s := range p.shortStrings() {
 		if flags&s.flag != 0 {
 			*s.value = r.short()
 		}

@@ -107,13 +107,13 @@ func (p Properties) Fits(most int) error {
 	if err != nil || len(encoded) <= most {
 		return err
 	}
-	name, size := p.largest()
+	name, size := p.largestHeader()
 	return fmt.Errorf("the properties take %d bytes, more than the %d that fit into a frame; header %q takes %d of them: shorten or remove it", len(encoded), most, Visible(name), size)
 }
 
-// largest returns the header whose encoding is the largest. Of several equal ones, it returns the
-// one whose name comes first.
-func (p Properties) largest() (name string, size int) {
+// largestHeader returns the header whose encoding is the largest. Of several equal ones, it returns
+// the one whose name comes first.
+func (p Properties) largestHeader() (name string, size int) {
 	for k, v := range p.Headers {
 		b, err := appendField(nil, v, 0)
 		if n := 1 + len(k) + len(b); err == nil && (n > size || n == size && k < name) {

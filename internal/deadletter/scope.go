@@ -63,7 +63,7 @@ func (s Scope) Includes(o Origin) bool {
 // vhost of the broker.
 func (s Scope) Touches(broker, vhost string) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool {
-		return holds(g.Brokers, broker) && (vhost == "" || holds(g.VHosts, vhost)) &&
+		return anyGlobMatches(g.Brokers, broker) && (vhost == "" || anyGlobMatches(g.VHosts, vhost)) &&
 			(!g.FromRabbitMQ || slices.ContainsFunc(g.Written, func(w Written) bool { return w.Broker == broker && (vhost == "" || w.VHost == vhost) && w.Name != "" }))
 	})
 }

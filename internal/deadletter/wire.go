@@ -34,7 +34,7 @@ func ReadProperties(b []byte) (p Properties, values int) {
 			read()
 		}
 	}
-	short := p.short()
+	short := p.shortStrings()
 	text := func(i int) { each(short[i].flag, func() { *short[i].value = r.short() }) }
 	text(0)
 	text(1)
