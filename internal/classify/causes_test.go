@@ -66,8 +66,8 @@ var causes = []struct {
 	{headers: map[string]string{"lang": "py", "task": "shop.place"}, body: `{"n":[n]}`},
 }
 
-// filled replaces each bracketed placeholder with a random value.
-func filled(text string, r *rand.Rand) string {
+// fillPlaceholders replaces each bracketed placeholder with a random value.
+func fillPlaceholders(text string, r *rand.Rand) string {
 	for {
 		before, rest, ok := strings.Cut(text, "[")
 		kind, after, closed := strings.Cut(rest, "]")
@@ -154,9 +154,9 @@ func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 				p.ContentType = "application/json"
 			}
 			for name, text := range c.headers {
-				p.Headers[name] = filled(text, r)
+				p.Headers[name] = fillPlaceholders(text, r)
 			}
-			a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: "k", Tag: uint64(len(of)), Properties: p, Body: []byte(filled(c.body, r))}
+			a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: "k", Tag: uint64(len(of)), Properties: p, Body: []byte(fillPlaceholders(c.body, r))}
 			print, err := a.Print()
 			if err != nil {
 				t.Fatal(err)

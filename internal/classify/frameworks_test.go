@@ -26,8 +26,8 @@ const (
 	phpTrace     = "#0 /app/src/PlaceHandler.php(20): App\\Stock->take()\n#1 {main}"
 )
 
-// delivered returns a letter from an error queue, as a framework publishes it to that queue.
-func delivered(inbox string, p deadletter.Properties, body string) deadletter.Letter {
+// deliveredLetter returns a letter from an error queue, as a framework publishes it to that queue.
+func deliveredLetter(inbox string, p deadletter.Properties, body string) deadletter.Letter {
 	return deadletter.Letter{ID: deadletter.NewID(1, 1), State: deadletter.StateReceived, Inbox: inbox, Origin: deadletter.Origin{Broker: "main", VHost: "/"}, ArrivedBy: deadletter.Route{RoutingKey: inbox}, Properties: p, Arrived: p, Body: []byte(body)}
 }
 
@@ -44,7 +44,7 @@ var frameworks = []struct {
 }{
 	{
 		name: "Spring AMQP",
-		letter: delivered("orders.parked", deadletter.Properties{ContentType: "application/json", Headers: table{
+		letter: deliveredLetter("orders.parked", deadletter.Properties{ContentType: "application/json", Headers: table{
 			"x-exception-message": "stock of 17 is negative", "x-exception-stacktrace": javaStack, "x-original-exchange": "shop", "x-original-routingKey": "order.placed", "__TypeId__": "com.acme.orders.Place", "retry-count": int64(3),
 		}}, `{"id":17}`),
 		want: deadletter.Failure{
@@ -54,12 +54,12 @@ var frameworks = []struct {
 	},
 	{
 		name:   "Spring AMQP, published to the queue itself, without a stack",
-		letter: delivered("orders.parked", deadletter.Properties{Headers: table{"x-exception-message": "boom", "x-original-exchange": "", "x-original-routingKey": "sms"}}, ""),
+		letter: deliveredLetter("orders.parked", deadletter.Properties{Headers: table{"x-exception-message": "boom", "x-original-exchange": "", "x-original-routingKey": "sms"}}, ""),
 		want:   deadletter.Failure{By: "Spring AMQP", Message: "boom", Queue: "sms", RoutingKey: "sms"}, error: "boom", origin: deadletter.Origin{Queue: "sms", RoutingKey: "sms"}, reason: "rejected",
 	},
 	{
 		name: "MassTransit",
-		letter: delivered("sms_error", deadletter.Properties{ContentType: "application/vnd.masstransit+json", Headers: table{
+		letter: deliveredLetter("sms_error", deadletter.Properties{ContentType: "application/vnd.masstransit+json", Headers: table{
 			"MT-Reason": "fault", "MT-Fault-ExceptionType": "System.InvalidOperationException", "MT-Fault-Message": "stock of 17", "MT-Fault-StackTrace": dotnetFrames, "MT-Fault-Timestamp": "2026-11-20T07:11:12.1234567Z",
 			"MT-Fault-InputAddress": "rabbitmq://localhost/shop/sms?durable=true", "MT-Fault-ConsumerType": "Acme.Orders.PlaceConsumer", "MT-Fault-MessageType": "Acme.Orders.Place", "MT-Fault-RetryCount": int32(3),
 			"MT-Host-ProcessName": "orders", "MT-Host-AssemblyVersion": "1.4.2",
@@ -72,12 +72,12 @@ var frameworks = []struct {
 	},
 	{
 		name:   "MassTransit, skipped",
-		letter: delivered("sms_skipped", deadletter.Properties{ContentType: "application/vnd.masstransit+json", Headers: table{"MT-Reason": "dead-letter"}}, `{"messageType":["urn:message:Acme.Orders:Place"],"message":{"id":17}}`),
+		letter: deliveredLetter("sms_skipped", deadletter.Properties{ContentType: "application/vnd.masstransit+json", Headers: table{"MT-Reason": "dead-letter"}}, `{"messageType":["urn:message:Acme.Orders:Place"],"message":{"id":17}}`),
 		want:   deadletter.Failure{By: "MassTransit", MessageType: "Acme.Orders.Place", Queue: "sms"}, origin: deadletter.Origin{Queue: "sms"},
 	},
 	{
 		name: "NServiceBus",
-		letter: delivered("error", deadletter.Properties{ContentType: "application/json", Type: "Acme.Orders.Place", Headers: table{
+		letter: deliveredLetter("error", deadletter.Properties{ContentType: "application/json", Type: "Acme.Orders.Place", Headers: table{
 			"NServiceBus.FailedQ": "sms@WEB-1", "NServiceBus.ExceptionInfo.ExceptionType": "System.InvalidOperationException", "NServiceBus.ExceptionInfo.Message": "stock of 17", "NServiceBus.ExceptionInfo.StackTrace": dotnetStack,
 			"NServiceBus.TimeOfFailure": "2026-11-20 07:11:12:123456 Z", "NServiceBus.EnclosedMessageTypes": "Acme.Orders.Place, Acme.Contracts, Version=1.0.0.0, Culture=neutral, PublicKeyToken=null;Acme.Orders.IPlace, Acme.Contracts",
 			"NServiceBus.Retries": "2", "NServiceBus.ProcessingEndpoint": "Orders",
@@ -90,7 +90,7 @@ var frameworks = []struct {
 	},
 	{
 		name: "EasyNetQ",
-		letter: delivered("EasyNetQ_Default_Error_Queue", deadletter.Properties{ContentType: "application/json", Type: "EasyNetQ.SystemMessages.Error, EasyNetQ"},
+		letter: deliveredLetter("EasyNetQ_Default_Error_Queue", deadletter.Properties{ContentType: "application/json", Type: "EasyNetQ.SystemMessages.Error, EasyNetQ"},
 			`{"RoutingKey":"order.placed","Exchange":"shop","Queue":"sms","Exception":"System.AggregateException: One or more errors occurred. (stock of 17)\n ---> System.InvalidOperationException: stock of 17\n   at Acme.Orders.Stock.Take(Int32 n)","Message":"{\"id\":17}","DateTime":"2026-11-20T07:11:12.5Z","BasicProperties":{"ContentType":"application/json","Type":"Acme.Orders.Place, Acme.Contracts"}}`),
 		want: deadletter.Failure{
 			By: "EasyNetQ", Type: "System.InvalidOperationException", Message: "stock of 17", MessageType: "Acme.Orders.Place", Queue: "sms", Exchange: "shop", RoutingKey: "order.placed", FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 5e8, time.UTC),
@@ -100,7 +100,7 @@ var frameworks = []struct {
 	},
 	{
 		name: "Rebus, each attempt of its own",
-		letter: delivered("error", deadletter.Properties{Headers: table{
+		letter: deliveredLetter("error", deadletter.Properties{Headers: table{
 			"rbs2-error-details": "2 unhandled exceptions: 11/20/2026 10:11:12 +00:00: " + dotnetStack + "\n11/20/2026 10:11:13 +00:00: " + dotnetStack, "rbs2-source-queue": "sms", "rbs2-msg-type": "Acme.Orders.Place, Acme.Contracts",
 			"rbs2-delivery-count": "5", "rbs2-content-type": "application/json;charset=utf-8",
 		}}, `{"id":17}`),
@@ -112,7 +112,7 @@ var frameworks = []struct {
 	},
 	{
 		name: "Rebus 8",
-		letter: delivered("error", deadletter.Properties{Headers: table{
+		letter: deliveredLetter("error", deadletter.Properties{Headers: table{
 			"rbs2-error-details": "1 unhandled exceptions (stock of 17): System.AggregateException: 1 unhandled exceptions (stock of 17)\r\n ---> " + dotnetStack + "\r\n   --- End of inner exception stack trace ---", "rbs2-source-queue": "sms", "rbs2-msg-type": "Acme.Orders.Place, Acme.Contracts",
 		}}, `{"id":17}`),
 		want: deadletter.Failure{
@@ -123,7 +123,7 @@ var frameworks = []struct {
 	},
 	{
 		name: "Wolverine",
-		letter: delivered("wolverine-dead-letter-queue", deadletter.Properties{Type: "Acme.Orders.Place", ContentType: "application/json", Headers: table{
+		letter: deliveredLetter("wolverine-dead-letter-queue", deadletter.Properties{Type: "Acme.Orders.Place", ContentType: "application/json", Headers: table{
 			"exception-type": "System.InvalidOperationException", "exception-message": "stock of 17", "exception-stack": dotnetFrames, "failed-at": "1795158672123", "original-destination": "rabbitmq://queue/sms", "attempts": "3",
 			"message-type": "Acme.Orders.Place",
 		}}, `{"id":17}`),
@@ -134,14 +134,14 @@ var frameworks = []struct {
 	},
 	{
 		name: "Celery",
-		letter: delivered("dlq", deadletter.Properties{ContentType: "application/json", ContentEncoding: "utf-8", CorrelationID: "6c2a", Headers: table{
+		letter: deliveredLetter("dlq", deadletter.Properties{ContentType: "application/json", ContentEncoding: "utf-8", CorrelationID: "6c2a", Headers: table{
 			"lang": "py", "task": "shop.tasks.place", "id": "6c2a", "retries": int32(2), "origin": "gen4242@web-1", "argsrepr": "(17,)", "kwargsrepr": "{}", "eta": nil, "timelimit": []any{nil, nil},
 		}}, `[[17], {}, {"callbacks": null}]`),
 		want: deadletter.Failure{By: "Celery", MessageType: "shop.tasks.place", ID: "6c2a", Attempts: 2},
 	},
 	{
 		name: "Symfony Messenger",
-		letter: delivered("failed", deadletter.Properties{ContentType: "application/json", Headers: table{
+		letter: deliveredLetter("failed", deadletter.Properties{ContentType: "application/json", Headers: table{
 			"type": `App\Message\Place`, "Content-Type": "application/json",
 			`X-Message-Stamp-Symfony\Component\Messenger\Stamp\BusNameStamp`:                `[{"busName":"messenger.bus.default"}]`,
 			`X-Message-Stamp-Symfony\Component\Messenger\Stamp\ErrorDetailsStamp`:           `[{"exceptionClass":"Old","exceptionCode":0,"exceptionMessage":"old"},{"exceptionClass":"App\\OutOfStock","exceptionCode":0,"exceptionMessage":"stock of 17","flattenException":{"message":"stock of 17","code":0,"class":"App\\OutOfStock","trace_as_string":"#0 /app/src/PlaceHandler.php(20): App\\Stock->take()\n#1 {main}","previous":null}}]`,
@@ -156,7 +156,7 @@ var frameworks = []struct {
 	{
 		name: "Laravel",
 		letter: func() deadletter.Letter {
-			l := delivered("failed-jobs", deadletter.Properties{ContentType: "application/json", Headers: table{"laravel": table{"attempts": int32(2)}}},
+			l := deliveredLetter("failed-jobs", deadletter.Properties{ContentType: "application/json", Headers: table{"laravel": table{"attempts": int32(2)}}},
 				`{"displayName":"App\\Jobs\\Place","job":"Illuminate\\Queue\\CallQueuedHandler@call","data":{"commandName":"App\\Jobs\\Place","command":"O:14:"}}`)
 			l.ArrivedBy.RoutingKey = "sms.failed"
 			return l
@@ -166,7 +166,7 @@ var frameworks = []struct {
 	{
 		name: "Kicks",
 		letter: func() deadletter.Letter {
-			l := delivered("sms-error", deadletter.Properties{Headers: table{
+			l := deliveredLetter("sms-error", deadletter.Properties{Headers: table{
 				"retry_info": `{"error":"stock of 17","num_attempts":6,"failed_at":"2026-11-20T07:11:12Z","properties":{"headers":{"x-tenant":"7"}},"error_class":"Shop::OutOfStock","error_message":"stock of 17","backtrace":["/app/workers/stock.rb:42:in 'Stock#take'","/app/workers/order.rb:7:in 'Order#work'"]}`,
 			}}, `{"id":17}`)
 			l.ArrivedBy = deadletter.Route{Exchange: "sms-error", RoutingKey: "order.placed"}
@@ -181,7 +181,7 @@ var frameworks = []struct {
 	{
 		name: "Sneakers, once it had failed before",
 		letter: func() deadletter.Letter {
-			l := delivered("sms-error", deadletter.Properties{Headers: table{"retry_info": `[{"error":"reject","num_attempts":6,"failed_at":"2026-11-20T08:11:12+01:00","properties":{}},["error","old"],["num_attempts",6]]`}}, `{"id":17}`)
+			l := deliveredLetter("sms-error", deadletter.Properties{Headers: table{"retry_info": `[{"error":"reject","num_attempts":6,"failed_at":"2026-11-20T08:11:12+01:00","properties":{}},["error","old"],["num_attempts",6]]`}}, `{"id":17}`)
 			l.ArrivedBy.RoutingKey = "sms"
 			return l
 		}(),
@@ -190,44 +190,44 @@ var frameworks = []struct {
 	},
 	{
 		name:   "Watermill",
-		letter: delivered("poison", deadletter.Properties{Headers: table{"_watermill_message_uuid": "6c2a", "reason_poisoned": "take: stock of 17", "topic_poisoned": "sms", "handler_poisoned": "place", "name": "Place", "subscriber_poisoned": "amqp.Subscriber"}}, `{"id":17}`),
+		letter: deliveredLetter("poison", deadletter.Properties{Headers: table{"_watermill_message_uuid": "6c2a", "reason_poisoned": "take: stock of 17", "topic_poisoned": "sms", "handler_poisoned": "place", "name": "Place", "subscriber_poisoned": "amqp.Subscriber"}}, `{"id":17}`),
 		want:   deadletter.Failure{By: "Watermill", Message: "take: stock of 17", MessageType: "Place", ID: "6c2a", Queue: "sms", Service: "place"}, error: "take: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected",
 	},
 	{
 		name:   "Nameko",
-		letter: delivered("dlq", deadletter.Properties{ContentType: "application/json", Headers: table{"nameko.call_id_stack": []any{"standalone.call.0", "orders.place.6c2a"}}}, `{"args":[17],"kwargs":{}}`),
+		letter: deliveredLetter("dlq", deadletter.Properties{ContentType: "application/json", Headers: table{"nameko.call_id_stack": []any{"standalone.call.0", "orders.place.6c2a"}}}, `{"args":[17],"kwargs":{}}`),
 		want:   deadletter.Failure{By: "Nameko", MessageType: "orders.place", Service: "orders"},
 	},
 	{
 		name:   "a shovel",
-		letter: delivered("dlo.letters", deadletter.Properties{Headers: table{"x-shovelled": []any{table{"src-queue": "sms", "src-uri": "amqp://", "dest-queue": "dlo.letters"}}, "x-shovelled-timestamp": int64(1795158672)}}, `{"id":17}`),
+		letter: deliveredLetter("dlo.letters", deadletter.Properties{Headers: table{"x-shovelled": []any{table{"src-queue": "sms", "src-uri": "amqp://", "dest-queue": "dlo.letters"}}, "x-shovelled-timestamp": int64(1795158672)}}, `{"id":17}`),
 		want:   deadletter.Failure{By: "Shovel", Queue: "sms"}, origin: deadletter.Origin{Queue: "sms"},
 	},
 	{
 		name: "a shovel out of an error queue of MassTransit",
-		letter: delivered("dlo.letters", deadletter.Properties{Headers: table{
+		letter: deliveredLetter("dlo.letters", deadletter.Properties{Headers: table{
 			"x-shovelled": []any{table{"src-queue": "sms_error"}}, "MT-Reason": "fault", "MT-Fault-Message": []byte("boom"), "MT-Fault-ExceptionType": int32(7),
 		}}, ""),
 		want: deadletter.Failure{By: "MassTransit", Message: "boom", Queue: "sms"}, error: "boom", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected",
 	},
 	{
 		name:   "CloudEvents, binary",
-		letter: delivered("dlq", deadletter.Properties{ContentType: "application/json", Headers: table{"cloudEvents_specversion": "1.0", "cloudEvents_type": "com.acme.placed", "cloudEvents_source": "/shop", "cloudEvents_id": "1"}}, `{"id":17}`),
+		letter: deliveredLetter("dlq", deadletter.Properties{ContentType: "application/json", Headers: table{"cloudEvents_specversion": "1.0", "cloudEvents_type": "com.acme.placed", "cloudEvents_source": "/shop", "cloudEvents_id": "1"}}, `{"id":17}`),
 		want:   deadletter.Failure{By: "CloudEvents", MessageType: "com.acme.placed"},
 	},
 	{
 		name:   "CloudEvents of JMS, with an error beside",
-		letter: delivered("dlq", deadletter.Properties{ContentType: "application/json", Headers: table{"cloudEvents:type": "com.acme.placed", "x-error": "boom"}}, `{"id":17}`),
+		letter: deliveredLetter("dlq", deadletter.Properties{ContentType: "application/json", Headers: table{"cloudEvents:type": "com.acme.placed", "x-error": "boom"}}, `{"id":17}`),
 		want:   deadletter.Failure{By: failure.Plain, Message: "boom", MessageType: "com.acme.placed"}, error: "boom",
 	},
 	{
 		name:   "CloudEvents, structured",
-		letter: delivered("dlq", deadletter.Properties{ContentType: "application/cloudevents+json"}, `{"specversion":"1.0","id":"1","source":"/shop","type":"com.acme.placed","data":{"id":17}}`),
+		letter: deliveredLetter("dlq", deadletter.Properties{ContentType: "application/cloudevents+json"}, `{"specversion":"1.0","id":"1","source":"/shop","type":"com.acme.placed","data":{"id":17}}`),
 		want:   deadletter.Failure{MessageType: "com.acme.placed"},
 	},
 	{
 		name:   "plain headers",
-		letter: delivered("dlq", deadletter.Properties{Headers: table{"exception-type": "TimeoutError", "exception-message": "after 3 s"}}, `{"id":17}`),
+		letter: deliveredLetter("dlq", deadletter.Properties{Headers: table{"exception-type": "TimeoutError", "exception-message": "after 3 s"}}, `{"id":17}`),
 		want:   deadletter.Failure{By: failure.Plain, Type: "TimeoutError", Message: "after 3 s"}, error: "TimeoutError: after 3 s",
 	},
 }
@@ -272,7 +272,7 @@ func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
 		return `{"RoutingKey":"order.placed","Exchange":"shop","Queue":"sms","Exception":"` + exception + `","Message":` + message + `,"DateTime":"2026-11-20T07:11:12Z","BasicProperties":{"ContentType":"application/json","Type":"Acme.OrderMsg, Acme","CorrelationId":"c-1","Headers":{"x-tenant":"7"}}}`
 	}
 	outer := deadletter.Properties{ContentType: "application/json", Type: "EasyNetQ.SystemMessages.Error, EasyNetQ"}
-	l := delivered("EasyNetQ_Default_Error_Queue", outer, envelope("System.X: boom", `"{\"id\":17}"`))
+	l := deliveredLetter("EasyNetQ_Default_Error_Queue", outer, envelope("System.X: boom", `"{\"id\":17}"`))
 	v := verdicts(t, options(), l)[0]
 	u := v.Unwrapped
 	if u == nil || v.To != deadletter.ClassifiedRetry || v.Type != "Acme.OrderMsg" || v.Error != "System.X: boom" || v.Origin.Queue != "sms" || v.Reason != "rejected" {
@@ -287,7 +287,7 @@ func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
 	if v := verdicts(t, options(), back)[0]; v.Unwrapped != nil || v.Error != "System.Y: again" || v.Reason != "rejected" || v.Type != "Acme.OrderMsg" {
 		t.Errorf("came back: %+v", v)
 	}
-	lost := delivered("EasyNetQ_Default_Error_Queue", outer, envelope("System.X: boom", `"a\ufffdb"`))
+	lost := deliveredLetter("EasyNetQ_Default_Error_Queue", outer, envelope("System.X: boom", `"a\ufffdb"`))
 	if v := verdicts(t, options(), lost)[0]; v.To != deadletter.ClassifiedHold || v.Unwrapped != nil || !strings.Contains(v.Why, "has lost bytes") || v.Unpublishable == "" {
 		t.Errorf("cannot be unwrapped: %+v", v)
 	}
@@ -303,7 +303,7 @@ func TestTheTypeThatAFrameworkNames(t *testing.T) {
 	t.Parallel()
 	died := func(queue string, headers table) deadletter.Letter {
 		headers["x-death"] = []any{table{"queue": queue, "exchange": "", "reason": "rejected", "routing-keys": []any{queue}, "count": int64(1)}}
-		return delivered("dlo.letters", deadletter.Properties{ContentType: "application/json", Headers: headers}, `[[17], {}, {}]`)
+		return deliveredLetter("dlo.letters", deadletter.Properties{ContentType: "application/json", Headers: headers}, `[[17], {}, {}]`)
 	}
 	task := func() table { return table{"task": "shop.charge", "lang": "py", "id": "6c2a"} }
 	failed := task()

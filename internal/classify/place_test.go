@@ -75,7 +75,7 @@ func TestABindingOfAQueueThatOnlyTheBodyNames(t *testing.T) {
 	decoder := &payload.Decoder{Types: twins(t), Bindings: []payload.Binding{{Queue: "sms", Type: "acme.Left"}}}
 	o.Decoder = func() *payload.Decoder { return decoder }
 	body := `{"RoutingKey":"k","Exchange":"e","Queue":"sms","Exception":"boom","Message":"CgxhYmNkZWZnaGlqa2wQhaYDGhFoZWxsbyBnb29kIGZyaWVuZA==","DateTime":"2026-11-20T07:11:12Z","BasicProperties":{}}`
-	v := verdicts(t, o, delivered("errors", deadletter.Properties{ContentType: "application/json", Type: "EasyNetQ.SystemMessages.Error, EasyNetQ"}, body))[0]
+	v := verdicts(t, o, deliveredLetter("errors", deadletter.Properties{ContentType: "application/json", Type: "EasyNetQ.SystemMessages.Error, EasyNetQ"}, body))[0]
 	if v.Type != "acme.Left" || v.Reading != deadletter.ReadByBinding || v.Origin.Queue != "sms" {
 		t.Errorf("%+v", v)
 	}
