@@ -64,22 +64,22 @@ func (f *folder) step() {
 	case unicode.IsSpace(r) || unicode.IsControl(r):
 		f.at += size
 		f.addPiece(space, " ")
-	case f.quote(r, size):
-	case (r == '{' || r == '[') && f.blob():
-	case separates(r):
+	case f.readQuote(r, size):
+	case (r == '{' || r == '[') && f.readBlob():
+	case isSeparator(r):
 		f.at += size
 		f.addPiece(mark, f.src[f.at-size:f.at])
 	default:
-		f.chunk()
+		f.readChunk()
 	}
 }
 
-// separates reports whether a character separates chunks. A chunk is folded as a whole. It may be
+// isSeparator reports whether a character separates chunks. A chunk is folded as a whole. It may be
 // an address, a path or a name with dots.
-func separates(r rune) bool { return strings.ContainsRune(`(){}[]<>,;|=!?`, r) || isQuote(r) }
+func isSeparator(r rune) bool { return strings.ContainsRune(`(){}[]<>,;|=!?`, r) || isQuote(r) }
 
-// chunk reads the text up to the next space, separator or quote.
-func (f *folder) chunk() {
+// readChunk reads the text up to the next space, separator or quote.
+func (f *folder) readChunk() {
 	from := f.at
 	for f.at < len(f.src) {
 		r, size := utf8.DecodeRuneInString(f.src[f.at:])
@@ -87,11 +87,11 @@ func (f *folder) chunk() {
 			f.at += size
 			continue
 		}
-		if unicode.IsSpace(r) || unicode.IsControl(r) || separates(r) {
+		if unicode.IsSpace(r) || unicode.IsControl(r) || isSeparator(r) {
 			break
 		}
 		if r == ':' && strings.HasPrefix(f.src[f.at:], "://") {
-			f.url(from)
+			f.readURL(from)
 			return
 		}
 		f.at += size
@@ -99,11 +99,11 @@ func (f *folder) chunk() {
 	f.putChunk(f.src[from:f.at])
 }
 
-// url reads the rest of a URL whose scheme ends at the current position. Before that, it adds the
-// text in front of the scheme. The parameter from is the position where this text begins.
-func (f *folder) url(from int) {
+// readURL reads the rest of a URL whose scheme ends at the current position. Before that, it adds
+// the text in front of the scheme. The parameter from is the position where this text begins.
+func (f *folder) readURL(from int) {
 	scheme := f.at
-	for scheme > from && letter(f.src[scheme-1]) {
+	for scheme > from && isLetter(f.src[scheme-1]) {
 		scheme--
 	}
 	f.putChunk(strings.TrimRight(f.src[from:scheme], "'’"))
@@ -202,13 +202,13 @@ func (f *folder) text() string {
 }
 
 // calendar contains the names of months and weekdays, in the spelling that is usual in times.
-var calendar = set("Jan Feb Mar Apr May Jun Jul Aug Sep Sept Oct Nov Dec January February March April June July August September October November December Mon Tue Wed Thu Fri Sat Sun Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+var calendar = wordSet("Jan Feb Mar Apr May Jun Jul Aug Sep Sept Oct Nov Dec January February March April June July August September October November December Mon Tue Wed Thu Fri Sat Sun Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
 
 // units contains words that may follow a number. They are removed together with the number, because
 // the same amount can be written in different units.
-var units = set("ns us µs μs ms s sec secs second seconds m min mins minute minutes h hr hrs hour hours d day days millis milliseconds millisecond microseconds nanoseconds b B kB KB MB GB TB KiB MiB GiB TiB byte bytes AM PM am pm UTC GMT CET CEST EST EDT PST PDT Z")
+var units = wordSet("ns us µs μs ms s sec secs second seconds m min mins minute minutes h hr hrs hour hours d day days millis milliseconds millisecond microseconds nanoseconds b B kB KB MB GB TB KiB MiB GiB TiB byte bytes AM PM am pm UTC GMT CET CEST EST EDT PST PDT Z")
 
-func set(words string) map[string]bool {
+func wordSet(words string) map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(words) {
 		m[w] = true

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// blob reads JSON inside a text, or a dictionary or list in the form that Python or Ruby prints. It
-// removes the contents and keeps the brackets. It also keeps the values of members such as "code",
-// in which other services report errors. For example, {"code": "card_declined", "charge": "ch_17"}
-// becomes {card_declined}. An incomplete blob extends to the end of the text.
-func (f *folder) blob() bool {
+// readBlob reads JSON inside a text, or a dictionary or list in the form that Python or Ruby
+// prints. It removes the contents and keeps the brackets. It also keeps the values of members such
+// as "code", in which other services report errors. For example, {"code": "card_declined",
+// "charge": "ch_17"} becomes {card_declined}. An incomplete blob extends to the end of the text.
+func (f *folder) readBlob() bool {
 	open := f.src[f.at]
 	rest := strings.TrimLeftFunc(f.src[f.at+1:], func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	if rest == "" {
@@ -43,7 +43,7 @@ func (f *folder) blob() bool {
 }
 
 // telling contains the names of the members that describe an error. Their values are kept.
-var telling = set("code error error_code errorCode reason title")
+var telling = wordSet("code error error_code errorCode reason title")
 
 const maxSaid = 3
 
@@ -88,7 +88,7 @@ func isWords(s string) bool {
 		return false
 	}
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; c >= 0x80 || !letter(c) && strings.IndexByte(" ._-", c) < 0 {
+		if c := s[i]; c >= 0x80 || !isLetter(c) && strings.IndexByte(" ._-", c) < 0 {
 			return false
 		}
 	}

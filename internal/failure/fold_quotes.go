@@ -24,9 +24,9 @@ var quotes = [...]struct{ open, shut, also rune }{{'"', '"', 0}, {'\'', '\'', 0}
 
 func isQuote(r rune) bool { return strings.ContainsRune("\"'`“”„‘’«»", r) }
 
-// quote reads a quoted text, or a quote that is never closed. A quote that is never closed becomes
-// a space.
-func (f *folder) quote(r rune, size int) bool {
+// readQuote reads a quoted text, or a quote that is never closed. A quote that is never closed
+// becomes a space.
+func (f *folder) readQuote(r rune, size int) bool {
 	if !isQuote(r) {
 		return false
 	}
@@ -34,14 +34,14 @@ func (f *folder) quote(r rune, size int) bool {
 		if q.open != r || f.none[i] || (r == '\'' || r == '‘') && endsWord(f.src[:f.at]) {
 			continue
 		}
-		end, after := f.closing(f.at+size, q.shut, q.also)
+		end, after := f.closingQuote(f.at+size, q.shut, q.also)
 		if end < 0 {
 			f.none[i] = true
 			continue
 		}
 		inner := f.src[f.at+size : end]
 		name := strings.TrimSuffix(strings.Trim(inner, ` \`), "()")
-		keep := isName(name) && (naming[f.wordBefore()] || named(f.src[after:]) || isClass(name))
+		keep := isName(name) && (naming[f.wordBefore()] || saysName(f.src[after:]) || isClass(name))
 		f.at = after
 		f.addSpace()
 		if folded := foldChunkOf(name); keep && folded != "#" {
@@ -64,9 +64,9 @@ func foldChunkOf(name string) string {
 	return foldChunk(name)
 }
 
-// closing returns the position of the closing quote, and the position after it. If there is no
+// closingQuote returns the position of the closing quote, and the position after it. If there is no
 // closing quote, the result end is -1. An apostrophe inside a word is not a closing quote.
-func (f *folder) closing(from int, shut, also rune) (end, after int) {
+func (f *folder) closingQuote(from int, shut, also rune) (end, after int) {
 	for i := from; i < len(f.src); {
 		r, size := utf8.DecodeRuneInString(f.src[i:])
 		if r == '\\' && shut == '"' && i+1 < len(f.src) && f.src[i+1] == '\\' {
@@ -97,12 +97,12 @@ func (f *folder) wordBefore() string {
 }
 
 // naming contains words such as "column". Next to a quoted name, they say what the name stands for.
-var naming = set("column columns table relation field fields property properties attribute parameter argument param constraint index view sequence function method procedure class type interface module package schema database enum variable operator trigger role namespace option setting header template queue exchange reading member tag command trait annotation directive keyword identifier symbol import export plugin")
+var naming = wordSet("column columns table relation field fields property properties attribute parameter argument param constraint index view sequence function method procedure class type interface module package schema database enum variable operator trigger role namespace option setting header template queue exchange reading member tag command trait annotation directive keyword identifier symbol import export plugin")
 
 // saying contains words that may follow a quoted name but never a quoted value.
 var saying = []string{"is required", "is not defined", "is not a function", "is not allowed", "is undefined", "is null", "must be", "must not", "must have", "cannot be null", "cannot be blank", "can't be blank", "may not be null", "should not be"}
 
-func named(rest string) bool {
+func saysName(rest string) bool {
 	rest = strings.TrimLeft(rest[:min(len(rest), 64)], " ")
 	behind := strings.TrimLeftFunc(rest, unicode.IsLetter)
 	return beginsWithAny(rest, saying) || naming[rest[:len(rest)-len(behind)]]
@@ -116,8 +116,8 @@ func isName(s string) bool {
 	}
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
-		case c < 0x80 && letter(c), c == '_', c == '$':
-		case number(c) && i > 0, (c == '.' || c == ':' || c == '\\') && i > 0 && i < len(s)-1:
+		case c < 0x80 && isLetter(c), c == '_', c == '$':
+		case isDigit(c) && i > 0, (c == '.' || c == ':' || c == '\\') && i > 0 && i < len(s)-1:
 		default:
 			return false
 		}
@@ -155,7 +155,7 @@ func unquoted(text string) string {
 		f := folder{src: text}
 		r, size := utf8.DecodeRuneInString(text)
 		for _, q := range quotes {
-			if end, after := f.closing(size, q.shut, q.also); q.open == r && after == len(text) && end > 0 {
+			if end, after := f.closingQuote(size, q.shut, q.also); q.open == r && after == len(text) && end > 0 {
 				f.at = end
 				break
 			}

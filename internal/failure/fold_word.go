@@ -25,7 +25,7 @@ func foldChunk(c string) string {
 
 func foldOnce(c string) string {
 	switch {
-	case numeric(c), email(c), ipv6(c):
+	case isNumeric(c), isEmail(c), ipv6(c):
 		return "#"
 	}
 	var b []byte
@@ -42,7 +42,7 @@ func foldOnce(c string) string {
 			i++
 			continue
 		}
-		if uuid(c[i:]) {
+		if beginsWithUUID(c[i:]) {
 			put("#")
 			i += 36
 			continue
@@ -52,7 +52,7 @@ func foldOnce(c string) string {
 			end++
 		}
 		segment := c[i:end]
-		if n := encoded(c[i:], segment); n > 0 {
+		if n := encodedLength(c[i:], segment); n > 0 {
 			if len(b) == 1 && (b[0] == '/' || b[0] == '+') {
 				b = b[:0]
 			}
@@ -61,7 +61,7 @@ func foldOnce(c string) string {
 			continue
 		}
 		switch {
-		case i > 0 && c[i-1] == '@' && hexadecimal(segment): // for example Order@1b2c
+		case i > 0 && c[i-1] == '@' && isHex(segment): // for example Order@1b2c
 			put("#")
 		case dated && calendar[segment]: // for example 20/Nov/2026
 			put("#")
@@ -93,15 +93,15 @@ func foldOnce(c string) string {
 func foldWord(s string) string {
 	c := s
 	if strings.ContainsAny(s, numbers) {
-		c = numberless(s)
+		c = withoutNumbers(s)
 	}
 	switch {
 	case c == "#":
 	case strings.HasPrefix(c, "#x") && hexOnly(c[2:]): // for example 0x7ffe
 		return "#"
-	case hexadecimal(s) && len(s) >= 7 && !(c[len(c)-1] == '#' && hexWords[strings.ToLower(c[:len(c)-1])]):
+	case isHex(s) && len(s) >= 7 && !(c[len(c)-1] == '#' && hexWords[strings.ToLower(c[:len(c)-1])]):
 		return "#"
-	case len(c) > maxSegment, scrambled(c):
+	case len(c) > maxSegment, isScrambled(c):
 		return "#"
 	}
 	return c
@@ -109,12 +109,12 @@ func foldWord(s string) string {
 
 // hexWords lists words that consist of the letters a to f. If a number follows such a word, the
 // word is kept.
-var hexWords = set("fd ad add bad bed fed abc ace cab dad dead deed face fade feed beef cafe decade facade")
+var hexWords = wordSet("fd ad add bad bed fed abc ace cab dad dead deed face fade feed beef cafe decade facade")
 
-// scrambled reports whether the kinds of characters in a word change more often than in any name. A
-// change from an upper-case letter to a lower-case one does not count, because many words begin
+// isScrambled reports whether the kinds of characters in a word change more often than in any name.
+// A change from an upper-case letter to a lower-case one does not count, because many words begin
 // that way.
-func scrambled(c string) bool {
+func isScrambled(c string) bool {
 	turns, changes, upper, lower, number := 0, 0, false, false, false
 	for i := 0; i < len(c); i++ {
 		k := kindOf(c[i])
@@ -150,7 +150,7 @@ func scrambled(c string) bool {
 
 func kindOf(b byte) byte {
 	switch {
-	case number(b):
+	case isDigit(b):
 		return '#'
 	case b >= 'A' && b <= 'Z':
 		return 'A'
@@ -158,34 +158,34 @@ func kindOf(b byte) byte {
 	return 'a'
 }
 
-// numberless replaces each run of digits in a word with #.
-func numberless(s string) string {
+// withoutNumbers replaces each run of digits in a word with #.
+func withoutNumbers(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		switch {
-		case !number(s[i]):
+		case !isDigit(s[i]):
 			b.WriteByte(s[i])
-		case i == 0 || !number(s[i-1]):
+		case i == 0 || !isDigit(s[i-1]):
 			b.WriteByte('#')
 		}
 	}
 	return b.String()
 }
 
-// numeric reports whether a chunk is a number, a time, a version, an IPv4 address with a port, or a
-// range of any of these.
-func numeric(c string) bool {
+// isNumeric reports whether a chunk is a number, a time, a version, an IPv4 address with a port, or
+// a range of any of these.
+func isNumeric(c string) bool {
 	if c[0] == '-' || c[0] == '+' {
 		c = c[1:]
 	}
-	if c == "" || !number(c[0]) || strings.IndexByte("-+.:/_", c[len(c)-1]) >= 0 {
+	if c == "" || !isDigit(c[0]) || strings.IndexByte("-+.:/_", c[len(c)-1]) >= 0 {
 		return false
 	}
 	return strings.Trim(c, numbers+"-+.:/_TZeE%") == ""
 }
 
-// email reports whether a chunk is an e-mail address.
-func email(c string) bool {
+// isEmail reports whether a chunk is an e-mail address.
+func isEmail(c string) bool {
 	at := strings.IndexByte(c, '@')
 	if at <= 0 || strings.LastIndexByte(c, '@') != at {
 		return false
@@ -195,7 +195,7 @@ func email(c string) bool {
 		return false
 	}
 	for i := 0; i < len(c); i++ {
-		if !letter(c[i]) && !number(c[i]) && strings.IndexByte("@.-_+%&~*$^/", c[i]) < 0 {
+		if !isLetter(c[i]) && !isDigit(c[i]) && strings.IndexByte("@.-_+%&~*$^/", c[i]) < 0 {
 			return false
 		}
 	}
@@ -210,7 +210,7 @@ func ipv6(c string) bool {
 		switch {
 		case c[i] == ':':
 			colons++
-		case number(c[i]):
+		case isDigit(c[i]):
 			numbers++
 		case c[i] == '.' || c[i] == '%' || c[i] == '/':
 		case !hexDigit(c[i]):
@@ -220,11 +220,11 @@ func ipv6(c string) bool {
 	return colons >= 2 && numbers > 0
 }
 
-// encoded returns the length of the encoded data at the beginning of a chunk, or 0. Encoded data is
-// base64 in any alphabet, including the dots of a JWT. It has at least 16 bytes, in which the kinds
-// of characters change more often than in any name. If the chunk begins with a word, encoded
-// returns 0, and foldOnce continues after that word.
-func encoded(c, first string) int {
+// encodedLength returns the length of the encoded data at the beginning of a chunk, or 0. Encoded
+// data is base64 in any alphabet, including the dots of a JWT. It has at least 16 bytes, in which
+// the kinds of characters change more often than in any name. If the chunk begins with a word,
+// encodedLength returns 0, and foldOnce continues after that word.
+func encodedLength(c, first string) int {
 	if isWord(first) && (len(first) >= 4 || strings.ToLower(first) == first && len(first) < len(c) && strings.IndexByte("-_.", c[len(first)]) >= 0) { // a word such as ch_ or upload/, but not the Ab of Ab/cD+
 		return 0
 	}
@@ -236,7 +236,7 @@ func encoded(c, first string) int {
 			joined++
 			continue
 		}
-		if b == '#' || b >= 0x80 || !letter(b) && !number(b) {
+		if b == '#' || b >= 0x80 || !isLetter(b) && !isDigit(b) {
 			break
 		}
 		of++
@@ -255,7 +255,7 @@ func encoded(c, first string) int {
 	if end < len(c) && c[end] == '#' || end < 16 || numbers == 0 || upper == 0 || lower == 0 || of/joined < 4 || changes*5 <= of {
 		return 0
 	}
-	for end >= maxChunk && end < len(c) && (strings.IndexByte("+/-_.", c[end]) >= 0 || c[end] < 0x80 && (letter(c[end]) || number(c[end]))) {
+	for end >= maxChunk && end < len(c) && (strings.IndexByte("+/-_.", c[end]) >= 0 || c[end] < 0x80 && (isLetter(c[end]) || isDigit(c[end]))) {
 		end++
 	}
 	return end
@@ -264,7 +264,7 @@ func encoded(c, first string) int {
 // changesKind reports whether two adjacent letters or digits are of different kinds. A capital
 // letter at the beginning of a word does not count.
 func changesKind(before, b byte) bool {
-	if !letter(before) && !number(before) {
+	if !isLetter(before) && !isDigit(before) {
 		return false
 	}
 	k, was := kindOf(b), kindOf(before)
@@ -277,7 +277,7 @@ func isWord(s string) bool {
 	upper := 0
 	for i := 0; i < len(s); i++ {
 		switch k := kindOf(s[i]); {
-		case !letter(s[i]):
+		case !isLetter(s[i]):
 			return false
 		case k == 'A':
 			upper++
@@ -295,9 +295,9 @@ func isWord(s string) bool {
 	return len(s) > 1
 }
 
-// uuid reports whether a text begins with a UUID.
-func uuid(s string) bool {
-	if len(s) < 36 || len(s) > 36 && (letter(s[36]) || number(s[36])) {
+// beginsWithUUID reports whether a text begins with a UUID.
+func beginsWithUUID(s string) bool {
+	if len(s) < 36 || len(s) > 36 && (isLetter(s[36]) || isDigit(s[36])) {
 		return false
 	}
 	for i := range 36 {
@@ -312,16 +312,16 @@ func uuid(s string) bool {
 	return true
 }
 
-// hexadecimal reports whether a word has only digits and the letters a to f, and contains a digit
+// isHex reports whether a word has only digits and the letters a to f, and contains a digit
 // or has at least eight characters.
-func hexadecimal(s string) bool {
+func isHex(s string) bool {
 	return hexOnly(s) && (len(s) >= 8 || strings.ContainsAny(s, numbers))
 }
 
 func hexOnly(s string) bool { return strings.Trim(s, numbers+"abcdefABCDEF") == "" }
 
-func number(b byte) bool   { return b >= '0' && b <= '9' || b == '#' }
-func hexDigit(b byte) bool { return number(b) || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F' }
-func letter(b byte) bool {
+func isDigit(b byte) bool  { return b >= '0' && b <= '9' || b == '#' }
+func hexDigit(b byte) bool { return isDigit(b) || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F' }
+func isLetter(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
 }

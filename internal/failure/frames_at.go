@@ -43,12 +43,12 @@ func atFrame(rest string) (frame, bool) {
 		return frame{}, true
 	}
 	rest = rest[strings.LastIndexByte(rest, '/')+1:] // for example java.base@21/java.lang.Thread.run or app//com.acme.Main.main
-	name := dotted(rest)
+	name := sourceName(rest)
 	return frame{name: name, own: name != "" && !beginsWithAny(name, dottedOthers)}, name != ""
 }
 
-// dotted returns the name of a JVM or .NET function as it is written in the source code.
-func dotted(name string) string {
+// sourceName returns the name of a JVM or .NET function as it is written in the source code.
+func sourceName(name string) string {
 	name, _, _ = strings.Cut(name, "[") // type arguments
 	var kept []string
 	for part := range strings.SplitSeq(name, ".") {
@@ -71,7 +71,7 @@ func dotted(name string) string {
 			part = strings.TrimPrefix(part, made)
 		}
 		if plus := strings.Index(part, "+<"); plus >= 0 { // for example Outer+<>c__DisplayClass or Outer+<Handle>d__5
-			if part = part[:plus] + "." + strings.TrimPrefix(dotted(part[plus+1:]), "."); strings.HasSuffix(part, ".") {
+			if part = part[:plus] + "." + strings.TrimPrefix(sourceName(part[plus+1:]), "."); strings.HasSuffix(part, ".") {
 				part = part[:len(part)-1]
 			}
 		}

@@ -46,7 +46,7 @@ func jsonCount(v any) int {
 			return int(v)
 		}
 	case string:
-		return count(v)
+		return countOf(v)
 	}
 	return 0
 }

@@ -14,12 +14,12 @@ func (r *reading) laravel() (f deadletter.Failure, found bool) {
 	if !ok {
 		return f, false
 	}
-	f.Attempts = count(table["attempts"]) + 1
+	f.Attempts = countOf(table["attempts"]) + 1
 	if queue, ok := strings.CutSuffix(r.route.RoutingKey, ".failed"); ok {
-		f.Queue = short(queue)
+		f.Queue = validName(queue)
 	}
 	if f.Queue == "" {
-		f.Queue = r.trimmed(".failed")
+		f.Queue = r.inboxWithoutSuffix(".failed")
 	}
 	return f, true
 }

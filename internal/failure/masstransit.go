@@ -19,7 +19,7 @@ func (r *reading) massTransit() (f deadletter.Failure, found bool) {
 	}
 	r.setError(&f, r.header("MT-Fault-ExceptionType"), r.header("MT-Fault-Message"), r.header("MT-Fault-StackTrace"))
 	f.MessageType = cmp.Or(r.label("MT-Fault-MessageType"), r.label("MT-MessageType"))
-	f.Queue = cmp.Or(lastSegment(address), r.trimmed("_error", "_skipped"))
+	f.Queue = cmp.Or(lastSegment(address), r.inboxWithoutSuffix("_error", "_skipped"))
 	f.Attempts = cmp.Or(r.number("MT-Fault-RetryCount"), r.number("MT-Fault-RedeliveryCount"))
 	f.FailedAt = timeRFC3339(r.text("MT-Fault-Timestamp"))
 	f.Service, f.Version = r.label("MT-Host-ProcessName"), r.label("MT-Host-AssemblyVersion")
@@ -39,13 +39,14 @@ func lastSegment(address string) string {
 	if plain, err := url.PathUnescape(name); err == nil {
 		name = plain
 	}
-	return short(name)
+	return validName(name)
 }
 
-// trimmed returns the name of the inbox without the suffix that a framework adds to the names of
-// its error queues. It returns "" if the name has none of the given suffixes. If a shovel moved the
-// letter, trimmed uses the queue from which the shovel took the letter instead of the inbox.
-func (r *reading) trimmed(suffixes ...string) string {
+// inboxWithoutSuffix returns the name of the inbox without the suffix that a framework adds to the
+// names of its error queues. It returns "" if the name has none of the given suffixes. If a shovel
+// moved the letter, inboxWithoutSuffix uses the queue from which the shovel took the letter instead
+// of the inbox.
+func (r *reading) inboxWithoutSuffix(suffixes ...string) string {
 	at := cmp.Or(r.shovelledFrom(), r.inbox)
 	for _, s := range suffixes {
 		if name, ok := strings.CutSuffix(at, s); ok {

@@ -15,7 +15,7 @@ func (r *reading) nameko() (f deadletter.Failure, found bool) {
 		return f, false
 	}
 	call, _ := list[len(list)-1].(string)
-	parts := strings.SplitN(short(call), ".", 3)
+	parts := strings.SplitN(validName(call), ".", 3)
 	if len(parts) < 3 {
 		return f, false
 	}

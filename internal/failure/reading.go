@@ -38,9 +38,9 @@ func (r *reading) text(name string) string {
 
 // place returns a header that names a queue, an exchange or a routing key. It returns "" if the
 // value cannot be such a name. In AMQP 0-9-1, these names have at most 255 bytes.
-func (r *reading) place(name string) string { return short(r.text(name)) }
+func (r *reading) place(name string) string { return validName(r.text(name)) }
 
-func short(name string) string {
+func validName(name string) string {
 	if len(name) > 255 {
 		return ""
 	}
@@ -66,9 +66,9 @@ func (r *reading) unmasked(header, text string) string {
 
 // number returns a header that is a count. The count may be written as text. It returns 0 if the
 // header is not a count.
-func (r *reading) number(name string) int { return count(r.Headers[name]) }
+func (r *reading) number(name string) int { return countOf(r.Headers[name]) }
 
-func count(v any) int {
+func countOf(v any) int {
 	n := int64(0)
 	switch v := v.(type) {
 	case int8:

@@ -16,5 +16,5 @@ func (r *reading) shovelledFrom() string {
 	}
 	entry, _ := list[0].(deadletter.Table)
 	queue, _ := entry["src-queue"].(string)
-	return short(queue)
+	return validName(queue)
 }

@@ -37,7 +37,7 @@ func (r *reading) sneakers() (f deadletter.Failure, found bool) {
 	}
 	message := cmp.Or(jsonText(info.Message), jsonText(info.Error))
 	r.setError(&f, part{header, jsonText(info.Class)}, part{header, message}, part{header, backtrace(info.Backtrace)})
-	f.Queue, f.RoutingKey = r.trimmed("-error"), short(r.route.RoutingKey)
+	f.Queue, f.RoutingKey = r.inboxWithoutSuffix("-error"), validName(r.route.RoutingKey)
 	f.Attempts, f.FailedAt = jsonCount(info.Attempts), timeRFC3339(jsonText(info.FailedAt))
 	return f, true
 }

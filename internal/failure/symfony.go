@@ -22,23 +22,23 @@ func (r *reading) symfony() (f deadletter.Failure, found bool) {
 			Trace any `json:"trace_as_string"`
 		}
 	}
-	if newest(r.text(details), &failed) {
+	if newestOf(r.text(details), &failed) {
 		r.setError(&f, part{details, jsonText(failed.ExceptionClass)}, part{details, jsonText(failed.ExceptionMessage)}, part{details, jsonText(failed.FlattenException.Trace)})
 	}
 	var again struct{ RetryCount, RedeliveredAt any }
-	if newest(r.text(redelivery), &again) {
+	if newestOf(r.text(redelivery), &again) {
 		f.Attempts, f.FailedAt = jsonCount(again.RetryCount), timeRFC3339(jsonText(again.RedeliveredAt))
 	}
 	var from struct{ OriginalReceiverName any }
-	if newest(r.text(sent), &from) {
+	if newestOf(r.text(sent), &from) {
 		f.Service = r.unmasked(sent, jsonText(from.OriginalReceiverName))
 	}
 	f.MessageType = cmp.Or(r.label("type"), r.unmasked("type", r.Type))
 	return f, true
 }
 
-// newest decodes the last element of a JSON list.
-func newest(text string, into any) bool {
+// newestOf decodes the last element of a JSON list.
+func newestOf(text string, into any) bool {
 	var list []json.RawMessage
 	return headerJSON(text, &list) && len(list) > 0 && json.Unmarshal(list[len(list)-1], into) == nil
 }
