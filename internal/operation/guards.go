@@ -20,7 +20,7 @@ type Guards interface {
 // PauseRetries pauses the automatic retries of a queue, or only of a group if g names one. People
 // can still requeue letters. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict.
 func (d *Desk) PauseRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) (deadletter.Guard, error) {
-	if err := d.guardable(ctx, by, g); err != nil {
+	if err := d.checkGuardable(ctx, by, g); err != nil {
 		return g, err
 	}
 	g.By = by.Name
@@ -30,7 +30,7 @@ func (d *Desk) PauseRetries(ctx context.Context, by deadletter.Principal, g dead
 // ResumeRetries resumes the automatic retries of a queue or group. If a breaker had tripped, their
 // rate rises slowly. ResumeRetries returns the same errors as PauseRetries.
 func (d *Desk) ResumeRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
-	if err := d.guardable(ctx, by, g); err != nil {
+	if err := d.checkGuardable(ctx, by, g); err != nil {
 		return err
 	}
 	g.By = by.Name
@@ -41,7 +41,7 @@ func (d *Desk) ResumeRetries(ctx context.Context, by deadletter.Principal, g dea
 	return nil
 }
 
-func (d *Desk) guardable(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
+func (d *Desk) checkGuardable(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
 	places := []deadletter.Origin{g.Origin}
 	if g.Group != 0 && !by.MayToAll(deadletter.VerbGuard) {
 		var err error

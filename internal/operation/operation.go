@@ -256,7 +256,7 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 		Action: r.Action, By: by.Name, Through: deadletter.WayOf(ctx), Reason: r.Reason, Key: r.Key, Request: r.hash(pace), Except: len(r.Selection.Except), Expect: r.Expect, Pace: pace, To: r.To, DueAt: r.DueAt, Reset: r.Reset, Restored: r.Restored, TakesOver: r.TakesOver, Patch: r.Patch,
 	}
 	if r.Action == deadletter.VerbEdit {
-		if op.Reveal, err = d.reveals(ctx, by, r.Selection); err != nil {
+		if op.Reveal, err = d.mayReveal(ctx, by, r.Selection); err != nil {
 			return 0, err
 		}
 	}
@@ -305,12 +305,12 @@ func (d *Desk) checkPermission(ctx context.Context, by deadletter.Principal, r *
 	if err != nil {
 		return err
 	}
-	return d.allowed(by, r, shares)
+	return d.checkAllowed(by, r, shares)
 }
 
-// reveals reports whether the caller may see the masked values in every letter of a selection. If
+// mayReveal reports whether the caller may see the masked values in every letter of a selection. If
 // so, an edit may replace these values.
-func (d *Desk) reveals(ctx context.Context, by deadletter.Principal, s query.Selection) (bool, error) {
+func (d *Desk) mayReveal(ctx context.Context, by deadletter.Principal, s query.Selection) (bool, error) {
 	if by.MayToAll(deadletter.VerbReveal) || !by.May(deadletter.VerbReveal) {
 		return by.May(deadletter.VerbReveal), nil
 	}
@@ -349,7 +349,7 @@ func (d *Desk) allowedAll(ctx context.Context, by deadletter.Principal, id deadl
 	return nil
 }
 
-func (d *Desk) allowed(by deadletter.Principal, r *Request, shares []deadletter.Share) error {
+func (d *Desk) checkAllowed(by deadletter.Principal, r *Request, shares []deadletter.Share) error {
 	var refused error
 	reachable := false
 	for _, s := range shares {

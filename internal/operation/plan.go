@@ -67,7 +67,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 	if err != nil {
 		return Plan{}, err
 	}
-	if err := d.allowed(by, &r, shares); err != nil {
+	if err := d.checkAllowed(by, &r, shares); err != nil {
 		return Plan{}, err
 	}
 	redirected, err := d.redirectTargets(ctx)
