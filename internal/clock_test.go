@@ -18,7 +18,7 @@ var clocked = []string{"ingest", "drain", "annotation", "classify", "requeue", "
 // readsClock lists the functions in those packages that read the system clock anyway, each with the
 // reason.
 var readsClock = map[string]string{
-	"requeue/clock.go jumped":      "compares the clock that is given with the one that nobody can set",
+	"requeue/clock.go jumpedBy":    "compares the clock that is given with the one that nobody can set",
 	"notify/digester.go Size":      "measures how long a question took",
 	"query/parse.go Parse":         "the default of Options.Now, which is a time",
 	"query/values.go literalValue": "a relative time keeps its text, which Parse reads with the right clock",
