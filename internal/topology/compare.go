@@ -13,7 +13,7 @@ func (p *Policy) Same(other *Policy) bool {
 
 // Words returns the policy as one line of text, so that people can compare two policies.
 func (p *Policy) Words() string {
-	return fmt.Sprintf("pattern %s, apply-to %s, priority %d, definition %s", named(p.Pattern), named(p.ApplyTo), p.Priority, p.Definition.JSON())
+	return fmt.Sprintf("pattern %s, apply-to %s, priority %d, definition %s", safeName(p.Pattern), safeName(p.ApplyTo), p.Priority, p.Definition.JSON())
 }
 
 // Differences compares the plan p with a plan that was made just now, in the parameter now. It
@@ -24,7 +24,7 @@ func (p *Plan) Differences(now *Plan) []string {
 		old := &p.Policies[i]
 		j := slices.IndexFunc(now.Policies, func(n Planned) bool { return n.Name == old.Name })
 		if j < 0 {
-			list = append(list, fmt.Sprintf("policy %s for %s is not planned any more%s", old.Name, names(old.Queues), now.whyRefused(old.Queues)))
+			list = append(list, fmt.Sprintf("policy %s for %s is not planned any more%s", old.Name, nameList(old.Queues), now.whyRefused(old.Queues)))
 			continue
 		}
 		fresh := &now.Policies[j]
@@ -37,7 +37,7 @@ func (p *Plan) Differences(now *Plan) []string {
 	}
 	for i := range now.Policies {
 		if !slices.ContainsFunc(p.Policies, func(o Planned) bool { return o.Name == now.Policies[i].Name }) {
-			list = append(list, fmt.Sprintf("policy %s for %s is planned now, but was not planned before", now.Policies[i].Name, names(now.Policies[i].Queues)))
+			list = append(list, fmt.Sprintf("policy %s for %s is planned now, but was not planned before", now.Policies[i].Name, nameList(now.Policies[i].Queues)))
 		}
 	}
 	return list
@@ -47,7 +47,7 @@ func (p *Plan) Differences(now *Plan) []string {
 func (p *Plan) whyRefused(queues []string) string {
 	for _, r := range p.Refused {
 		if slices.Contains(queues, r.Queue) {
-			return fmt.Sprintf(": queue %s: %s", named(r.Queue), r.Why)
+			return fmt.Sprintf(": queue %s: %s", safeName(r.Queue), r.Why)
 		}
 	}
 	return ""

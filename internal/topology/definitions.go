@@ -124,7 +124,7 @@ func (p parameter) add(s *Snapshot) error {
 	}
 	var policy Policy
 	if err := json.Unmarshal(p.Value, &policy); err != nil {
-		return fmt.Errorf("operator policy %s cannot be read: %w", named(p.Name), err)
+		return fmt.Errorf("operator policy %s cannot be read: %w", safeName(p.Name), err)
 	}
 	policy.Name = p.Name
 	s.Operators = append(s.Operators, policy)

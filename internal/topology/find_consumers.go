@@ -8,17 +8,17 @@ import (
 // stormRate is the lowest rate, in redeliveries per second, that is reported as a storm.
 const stormRate = 5
 
-// consumers checks that a queue has a consumer, and that the consumer makes progress.
-func (in *inspector) consumers(v *view) {
-	in.storm(v)
+// checkConsumers checks that a queue has a consumer, and that the consumer makes progress.
+func (in *inspector) checkConsumers(v *view) {
+	in.checkStorm(v)
 	if _, waits := v.Least("message-ttl"); !waits || len(v.Queues) == 0 { // a queue that delays messages needs no consumer
-		in.idle(v)
+		in.checkIdle(v)
 	}
 }
 
-// idle reports a queue that holds messages and has had no consumer for longer than
+// checkIdle reports a queue that holds messages and has had no consumer for longer than
 // Options.IdleAfter.
-func (in *inspector) idle(v *view) {
+func (in *inspector) checkIdle(v *view) {
 	since, idle := in.o.Idle[v.Name]
 	if !idle || !v.Consumers.Known || v.Consumers.N > 0 || in.s.ReadAt.Sub(since) < in.o.IdleAfter || !v.Ready.Known || v.Ready.N == 0 {
 		return
@@ -31,12 +31,12 @@ func (in *inspector) idle(v *view) {
 		if in.s.NoRates {
 			unknown = "The broker reports no rates (rates_mode none), so"
 		}
-		f.Title = fmt.Sprintf("%s has had no consumer for %d min", named(v.Name), minutes)
+		f.Title = fmt.Sprintf("%s has had no consumer for %d min", safeName(v.Name), minutes)
 		f.Loses = "nothing yet: messages wait"
 		f.Why = fmt.Sprintf("%d messages wait. %s dlo does not know whether more arrive.", v.Ready.N, unknown)
 		f.Cure = "Start a consumer, or take the messages over with `dlo queues drain`."
 	case v.Rates.Publish.PerSecond > 0:
-		f.Title = fmt.Sprintf("%s has had no consumer for %d min", named(v.Name), minutes)
+		f.Title = fmt.Sprintf("%s has had no consumer for %d min", safeName(v.Name), minutes)
 		f.Loses = "nothing yet: messages pile up"
 		f.Why = fmt.Sprintf("%d messages wait, and %.3g a second arrive.", v.Ready.N, v.Rates.Publish.PerSecond)
 		f.Cure = "Start a consumer."
@@ -48,7 +48,7 @@ func (in *inspector) idle(v *view) {
 		}
 	default:
 		f.Kind = LeftBehind
-		f.Title = fmt.Sprintf("%s was left behind with %d messages", named(v.Name), v.Ready.N)
+		f.Title = fmt.Sprintf("%s was left behind with %d messages", safeName(v.Name), v.Ready.N)
 		f.Loses = "nothing, but nobody handles these messages"
 		f.Why = fmt.Sprintf("It has had no consumer for %d min, and no message arrives.", minutes)
 		f.Cure = "Start a consumer, or take the messages over with `dlo queues drain`, and delete the queue."
@@ -56,16 +56,16 @@ func (in *inspector) idle(v *view) {
 	in.add(f)
 }
 
-// storm reports consumers that requeue messages that they cannot handle. The messages go back to
-// the head of the queue, so the broker delivers the same few messages again and again.
-func (in *inspector) storm(v *view) {
+// checkStorm reports consumers that requeue messages that they cannot handle. The messages go back
+// to the head of the queue, so the broker delivers the same few messages again and again.
+func (in *inspector) checkStorm(v *view) {
 	again, done := v.Rates.Redeliver.PerSecond, v.Rates.Done()
 	if again < stormRate || again <= done {
 		return
 	}
 	in.add(Finding{
 		Kind: RedeliveryStorm, Queue: v.Name, Sure: Likely,
-		Title: fmt.Sprintf("%s delivers the same messages again, %.0f times a second", named(v.Name), again),
+		Title: fmt.Sprintf("%s delivers the same messages again, %.0f times a second", safeName(v.Name), again),
 		Loses: "no message, but time: new messages wait behind those that fail",
 		Why:   fmt.Sprintf("Its consumers requeue messages that they cannot handle (%.0f redeliveries and %.0f acknowledgements a second). The broker puts a requeued message back to the head of the queue, and delivers it again immediately.", again, done),
 		Cure:  "Have consumers reject failed messages without requeue, and dead-letter the queue to dlo. dlo requeues a letter to the tail, after a growing delay, and stops after the last attempt of its rule.",

@@ -9,10 +9,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// cycles reports circles of queues that messages follow without a consumer, because they expire or
-// overflow from each queue into the next. The broker drops a message that comes to the same queue a
-// second time if no consumer rejected it on the way (measured on 3.10.8, 4.0.5, 4.3.6).
-func (in *inspector) cycles() {
+// checkCycles reports circles of queues that messages follow without a consumer, because they
+// expire or overflow from each queue into the next. The broker drops a message that comes to the
+// same queue a second time if no consumer rejected it on the way (measured on 3.10.8, 4.0.5,
+// 4.3.6).
+func (in *inspector) checkCycles() {
 	done := map[string]bool{}
 	for i := range in.s.Queues {
 		v := in.views[in.s.Queues[i].Name]
@@ -25,7 +26,7 @@ func (in *inspector) cycles() {
 		}
 		in.add(Finding{
 			Kind: Cycle, Queue: v.Name, Others: round[1 : len(round)-1],
-			Title: "Expired messages go in a circle: " + chain(round),
+			Title: "Expired messages go in a circle: " + withArrows(round),
 			Loses: "messages that go round once without being rejected",
 			Why:   "The broker drops a message that dead-letters into a queue a second time if no consumer rejected it on the way. It reports nothing to the publisher.",
 			Cure:  "Let the expired messages of one of these queues go to a queue outside the circle.",
@@ -33,8 +34,8 @@ func (in *inspector) cycles() {
 	}
 }
 
-// retries reports whether a circle of queues is a retry by time-to-live, which recipe reports. In
-// such a circle, messages expire in all queues but one. They leave that one because a consumer
+// retries reports whether a circle of queues is a retry by time-to-live, which checkRecipe reports.
+// In such a circle, messages expire in all queues but one. They leave that one because a consumer
 // rejects them, or because the queue has reached its length limit.
 func (in *inspector) retries(round []string) bool {
 	stay := 0
@@ -51,7 +52,7 @@ func (in *inspector) retries(round []string) bool {
 // wait there have the name of their origin queue as routing key, and the queue does not show this
 // name.
 func (v *view) dropsAutomatically() bool {
-	if deadletter.OwnQueue(v.Name) || v.federation() {
+	if deadletter.OwnQueue(v.Name) || v.isFederation() {
 		return false
 	}
 	return len(v.droppingLimits()) > 0
@@ -94,10 +95,10 @@ func (in *inspector) roundTrip(from *view, step func(*view) bool, successors fun
 	return nil
 }
 
-// recipe reports queues that together form a retry by time-to-live. Messages that a consumer
+// checkRecipe reports queues that together form a retry by time-to-live. Messages that a consumer
 // rejected wait in other queues until they expire, and then return to the first queue.
-func (in *inspector) recipe(v *view) {
-	if _, ttl := v.Least("message-ttl"); ttl || v.federation() || len(v.Queues) == 0 {
+func (in *inspector) checkRecipe(v *view) {
+	if _, ttl := v.Least("message-ttl"); ttl || v.isFederation() || len(v.Queues) == 0 {
 		return
 	}
 	round := in.roundTrip(v, func(at *view) bool { _, ttl := at.Least("message-ttl"); return at == v || ttl }, func(at *view) []string { return at.Queues })
@@ -115,24 +116,24 @@ func (in *inspector) recipe(v *view) {
 		ttl, _ := in.views[name].Least("message-ttl")
 		wait += time.Duration(ttl.N) * time.Millisecond
 	}
-	why := fmt.Sprintf("A rejected message returns after %s: %s. The delay is the same each time, and nothing ends the retries but the consumer.", wait, chain(round))
+	why := fmt.Sprintf("A rejected message returns after %s: %s. The delay is the same each time, and nothing ends the retries but the consumer.", wait, withArrows(round))
 	if v.dropsAutomatically() {
 		why += " A message that the length limit of the queue pushes out goes the same way once, and is dropped the second time."
 	}
 	in.add(Finding{
 		Kind: RetryRecipe, Queue: v.Name, Others: round[1 : len(round)-1], Sure: sure,
-		Title: fmt.Sprintf("%s retries through %s", named(v.Name), chain(round[1:len(round)-1])),
+		Title: fmt.Sprintf("%s retries through %s", safeName(v.Name), withArrows(round[1:len(round)-1])),
 		Loses: "nothing, as long as the consumer counts x-death and stops",
 		Why:   why,
 		Cure:  "dlo can take over: dead-letter the queue to dlo, and give it a rule with growing delays and a last attempt. docs/adopting.md has the steps.",
 	})
 }
 
-// chain returns the names of queues as one text, with an arrow between each two.
-func chain(list []string) string {
+// withArrows returns the names of queues as one text, with an arrow between each two.
+func withArrows(list []string) string {
 	shown := make([]string, len(list))
 	for i, n := range list {
-		shown[i] = named(n)
+		shown[i] = safeName(n)
 	}
 	return strings.Join(shown, " → ")
 }

@@ -9,8 +9,8 @@ import (
 // publishers.
 const whileAway = "While the dead-letter queue is away, dead letters then stay in this queue. If it also has a length limit, publishers are refused once it is full."
 
-// guarantee checks whether a quorum queue can lose dead letters on the way to the next queue.
-func (in *inspector) guarantee(v *view) {
+// checkGuarantee checks whether a quorum queue can lose dead letters on the way to the next queue.
+func (in *inspector) checkGuarantee(v *view) {
 	if !v.Set || !v.Exists || v.Kind() != Quorum {
 		return
 	}
@@ -20,7 +20,7 @@ func (in *inspector) guarantee(v *view) {
 	case !asked:
 		in.add(Finding{
 			Kind: AtMostOnce, Queue: v.Name, Plannable: v.Exchange.From != FromArgument && !hindered,
-			Title: named(v.Name) + " can lose dead letters in a crash",
+			Title: safeName(v.Name) + " can lose dead letters in a crash",
 			Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
 			Why:   "Quorum queues dead-letter at most once unless the strategy at-least-once is set.",
 			Cure:  "Set dead-letter-strategy at-least-once and overflow reject-publish in the policy. " + whileAway,
@@ -28,7 +28,7 @@ func (in *inspector) guarantee(v *view) {
 	case !works:
 		in.add(Finding{
 			Kind: OverflowDrops, Queue: v.Name, Plannable: v.Exchange.From != FromArgument && !hindered,
-			Title: named(v.Name) + " asks for at-least-once dead-lettering and does not get it",
+			Title: safeName(v.Name) + " asks for at-least-once dead-lettering and does not get it",
 			Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
 			Why:   "The strategy at-least-once works only with overflow reject-publish. With drop-head, the default, the broker uses at-most-once.",
 			Cure:  "Set overflow reject-publish in the same policy. " + whileAway + " If the queue was declared with the argument x-overflow, declare it again without that argument.",
@@ -38,11 +38,11 @@ func (in *inspector) guarantee(v *view) {
 		why := "The target is missing, full or not available, or the letters are only on their way."
 		full := slices.DeleteFunc(slices.Clone(v.Queues), func(name string) bool { _, _, full := in.views[name].reachedLimit(); return !full || name == v.Name })
 		if len(full) > 0 {
-			why = fmt.Sprintf("Queue %s is full, and refuses letters.", names(full))
+			why = fmt.Sprintf("Queue %s is full, and refuses letters.", nameList(full))
 		}
 		in.add(Finding{
 			Kind: Stuck, Queue: v.Name, Others: full, Sure: Likely,
-			Title: fmt.Sprintf("%s holds %d dead letters that it cannot pass on", named(v.Name), v.Stuck.N),
+			Title: fmt.Sprintf("%s holds %d dead letters that it cannot pass on", safeName(v.Name), v.Stuck.N),
 			Loses: "nothing yet: the letters wait in the queue, and count towards its length limit",
 			Why:   "With at-least-once, a dead letter waits until its target confirms it. " + why,
 			Cure:  "Check that the dead-letter exchange exists, that it is bound, and that its queue accepts messages. The broker then tries again within three minutes.",

@@ -44,7 +44,7 @@ func (in *inspector) lettersDeleted(v *view, inbox bool) {
 	}
 	f := Finding{
 		Kind: LettersDeleted, Queue: v.Name,
-		Title: fmt.Sprintf("Dead-letter queue %s deletes letters", named(v.Name)),
+		Title: fmt.Sprintf("Dead-letter queue %s deletes letters", safeName(v.Name)),
 		Loses: "letters that wait too long, that exceed the limit of the queue, or that are in the queue when it is deleted",
 		Why:   "The queue has " + strings.Join(ways, ", ") + ".",
 		Cure:  "Remove these settings. An argument cannot be changed: let dlo drain the queue, or replace it by a queue without the argument.",
@@ -70,8 +70,8 @@ func (in *inspector) lettersRefused(v *view) {
 	}
 	in.add(Finding{
 		Kind: LettersDeleted, Queue: v.Name, Others: losing, Severity: deadletter.SeverityNotify,
-		Title: fmt.Sprintf("Dead-letter queue %s refuses letters once it is full", named(v.Name)),
-		Loses: "each new letter of " + names(losing) + ", while the queue is full",
+		Title: fmt.Sprintf("Dead-letter queue %s refuses letters once it is full", safeName(v.Name)),
+		Loses: "each new letter of " + nameList(losing) + ", while the queue is full",
 		Why:   fmt.Sprintf("The queue has %s %d and overflow reject-publish. The broker drops a dead letter that its queue refuses, unless it died in a queue that dead-letters at least once.", limits[0].Key, limits[0].N),
 		Cure:  "Remove the limit. An argument cannot be changed: let dlo drain the queue, or replace it by a queue without the argument.",
 	})
@@ -89,7 +89,7 @@ func (in *inspector) deliveryLimit(v *view, inbox bool) {
 	}
 	f := Finding{
 		Kind: DeliveryLimit, Queue: v.Name,
-		Title: fmt.Sprintf("Dead-letter queue %s deletes a letter after %d deliveries", named(v.Name), max(limit.N, 0)+1),
+		Title: fmt.Sprintf("Dead-letter queue %s deletes a letter after %d deliveries", safeName(v.Name), max(limit.N, 0)+1),
 		Loses: "letters that were delivered too often without being acknowledged; lost connections alone can cause this",
 	}
 	switch {

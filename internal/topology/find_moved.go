@@ -34,13 +34,13 @@ func (in *inspector) checkMoved(v *view) {
 		if s.From != v.Name {
 			does, at = "puts messages into", s.ToAt
 		}
-		sure, of := Certain, named(v.Name)
+		sure, of := Certain, safeName(v.Name)
 		if at != "" {
-			sure, of = Likely, fmt.Sprintf("a queue %s at %s, which may be this broker or another one", named(v.Name), named(at))
+			sure, of = Likely, fmt.Sprintf("a queue %s at %s, which may be this broker or another one", safeName(v.Name), safeName(at))
 		}
 		in.add(Finding{
 			Kind: Moved, Queue: v.Name, Sure: sure,
-			Title: fmt.Sprintf("The shovel %s %s %s", named(s.Name), does, of),
+			Title: fmt.Sprintf("The shovel %s %s %s", safeName(s.Name), does, of),
 			Loses: "nothing that dlo can see",
 			Why:   "A shovel moves messages without a rejection, so dlo does not see what happens to them afterwards.",
 			Cure:  "If the shovel takes dead letters somewhere else, dlo can drain the queue instead: see docs/adopting.md.",
@@ -52,7 +52,7 @@ func (in *inspector) checkMoved(v *view) {
 		}
 		in.add(Finding{
 			Kind: Moved, Queue: v.Name,
-			Title: fmt.Sprintf("Policy %s federates %s", named(p.Name), named(v.Name)),
+			Title: fmt.Sprintf("Policy %s federates %s", safeName(p.Name), safeName(v.Name)),
 			Loses: "nothing that dlo can see",
 			Why:   "A federated queue gets messages of other brokers while it has consumers. A message that is rejected here dies here.",
 			Cure:  "Nothing has to change here. Adopt the queue on the other brokers as well.",
@@ -76,7 +76,7 @@ func (in *inspector) exchangesFederated() {
 		if p := in.net.policyOf(x); p.federates() {
 			in.add(Finding{
 				Kind:  Moved,
-				Title: fmt.Sprintf("Policy %s federates exchange %s", named(p.Name), named(name)),
+				Title: fmt.Sprintf("Policy %s federates exchange %s", safeName(p.Name), safeName(name)),
 				Loses: "nothing that dlo can see",
 				Why:   "A federated exchange gets messages of other brokers as well. A message that is rejected here dies here.",
 				Cure:  "Nothing has to change here. Adopt the queues on the other brokers as well.",
@@ -85,9 +85,9 @@ func (in *inspector) exchangesFederated() {
 	}
 }
 
-// federation reports whether a queue belongs to a federation link, which declares and deletes the
+// isFederation reports whether a queue belongs to a federation link, which declares and deletes the
 // queue.
-func (q *Queue) federation() bool {
+func (q *Queue) isFederation() bool {
 	_, internal := q.Arguments.Text("x-internal-purpose")
 	return internal || strings.HasPrefix(q.Name, "federation: ")
 }

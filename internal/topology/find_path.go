@@ -12,12 +12,12 @@ func (in *inspector) checkPath(v *view) {
 		in.noExchange(v)
 		return
 	}
-	exchange := named(v.Exchange.Text)
+	exchange := safeName(v.Exchange.Text)
 	switch {
 	case !v.Exists:
 		in.add(Finding{
 			Kind: ExchangeMissing, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
-			Title: fmt.Sprintf("%s dead-letters to exchange %s, which does not exist", named(v.Name), exchange),
+			Title: fmt.Sprintf("%s dead-letters to exchange %s, which does not exist", safeName(v.Name), exchange),
 			Loses: "every dead letter of this queue",
 			Why:   fmt.Sprintf("%s names exchange %s. The broker drops a dead letter without a trace if its exchange does not exist.", v.Exchange.source(), exchange),
 			Cure:  fmt.Sprintf("Declare the exchange %s and bind a queue to it, or dead-letter to an exchange that exists.", exchange),
@@ -26,10 +26,10 @@ func (in *inspector) checkPath(v *view) {
 	case v.Exchange.Text == "" && v.Fixed && len(v.Queues) == 0:
 		in.add(Finding{
 			Kind: QueueMissing, Queue: v.Name, Others: []string{v.Key.Text}, Plannable: v.Key.From == FromPolicy,
-			Title: fmt.Sprintf("%s dead-letters to queue %s, which does not exist", named(v.Name), named(v.Key.Text)),
+			Title: fmt.Sprintf("%s dead-letters to queue %s, which does not exist", safeName(v.Name), safeName(v.Key.Text)),
 			Loses: "every dead letter of this queue",
 			Why:   "The default exchange delivers to the queue that the routing key names. The broker drops a dead letter whose queue does not exist.",
-			Cure:  fmt.Sprintf("Declare the queue %s, or dead-letter to an exchange with a binding.", named(v.Key.Text)),
+			Cure:  fmt.Sprintf("Declare the queue %s, or dead-letter to an exchange with a binding.", safeName(v.Key.Text)),
 		})
 	case v.Dangles && in.s.ReadAt.IsZero():
 		loses := "every dead letter of this queue"
@@ -38,14 +38,14 @@ func (in *inspector) checkPath(v *view) {
 		}
 		in.add(Finding{
 			Kind: QueueMissing, Queue: v.Name, Others: v.Missing, Loses: loses,
-			Title: fmt.Sprintf("%s dead-letters to exchange %s, whose queue is missing", named(v.Name), exchange),
-			Why:   fmt.Sprintf("The exchange is bound to %s, which the file does not declare.", names(v.Missing)),
+			Title: fmt.Sprintf("%s dead-letters to exchange %s, whose queue is missing", safeName(v.Name), exchange),
+			Why:   fmt.Sprintf("The exchange is bound to %s, which the file does not declare.", nameList(v.Missing)),
 			Cure:  "Declare the queue that the binding names, or remove the binding.",
 		})
 	case !v.Bound:
 		in.add(Finding{
 			Kind: NoBinding, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
-			Title: fmt.Sprintf("%s dead-letters to exchange %s, which has no binding", named(v.Name), exchange),
+			Title: fmt.Sprintf("%s dead-letters to exchange %s, which has no binding", safeName(v.Name), exchange),
 			Loses: "every dead letter of this queue",
 			Why:   "The broker drops a message without a trace if the exchange cannot route it.",
 			Cure:  fmt.Sprintf("Bind a dead-letter queue to the exchange %s.", exchange),
@@ -57,7 +57,7 @@ func (in *inspector) checkPath(v *view) {
 	case v.OnlyName && len(v.droppingLimits()) == 0: // messages that only wait in this queue may have the names of queues as routing keys
 		in.add(Finding{
 			Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v), Sure: Likely, Severity: severities[NoExchange],
-			Title: fmt.Sprintf("%s dead-letters to exchange %s, which probably routes only requeued letters", named(v.Name), exchange),
+			Title: fmt.Sprintf("%s dead-letters to exchange %s, which probably routes only requeued letters", safeName(v.Name), exchange),
 			Loses: "dead letters with other routing keys than the name of the queue",
 			Why:   fmt.Sprintf("Messages reach the queue through an exchange that does not look at routing keys, so dlo does not know their keys. Exchange %s routes only names of queues as keys. A dead letter keeps its key, and the broker drops it if no binding has that key.", exchange),
 			Cure:  "Set a dead-letter routing key that is bound, or dead-letter to a fanout exchange.",
@@ -84,8 +84,8 @@ func (in *inspector) replaceable(v *view) bool {
 func (in *inspector) keysLost(v *view) {
 	f := Finding{
 		Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v),
-		Title: fmt.Sprintf("%s dead-letters to exchange %s, which has no binding for key %s", named(v.Name), named(v.Exchange.Text), names(v.Lost)),
-		Loses: "dead letters with these routing keys: " + names(v.Lost),
+		Title: fmt.Sprintf("%s dead-letters to exchange %s, which has no binding for key %s", safeName(v.Name), safeName(v.Exchange.Text), nameList(v.Lost)),
+		Loses: "dead letters with these routing keys: " + nameList(v.Lost),
 		Why:   "A dead letter keeps its routing key unless the queue sets another one. The broker drops a message without a trace if the exchange cannot route it.",
 		Cure:  "Bind the dead-letter queue with these keys, or set a dead-letter routing key that is bound.",
 	}
@@ -100,10 +100,10 @@ func (in *inspector) keysLost(v *view) {
 func (in *inspector) lostAgain(v *view) {
 	f := Finding{
 		Kind: SecondDeathLost, Queue: v.Name, Plannable: in.replaceable(v),
-		Title: fmt.Sprintf("%s loses a requeued letter that dies again", named(v.Name)),
+		Title: fmt.Sprintf("%s loses a requeued letter that dies again", safeName(v.Name)),
 		Loses: "letters that were requeued and failed again",
-		Why:   fmt.Sprintf("A requeued letter has the routing key %s, the name of its queue. Exchange %s routes only other keys, and the broker drops what it cannot route.", named(v.Name), named(v.Exchange.Text)),
-		Cure:  fmt.Sprintf("Bind the dead-letter queue with the key %s as well, or set a dead-letter routing key that is bound.", named(v.Name)),
+		Why:   fmt.Sprintf("A requeued letter has the routing key %s, the name of its queue. Exchange %s routes only other keys, and the broker drops what it cannot route.", safeName(v.Name), safeName(v.Exchange.Text)),
+		Cure:  fmt.Sprintf("Bind the dead-letter queue with the key %s as well, or set a dead-letter routing key that is bound.", safeName(v.Name)),
 	}
 	if !in.leadsToInbox(v) {
 		f.Severity = severities[NoExchange]
@@ -134,15 +134,15 @@ func (in *inspector) noExchange(v *view) {
 		exchange, _ := loser.Definition.Text("dead-letter-exchange")
 		in.add(Finding{
 			Kind: PolicyShadowed, Queue: v.Name, Plannable: true, Loses: loses,
-			Title: fmt.Sprintf("%s has no dead-letter exchange, because policy %s hides policy %s", named(v.Name), named(winner.Name), named(loser.Name)),
-			Why:   fmt.Sprintf("Only the matching policy of the highest priority applies to a queue. Policy %s has priority %d and sets no exchange. Policy %s sets %s, but has priority %d.", named(winner.Name), winner.Priority, named(loser.Name), named(exchange), loser.Priority),
-			Cure:  fmt.Sprintf("Add the dead-letter keys to policy %s, or set a policy of higher priority with the keys of both.", named(winner.Name)),
+			Title: fmt.Sprintf("%s has no dead-letter exchange, because policy %s hides policy %s", safeName(v.Name), safeName(winner.Name), safeName(loser.Name)),
+			Why:   fmt.Sprintf("Only the matching policy of the highest priority applies to a queue. Policy %s has priority %d and sets no exchange. Policy %s sets %s, but has priority %d.", safeName(winner.Name), winner.Priority, safeName(loser.Name), safeName(exchange), loser.Priority),
+			Cure:  fmt.Sprintf("Add the dead-letter keys to policy %s, or set a policy of higher priority with the keys of both.", safeName(winner.Name)),
 		})
 		return
 	}
 	in.add(Finding{
 		Kind: NoExchange, Queue: v.Name, Plannable: true, Loses: loses,
-		Title: named(v.Name) + " has no dead-letter exchange",
+		Title: safeName(v.Name) + " has no dead-letter exchange",
 		Why:   "If a queue has no dead-letter exchange, the broker deletes each message that a consumer rejects without requeue.",
 		Cure:  "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
 	})
@@ -168,9 +168,9 @@ func (in *inspector) targetsFull(v *view) {
 		}
 		in.add(Finding{
 			Kind: QueueFull, Queue: v.Name, Others: []string{name}, Loses: loses,
-			Title: fmt.Sprintf("%s dead-letters to queue %s, which is full", named(v.Name), named(name)),
-			Why:   fmt.Sprintf("%s holds %s, its limit (%s). %s", named(name), holds, limit.source(), what),
-			Cure:  fmt.Sprintf("Empty %s, and remove its length limit.", named(name)),
+			Title: fmt.Sprintf("%s dead-letters to queue %s, which is full", safeName(v.Name), safeName(name)),
+			Why:   fmt.Sprintf("%s holds %s, its limit (%s). %s", safeName(name), holds, limit.source(), what),
+			Cure:  fmt.Sprintf("Empty %s, and remove its length limit.", safeName(name)),
 		})
 	}
 }
@@ -195,7 +195,7 @@ func (s Setting) source() string {
 	if s.Policy == "" {
 		return "An argument of the queue"
 	}
-	return fmt.Sprintf("The %s %s", s.From, named(s.Policy))
+	return fmt.Sprintf("The %s %s", s.From, safeName(s.Policy))
 }
 
 // setBy says what sets a setting, in words that come before its value in a sentence.
@@ -203,5 +203,5 @@ func (s Setting) setBy(key string) string {
 	if s.Policy == "" {
 		return "it was declared with the argument x-" + key
 	}
-	return fmt.Sprintf("the %s %s sets %s", s.From, named(s.Policy), key)
+	return fmt.Sprintf("the %s %s sets %s", s.From, safeName(s.Policy), key)
 }

@@ -9,17 +9,17 @@ import (
 // deadLetterKeys are the keys of a policy that decide where dead letters go.
 var deadLetterKeys = []string{"dead-letter-exchange", "dead-letter-routing-key"}
 
-// policies reports policies that do not have the effect on a queue that they seem to have.
-func (in *inspector) policies(v *view) {
+// checkPolicies reports policies that do not have the effect on a queue that they seem to have.
+func (in *inspector) checkPolicies(v *view) {
 	in.argumentWins(v)
 	in.policyTied(v)
 	for _, p := range slices.Concat(v.policy.unsure, v.operator.unsure) {
 		in.add(Finding{
 			Kind: PatternUnknown, Queue: v.Name, Sure: Likely,
-			Title: fmt.Sprintf("dlo cannot tell whether policy %s applies to %s", named(p.Name), named(v.Name)),
+			Title: fmt.Sprintf("dlo cannot tell whether policy %s applies to %s", safeName(p.Name), safeName(v.Name)),
 			Loses: "nothing by itself",
-			Why:   fmt.Sprintf("Its pattern %s uses a feature of PCRE that dlo does not have, for example lookahead.", named(p.Pattern)),
-			Cure:  fmt.Sprintf("Run `rabbitmqctl list_queues name policy` to see which policy applies to %s.", named(v.Name)),
+			Why:   fmt.Sprintf("Its pattern %s uses a feature of PCRE that dlo does not have, for example lookahead.", safeName(p.Pattern)),
+			Cure:  fmt.Sprintf("Run `rabbitmqctl list_queues name policy` to see which policy applies to %s.", safeName(v.Name)),
 		})
 	}
 	in.operatorCaps(v)
@@ -41,9 +41,9 @@ func (in *inspector) argumentWins(v *view) {
 		}
 		in.add(Finding{
 			Kind: ArgumentWins, Queue: v.Name,
-			Title: fmt.Sprintf("%s ignores the dead-letter exchange of policy %s", named(v.Name), named(p.Name)),
+			Title: fmt.Sprintf("%s ignores the dead-letter exchange of policy %s", safeName(v.Name), safeName(p.Name)),
 			Loses: "nothing by itself: dead letters go where the argument says",
-			Why:   fmt.Sprintf("The queue was declared with x-dead-letter-exchange %s. An argument overrides a policy, which sets %s.", named(v.Exchange.Text), named(exchange)),
+			Why:   fmt.Sprintf("The queue was declared with x-dead-letter-exchange %s. An argument overrides a policy, which sets %s.", safeName(v.Exchange.Text), safeName(exchange)),
 			Cure:  "Empty and delete the queue, and declare it again without the argument. Or have dlo drain the queue that the argument leads to.",
 		})
 		return
@@ -64,10 +64,10 @@ func (in *inspector) policyTied(v *view) {
 		}
 		in.add(Finding{
 			Kind: PolicyTied, Queue: v.Name, Plannable: true,
-			Title: fmt.Sprintf("Policies %s and %s both match %s with priority %d", named(winner.Name), named(other.Name), named(v.Name), winner.Priority),
+			Title: fmt.Sprintf("Policies %s and %s both match %s with priority %d", safeName(winner.Name), safeName(other.Name), safeName(v.Name), winner.Priority),
 			Loses: tieLoses(winner, other),
 			Why:   "RabbitMQ does not define which of two policies of equal priority applies, and the choice can change when either is set again.",
-			Cure:  fmt.Sprintf("Give one of them another priority. Only one policy applies, so it needs the keys of both: %s.", names([]string{winner.Name, other.Name})),
+			Cure:  fmt.Sprintf("Give one of them another priority. Only one policy applies, so it needs the keys of both: %s.", nameList([]string{winner.Name, other.Name})),
 		})
 	}
 }
@@ -80,7 +80,7 @@ func tieLoses(a, b *Policy) string {
 	case has != otherHas:
 		return "every dead letter, if the broker picks the policy without the exchange"
 	case to != other:
-		return fmt.Sprintf("nothing by itself: dead letters go to exchange %s or to exchange %s, depending on the policy that the broker picks", named(to), named(other))
+		return fmt.Sprintf("nothing by itself: dead letters go to exchange %s or to exchange %s, depending on the policy that the broker picks", safeName(to), safeName(other))
 	default:
 		return "nothing by itself: the policies have different routing keys, and dead letters get the key of the policy that the broker picks"
 	}
@@ -108,7 +108,7 @@ func (in *inspector) operatorCaps(v *view) {
 		}
 		in.add(Finding{
 			Kind: OperatorCaps, Queue: v.Name,
-			Title: fmt.Sprintf("Operator policy %s lowers %s of %s from %s to %d", named(p.Name), key, named(v.Name), was, max(low.N, 0)),
+			Title: fmt.Sprintf("Operator policy %s lowers %s of %s from %s to %d", safeName(p.Name), key, safeName(v.Name), was, max(low.N, 0)),
 			Loses: "messages above the lower limit: they become dead letters, or are deleted if the queue has no dead-letter exchange",
 			Why:   "If an argument, a policy and an operator policy set different limits, the smallest one applies.",
 			Cure:  "Ask the operators of the broker, if the lower limit is not intended.",
@@ -125,7 +125,7 @@ func (in *inspector) policiesTwice() {
 		if seen[p.Name] {
 			in.add(Finding{
 				Kind:  PolicyTwice,
-				Title: fmt.Sprintf("Two policies have the name %s", named(p.Name)),
+				Title: fmt.Sprintf("Two policies have the name %s", safeName(p.Name)),
 				Loses: "the dead letters of the queues that only the first one matches",
 				Why:   "A second policy of the same name replaces the first when the file is imported.",
 				Cure:  "Give each policy its own name.",
@@ -143,11 +143,11 @@ func (in *inspector) policiesChanged() {
 		at := slices.IndexFunc(in.s.Policies, func(p Policy) bool { return p.Name == applied.Name })
 		switch {
 		case at < 0:
-			f.Title = fmt.Sprintf("Policy %s, which dlo has set, was deleted", named(applied.Name))
+			f.Title = fmt.Sprintf("Policy %s, which dlo has set, was deleted", safeName(applied.Name))
 			f.Why = "dlo set: " + applied.Words() + "."
-			f.Cure = fmt.Sprintf("If that is intended, run `dlo topology undo` for its queues, so that dlo forgets it. If not, plan and apply again. Its name was %s.", named(applied.Name))
+			f.Cure = fmt.Sprintf("If that is intended, run `dlo topology undo` for its queues, so that dlo forgets it. If not, plan and apply again. Its name was %s.", safeName(applied.Name))
 		case !in.s.Policies[at].Same(applied):
-			f.Title = fmt.Sprintf("Policy %s, which dlo has set, was changed by somebody else", named(applied.Name))
+			f.Title = fmt.Sprintf("Policy %s, which dlo has set, was changed by somebody else", safeName(applied.Name))
 			f.Why = fmt.Sprintf("dlo set: %s. It is now: %s.", applied.Words(), in.s.Policies[at].Words())
 			f.Cure = "dlo leaves it alone. Set it back, or delete it and run `dlo topology undo` for its queues, so that dlo forgets it."
 		default:

@@ -120,7 +120,7 @@ func (f Finding) Same(other Finding) bool { return reflect.DeepEqual(f, other) }
 // see the other queues.
 func (f Finding) Apart() Finding {
 	f.Others = nil
-	f.Title = fmt.Sprintf("%s has a fault of the kind %s, which concerns other queues as well", named(f.Queue), f.Kind)
+	f.Title = fmt.Sprintf("%s has a fault of the kind %s, which concerns other queues as well", safeName(f.Queue), f.Kind)
 	f.Loses = "what depends on queues that you may not see"
 	f.Why = "The path of its dead letters leads through queues that you may not see."
 	f.Cure = "Ask somebody who may see all queues."

@@ -47,16 +47,16 @@ func Inspect(s *Snapshot, o Options) []Finding { return inspect(s, o).found }
 func inspect(s *Snapshot, o Options) *inspector {
 	o.IdleAfter = cmp.Or(o.IdleAfter, defaultIdleAfter)
 	in := &inspector{s: s, o: o, net: newNetwork(s), views: map[string]*view{}, sources: map[string][]*view{}}
-	in.look()
+	in.findEffects()
 	if s.complete() {
 		in.policiesTwice()
 		in.policiesChanged()
 		in.takenTwice()
-		in.cycles()
+		in.checkCycles()
 		in.exchangesFederated()
 	}
 	for i := range s.Queues {
-		in.queue(in.views[s.Queues[i].Name])
+		in.checkQueue(in.views[s.Queues[i].Name])
 	}
 	slices.SortStableFunc(in.found, func(a, b Finding) int {
 		return cmp.Or(deadletter.LoudestFirst(a.Severity, b.Severity), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue))
@@ -64,8 +64,8 @@ func inspect(s *Snapshot, o Options) *inspector {
 	return in
 }
 
-// look finds out which settings apply to each queue, and where its dead letters go.
-func (in *inspector) look() {
+// findEffects finds out which settings apply to each queue, and where its dead letters go.
+func (in *inspector) findEffects() {
 	for i := range in.s.Queues {
 		q := &in.s.Queues[i]
 		e := in.s.effectOf(q)
@@ -116,21 +116,21 @@ func (in *inspector) followSecondDeaths() {
 	}
 }
 
-// queue inspects one queue according to its role. An inbox or a dead-letter queue must keep
+// checkQueue inspects one queue according to its role. An inbox or a dead-letter queue must keep
 // letters. A work queue must route its dead letters to such a queue.
-func (in *inspector) queue(v *view) {
+func (in *inspector) checkQueue(v *view) {
 	inbox := in.isInbox(v.Name)
-	if v.federation() {
+	if v.isFederation() {
 		return
 	}
 	in.checkMoved(v)
 	switch {
 	case !in.s.complete(): // the role of a queue is unknown unless all parts were read
 		if v.isDurableWork() {
-			in.storm(v)
+			in.checkStorm(v)
 		}
 		if in.s.Passive && !deadletter.OwnQueue(v.Name) { // letters died in this queue, so consumers should read it
-			in.idle(v)
+			in.checkIdle(v)
 		}
 	case inbox || in.isDeadLetterQueue(v):
 		in.keepsLetters(v, inbox)
@@ -139,13 +139,13 @@ func (in *inspector) queue(v *view) {
 		}
 	case deadletter.OwnQueue(v.Name) || !v.isDurableWork():
 	case intentFor(in.o.Intents, v.Name) == IntentNever:
-		in.consumers(v)
+		in.checkConsumers(v)
 	default:
 		in.checkPath(v)
-		in.policies(v)
-		in.guarantee(v)
-		in.consumers(v)
-		in.recipe(v)
+		in.checkPolicies(v)
+		in.checkGuarantee(v)
+		in.checkConsumers(v)
+		in.checkRecipe(v)
 	}
 }
 
@@ -194,21 +194,21 @@ func (in *inspector) onlyDelays(v, next *view) bool {
 // isDurableWork reports whether a queue outlives its connection, is classic or quorum, and does not
 // belong to a federation link. Streams do not dead-letter.
 func (q *Queue) isDurableWork() bool {
-	return !q.Exclusive && !q.AutoDelete && !q.federation() && (q.Kind() == Classic || q.Kind() == Quorum)
+	return !q.Exclusive && !q.AutoDelete && !q.isFederation() && (q.Kind() == Classic || q.Kind() == Quorum)
 }
 
-// named returns a name in a form that is safe to show.
-func named(name string) string { return deadletter.Visible(name) }
+// safeName returns a name in a form that is safe to show.
+func safeName(name string) string { return deadletter.Visible(name) }
 
-// names joins the first five names of a list into a text.
-func names(list []string) string {
+// nameList joins the first five names of a list into a text.
+func nameList(list []string) string {
 	shown := make([]string, 0, len(list))
 	for i, n := range list {
 		if i == 5 {
 			shown = append(shown, "…")
 			break
 		}
-		shown = append(shown, named(n))
+		shown = append(shown, safeName(n))
 	}
 	return strings.Join(shown, ", ")
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// dropping returns a vhost with queues without a dead-letter exchange. One of them drops nothing,
-// and the others drop messages by design.
-func dropping() *topology.Snapshot {
+// droppingSite returns a vhost with queues without a dead-letter exchange. One of them drops
+// nothing, and the others drop messages by design.
+func droppingSite() *topology.Snapshot {
 	s := site("4.3.6")
 	s.Policies = nil
 	s.Queues = append(s.Queues, classic("metrics.cpu", "x-message-ttl", 60000), classic("audit", "x-max-length", 10), classic("full", "x-max-length", 10, "x-overflow", "reject-publish"))
@@ -38,7 +38,7 @@ func dropping() *topology.Snapshot {
 // that the plan estimates the number of letters and proposes the rule that discards them.
 func TestWhatAQueueDropsByDesign(t *testing.T) {
 	want := topology.Want{Queues: []string{"orders", "metrics.cpu", "audit", "full", "busy", "idle", "auto", "get"}, Exchange: "dlo.dlx"}
-	p := topology.MakePlan(dropping(), want)
+	p := topology.MakePlan(droppingSite(), want)
 	var got []string
 	for _, d := range p.Drops {
 		got = append(got, fmt.Sprintf("%s %s %d", d.Queue, d.Limit, d.PerDay))
@@ -51,7 +51,7 @@ func TestWhatAQueueDropsByDesign(t *testing.T) {
 		t.Errorf("%s", rule)
 	}
 	want.Intents = []topology.IntentOf{{Glob: "audit", Intent: topology.IntentAll}, {Glob: "busy", Intent: topology.IntentAll}, {Glob: "auto", Intent: topology.IntentAll}, {Glob: "get", Intent: topology.IntentAll}, {Glob: "metrics.*", Intent: topology.IntentNever}}
-	p = topology.MakePlan(dropping(), want)
+	p = topology.MakePlan(droppingSite(), want)
 	if len(p.Drops) > 0 || p.Rule() != "" || len(p.Refused) != 1 || p.Refused[0].Queue != "metrics.cpu" {
 		t.Errorf("with intents: %+v", p)
 	}
@@ -62,7 +62,7 @@ func TestWhatAQueueDropsByDesign(t *testing.T) {
 // it.
 func TestAQueueOfWhichNothingIsKept(t *testing.T) {
 	o := topology.Options{Inboxes: []string{"dlo.letters"}, Intents: []topology.IntentOf{{Glob: "metrics.*", Intent: topology.IntentNever}, {Glob: "*", Intent: topology.IntentAll}}}
-	r := topology.ReportOn(dropping(), o)
+	r := topology.ReportOn(droppingSite(), o)
 	for _, f := range r.Findings {
 		if f.Queue == "metrics.cpu" {
 			t.Errorf("%s", findingText(f))

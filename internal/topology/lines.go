@@ -14,9 +14,9 @@ type QueueAt struct{ VHost, Name string }
 func QueueLines(text []byte) map[QueueAt]int {
 	lines := map[QueueAt]int{}
 	decoder := json.NewDecoder(bytes.NewReader(text))
-	members(decoder, func(key string) bool {
+	eachMember(decoder, func(key string) bool {
 		if key != "queues" {
-			return skip(decoder)
+			return skipValue(decoder)
 		}
 		if t, err := decoder.Token(); err != nil || t != json.Delim('[') {
 			return false
@@ -24,7 +24,7 @@ func QueueLines(text []byte) map[QueueAt]int {
 		for decoder.More() {
 			var q QueueAt
 			at := 1
-			members(decoder, func(key string) bool {
+			eachMember(decoder, func(key string) bool {
 				switch key {
 				case "name":
 					at = line(text, decoder.InputOffset())
@@ -32,7 +32,7 @@ func QueueLines(text []byte) map[QueueAt]int {
 				case "vhost":
 					return decoder.Decode(&q.VHost) == nil
 				}
-				return skip(decoder)
+				return skipValue(decoder)
 			})
 			if _, err := decoder.Token(); err != nil { // the end of the queue
 				return false
@@ -45,9 +45,9 @@ func QueueLines(text []byte) map[QueueAt]int {
 	return lines
 }
 
-// members calls the function visit for every key of the next JSON object. The function visit must
-// read the value of the key. If it returns false, members stops.
-func members(decoder *json.Decoder, visit func(key string) bool) {
+// eachMember calls the function visit for every key of the next JSON object. The function visit
+// must read the value of the key. If it returns false, eachMember stops.
+func eachMember(decoder *json.Decoder, visit func(key string) bool) {
 	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
 		return
 	}
@@ -60,8 +60,8 @@ func members(decoder *json.Decoder, visit func(key string) bool) {
 	}
 }
 
-// skip passes over a value.
-func skip(decoder *json.Decoder) bool {
+// skipValue passes over a value.
+func skipValue(decoder *json.Decoder) bool {
 	var value json.RawMessage
 	return decoder.Decode(&value) == nil
 }

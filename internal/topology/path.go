@@ -60,7 +60,7 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 		r := n.route(p.Exchange.Text, k.key)
 		p.Unsure = p.Unsure || r.unsure
 		p.Missing = append(p.Missing, r.missing...)
-		p.reach(k, r.queues, e.Queue.Name)
+		p.addReached(k, r.queues, e.Queue.Name)
 		if len(r.queues) > 0 || r.unsure || all {
 			continue
 		}
@@ -72,12 +72,12 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 		p.Again = p.Again || k.from == nil && !p.Fixed
 	}
 	for _, k := range carried {
-		p.reach(k, n.route(p.Exchange.Text, k.key).queues, e.Queue.Name)
+		p.addReached(k, n.route(p.Exchange.Text, k.key).queues, e.Queue.Name)
 	}
 	p.OnlyName = p.AnyKey && !p.Unsure && !all && len(p.Lost) == 0 && !p.Dangles && n.routesNames(x)
 	if p.AnyKey {
 		for _, b := range n.from[p.Exchange.Text] { // a key that dlo does not know may be the key of one of these bindings
-			p.reach(publishedKey{b.Key, b, true}, n.route(p.Exchange.Text, b.Key).queues, e.Queue.Name)
+			p.addReached(publishedKey{b.Key, b, true}, n.route(p.Exchange.Text, b.Key).queues, e.Queue.Name)
 		}
 	}
 	if p.Again && len(p.Lost) == 1 && len(p.Queues) > 0 {
@@ -86,10 +86,10 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 	return p
 }
 
-// reach adds the queues that dead letters with the routing key k reach. If k is only guessed, it
-// does not add the queue itself, because a guess does not prove that a queue dead-letters to
+// addReached adds the queues that dead letters with the routing key k reach. If k is only guessed,
+// it does not add the queue itself, because a guess does not prove that a queue dead-letters to
 // itself.
-func (p *Path) reach(k publishedKey, queues []string, self string) {
+func (p *Path) addReached(k publishedKey, queues []string, self string) {
 	for _, q := range queues {
 		if k.guessed && q == self {
 			continue

@@ -95,7 +95,7 @@ func MakePlan(s *Snapshot, w Want) Plan {
 		groups[key] = append(groups[key], v)
 	}
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
-		for _, part := range parts(groups[key]) {
+		for _, part := range policyParts(groups[key]) {
 			p.add(part)
 		}
 	}
@@ -150,7 +150,7 @@ func (p *planner) accept(name string) (*view, string) {
 		return nil, "the configuration of the broker has no dead-letter exchange"
 	}
 	if !p.net.takesAll(p.w.Exchange) {
-		return nil, fmt.Sprintf("exchange %s does not exist in this vhost, or does not route every key to a queue. `dlo serve` declares dlo.dlx and its queue in each vhost of its configuration", named(p.w.Exchange))
+		return nil, fmt.Sprintf("exchange %s does not exist in this vhost, or does not route every key to a queue. `dlo serve` declares dlo.dlx and its queue in each vhost of its configuration", safeName(p.w.Exchange))
 	}
 	q := p.net.queues[name]
 	if q == nil {
@@ -160,13 +160,13 @@ func (p *planner) accept(name string) (*view, string) {
 	switch {
 	case deadletter.OwnQueue(name):
 		return nil, "it is a queue of dlo"
-	case q.federation():
+	case q.isFederation():
 		return nil, "it belongs to a federation link, which declares and deletes it"
 	case slices.Contains(reached, name):
-		return nil, fmt.Sprintf("exchange %s leads to it", named(p.w.Exchange))
+		return nil, fmt.Sprintf("exchange %s leads to it", safeName(p.w.Exchange))
 	case !utf8.ValidString(name):
 		return nil, "the name is not valid UTF-8, and a policy cannot carry it"
-	case named(name) != name || named(p.s.VHost) != p.s.VHost:
+	case safeName(name) != name || safeName(p.s.VHost) != p.s.VHost:
 		return nil, "the name of the queue or of the vhost has invisible characters, so nobody could read the command that sets the policy"
 	case p.net.queues[name+"\n"] != nil:
 		return nil, "another queue has the same name with a line feed at the end, and the pattern would match that queue too"
@@ -181,15 +181,15 @@ func (p *planner) accept(name string) (*view, string) {
 	others := slices.DeleteFunc(slices.Clone(v.Queues), func(to string) bool { return slices.Contains(reached, to) })
 	switch {
 	case v.Exchange.From == FromArgument && v.Set:
-		return nil, fmt.Sprintf("it was declared with the argument x-dead-letter-exchange %s, which overrides every policy", named(v.Exchange.Text))
+		return nil, fmt.Sprintf("it was declared with the argument x-dead-letter-exchange %s, which overrides every policy", safeName(v.Exchange.Text))
 	case v.Exchange.From == FromOperator && v.Set:
-		return nil, fmt.Sprintf("operator policy %s sets its dead-letter exchange, which overrides every policy", named(v.Exchange.Policy))
+		return nil, fmt.Sprintf("operator policy %s sets its dead-letter exchange, which overrides every policy", safeName(v.Exchange.Policy))
 	case v.Set && v.Exchange.Text == p.w.Exchange && len(v.policy.tied) == 0 && !p.makesAtLeastOnce(v):
-		return nil, "its dead letters already go to " + named(p.w.Exchange)
+		return nil, "its dead letters already go to " + safeName(p.w.Exchange)
 	case len(others) > 0:
-		return nil, fmt.Sprintf("its dead letters already go to %s. To take them over, let dlo drain that queue", names(others))
+		return nil, fmt.Sprintf("its dead letters already go to %s. To take them over, let dlo drain that queue", nameList(others))
 	case p.w.AtLeastOnce && v.Kind() == Quorum && hindered:
-		return nil, fmt.Sprintf("it cannot dead-letter at least once: %s %s, which overrides every policy. Plan it without at-least-once", hinders.setBy(key), named(hinders.Text))
+		return nil, fmt.Sprintf("it cannot dead-letter at least once: %s %s, which overrides every policy. Plan it without at-least-once", hinders.setBy(key), safeName(hinders.Text))
 	case v.priority() > maxPriority:
 		return nil, fmt.Sprintf("a matching policy has the priority %d, and a policy cannot have a higher one", v.priority()-1)
 	}
@@ -215,8 +215,8 @@ func (v *view) priority() int {
 	return n
 }
 
-// parts divides queues into parts that are small enough for one policy each.
-func parts(all []*view) [][]*view {
+// policyParts divides queues into parts that are small enough for one policy each.
+func policyParts(all []*view) [][]*view {
 	var list [][]*view
 	var part []*view
 	size := 0
@@ -326,7 +326,7 @@ func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 		others := slices.Concat([]*Policy{v.policy.winner}, v.policy.tied)
 		for _, other := range others {
 			if other != nil && other.Name != old {
-				return p, fmt.Sprintf("policy %s applies to queue %s, which shares policy %s with the queues that leave. Undo or delete policy %s first, so that its keys are not hidden", named(other.Name), named(name), old, named(other.Name))
+				return p, fmt.Sprintf("policy %s applies to queue %s, which shares policy %s with the queues that leave. Undo or delete policy %s first, so that its keys are not hidden", safeName(other.Name), safeName(name), old, safeName(other.Name))
 			}
 		}
 		p.Priority = max(p.Priority, v.priority())
@@ -351,7 +351,7 @@ func (p *planner) conflict(policy *Policy, chosen []string) string {
 	for i := range p.s.Queues {
 		q := &p.s.Queues[i]
 		if takes, _ := policy.matchesQueue(q); takes && !slices.Contains(chosen, q.Name) && !deadletter.IsProbe(q.Name) {
-			return fmt.Sprintf("its policy would also apply to queue %s", named(q.Name))
+			return fmt.Sprintf("its policy would also apply to queue %s", safeName(q.Name))
 		}
 	}
 	return ""
@@ -393,7 +393,7 @@ func (p *Plan) Verify(s *Snapshot) []string {
 		for _, name := range planned.Queues {
 			q := net.queues[name]
 			if q == nil {
-				wrong = append(wrong, fmt.Sprintf("queue %s is gone", named(name)))
+				wrong = append(wrong, fmt.Sprintf("queue %s is gone", safeName(name)))
 				continue
 			}
 			e := s.effectOf(q)
@@ -405,13 +405,13 @@ func (p *Plan) Verify(s *Snapshot) []string {
 			}
 			switch {
 			case winner == "":
-				wrong = append(wrong, fmt.Sprintf("no policy applies to queue %s, although policy %s should", named(name), planned.Name))
+				wrong = append(wrong, fmt.Sprintf("no policy applies to queue %s, although policy %s should", safeName(name), planned.Name))
 			case winner != planned.Name:
-				wrong = append(wrong, fmt.Sprintf("policy %s applies to queue %s instead of policy %s", named(winner), named(name), planned.Name))
+				wrong = append(wrong, fmt.Sprintf("policy %s applies to queue %s instead of policy %s", safeName(winner), safeName(name), planned.Name))
 			case path.Exchange.Text != exchange || len(path.Queues) == 0 || len(path.Lost) > 0:
-				wrong = append(wrong, fmt.Sprintf("dead letters of queue %s do not reach a queue through exchange %s", named(name), named(exchange)))
+				wrong = append(wrong, fmt.Sprintf("dead letters of queue %s do not reach a queue through exchange %s", safeName(name), safeName(exchange)))
 			case p.AtLeastOnce && planned.Type == Quorum && !works:
-				wrong = append(wrong, fmt.Sprintf("queue %s does not dead-letter at least once, although policy %s sets it", named(name), planned.Name))
+				wrong = append(wrong, fmt.Sprintf("queue %s does not dead-letter at least once, although policy %s sets it", safeName(name), planned.Name))
 			}
 		}
 	}

@@ -32,13 +32,13 @@ func (p *Policy) matchesQueue(q *Queue) (matches, known bool) {
 			return false, true
 		}
 	}
-	return p.matches(q.Name)
+	return p.matchesName(q.Name)
 }
 
-// matches evaluates the pattern as RabbitMQ does: byte by byte, and not anchored. RabbitMQ uses
+// matchesName evaluates the pattern as RabbitMQ does: byte by byte, and not anchored. RabbitMQ uses
 // PCRE, which has features that Go lacks, for example lookahead. The result known is false for a
 // pattern with such a feature.
-func (p *Policy) matches(name string) (matches, known bool) {
+func (p *Policy) matchesName(name string) (matches, known bool) {
 	if p.compiled == nil || p.compiled.pattern != p.Pattern {
 		re, _ := regexp.Compile(latin1(p.Pattern)) // nil if Go cannot compile the pattern
 		p.compiled = &compiled{p.Pattern, re}

@@ -45,7 +45,7 @@ func TestARecordedSite(t *testing.T) {
 			if err := json.Unmarshal(text, &s); err != nil {
 				t.Fatal(err)
 			}
-			o := idle("left", 20)
+			o := idleFor("left", 20)
 			o.Inboxes = []string{"dlo.letters", "letters.limited", "letters.default"}
 			var got []string
 			for _, f := range topology.Inspect(&s, o) {

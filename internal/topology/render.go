@@ -36,7 +36,7 @@ func Render(plans []Plan, f Form) string {
 	case FormTerraform:
 		return eachPolicy(plans, terraform)
 	case FormOperator:
-		return eachPolicy(plans, operator)
+		return eachPolicy(plans, operatorResource)
 	default:
 		return eachPolicy(plans, command)
 	}
@@ -55,9 +55,9 @@ func eachPolicy(plans []Plan, write func(at *Plan, p *Planned) string) string {
 // comment returns a comment line that names the broker and the vhost of a plan.
 func (p *Plan) comment() string {
 	if p.Broker == "" {
-		return "# vhost " + named(p.VHost)
+		return "# vhost " + safeName(p.VHost)
 	}
-	return fmt.Sprintf("# broker %s, vhost %s", named(p.Broker), named(p.VHost))
+	return fmt.Sprintf("# broker %s, vhost %s", safeName(p.Broker), safeName(p.VHost))
 }
 
 // label returns a name for a policy that is unique among all brokers and vhosts. The name of the
@@ -166,9 +166,9 @@ func hcl(s string) string {
 	return b.String()
 }
 
-// operator returns the policy as a Policy resource of the messaging topology operator. It writes
-// strings as JSON, which is valid YAML.
-func operator(at *Plan, p *Planned) string {
+// operatorResource returns the policy as a Policy resource of the messaging topology operator. It
+// writes strings as JSON, which is valid YAML.
+func operatorResource(at *Plan, p *Planned) string {
 	return fmt.Sprintf(`---
 %s
 apiVersion: rabbitmq.com/v1beta1

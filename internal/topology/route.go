@@ -121,7 +121,7 @@ func (n *network) policyOf(x *Exchange) *Policy {
 		if !slices.Contains([]string{"", "all", "exchanges"}, p.ApplyTo) || winner != nil && winner.Priority >= p.Priority {
 			continue
 		}
-		if matches, _ := p.matches(x.Name); matches {
+		if matches, _ := p.matchesName(x.Name); matches {
 			winner = p
 		}
 	}

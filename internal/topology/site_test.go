@@ -57,7 +57,7 @@ func setFigures(s *topology.Snapshot, ready, consumers int64, rates topology.Rat
 	q.Ready, q.Consumers, q.Rates = topology.Figure{N: ready, Known: true}, topology.Figure{N: consumers, Known: true}, rates
 }
 
-func idle(queue string, minutes int) topology.Options {
+func idleFor(queue string, minutes int) topology.Options {
 	return topology.Options{Idle: map[string]time.Time{queue: now.Add(-time.Duration(minutes) * time.Minute)}}
 }
 
