@@ -39,15 +39,15 @@ var ranks = []struct {
 	{"admin with reveal and purge", deadletter.Local.Grants},
 }
 
-// knownAs makes every request come from the principal to which who points. If that principal has no
-// name, the request comes from nobody.
-func knownAs(who *deadletter.Principal) func(*web.Options) {
+// knownAs makes every request come from the given principal. If the principal has no name, the
+// request comes from nobody.
+func knownAs(principal *deadletter.Principal) func(*web.Options) {
 	return func(o *web.Options) {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) {
-			if who.Name == "" {
-				return *who, fmt.Errorf("%w: say who you are", deadletter.ErrSignIn)
+			if principal.Name == "" {
+				return *principal, fmt.Errorf("%w: say who you are", deadletter.ErrSignIn)
 			}
-			return *who, nil
+			return *principal, nil
 		}
 	}
 }

@@ -80,10 +80,10 @@ func (w *Web) apiPickType(r *http.Request) (any, error) {
 	return w.createPick(r, &l, p)
 }
 
-// pickFor returns a pick without a type. The parameter whom says whether the pick is for the
+// pickFor returns a pick without a type. The parameter target says whether the pick is for the
 // letter, for its group or for its queue.
-func pickFor(l *deadletter.Letter, whom string) (deadletter.Pick, error) {
-	switch whom {
+func pickFor(l *deadletter.Letter, target string) (deadletter.Pick, error) {
+	switch target {
 	case "", "letter":
 		return deadletter.Pick{Letter: l.ID}, nil
 	case "group":
@@ -97,7 +97,7 @@ func pickFor(l *deadletter.Letter, whom string) (deadletter.Pick, error) {
 		}
 		return deadletter.Pick{Queue: l.Origin.Queue}, nil
 	}
-	return deadletter.Pick{}, invalid("for is letter, group or binding, not %q", deadletter.Visible(deadletter.Cut(whom, 40)))
+	return deadletter.Pick{}, invalid("for is letter, group or binding, not %q", deadletter.Visible(deadletter.Cut(target, 40)))
 }
 
 func (w *Web) createPick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (any, error) {

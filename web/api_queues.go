@@ -104,11 +104,11 @@ func (w *Web) apiGuardGroup(r *http.Request, do guarding) (any, error) {
 
 // guardOf returns the guard that holds back the retries of a queue or a group now. If nothing holds
 // them back, the state of the returned guard is empty.
-func (w *Web) guardOf(ctx context.Context, of deadletter.Guard) (deadletter.Guard, error) {
+func (w *Web) guardOf(ctx context.Context, wanted deadletter.Guard) (deadletter.Guard, error) {
 	guards, err := w.guards(ctx)
 	var now deadletter.Guard
 	for _, g := range guards {
-		if g.Group == of.Group && (of.Group != 0 || g.Origin == of.Origin) && now.State != deadletter.GuardPaused {
+		if g.Group == wanted.Group && (wanted.Group != 0 || g.Origin == wanted.Origin) && now.State != deadletter.GuardPaused {
 			now = g
 		}
 	}

@@ -34,7 +34,7 @@ func fieldPrefix(f query.Field) string {
 }
 
 // complete handles GET /letters/complete?q=&at=. It returns completions of the word that ends at
-// the byte offset in the parameter at. Each completion includes the text before the word.
+// the byte offset "at" of the query. Each completion includes the text before the word.
 //
 // Completions of values come from the facets. The facets are not masked, because lists select
 // letters by their values. Completions for headers and body fields come from the newest letters,
@@ -87,7 +87,7 @@ func (w *Web) completeAct(r *http.Request) (any, error) {
 	return v.out, nil
 }
 
-// wordAt returns the word of the query q that ends at the byte offset in the parameter at, without
+// wordAt returns the word that ends at the byte offset "at" of the query "q" of a request, without
 // a leading minus. It also returns the text before the word.
 func wordAt(r *http.Request) (before, word string) {
 	text := r.URL.Query().Get("q")
@@ -118,10 +118,10 @@ func fieldText(name string) string {
 	return text + ":"
 }
 
-// completeValue returns completions of the value of a field. The parameter before is the query up
+// completeValue returns completions of the value of a field. The parameter prefix is the query up
 // to the colon of the field, including the colon.
-func (w *Web) completeValue(before, name, value string, counted deadletter.Facets, names map[string][]string) []view.Word {
-	words := newValues(before, value)
+func (w *Web) completeValue(prefix, name, value string, counted deadletter.Facets, names map[string][]string) []view.Word {
+	words := newValues(prefix, value)
 	field := strings.ToLower(name)
 	if head, rest, dotted := strings.Cut(name, "."); dotted {
 		field = strings.ToLower(head) + "." + strings.Trim(rest, `"`)
@@ -147,13 +147,13 @@ type valueWords struct {
 	seen         map[string]bool
 }
 
-// newValues returns a valueWords for a value. The parameter before is the query up to the colon of
+// newValues returns a valueWords for a value. The parameter prefix is the query up to the colon of
 // the field, including the colon. If the value is a list, only its last element is completed.
-func newValues(before, value string) *valueWords {
+func newValues(prefix, value string) *valueWords {
 	if comma := strings.LastIndexByte(value, ','); comma >= 0 {
-		before, value = before+value[:comma+1], value[comma+1:]
+		prefix, value = prefix+value[:comma+1], value[comma+1:]
 	}
-	return &valueWords{before: before, part: strings.ToLower(strings.Trim(value, `"`)), out: []view.Word{}, seen: map[string]bool{}}
+	return &valueWords{before: prefix, part: strings.ToLower(strings.Trim(value, `"`)), out: []view.Word{}, seen: map[string]bool{}}
 }
 
 // offer adds v as a completion if v contains the text that was typed.

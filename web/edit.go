@@ -45,12 +45,12 @@ func editURL(path string) bool {
 }
 
 // editBasis returns the letter in a request, and the version on which the edit is based. This is
-// the newest revision. If the parameter from is "0", it is the letter as received. editBasis
+// the newest revision. If the parameter revision is "0", it is the letter as received. editBasis
 // returns an error if the principal may not edit the letter.
 //
 // If a request with the same key has already made a revision, editBasis returns the letter and the
 // version as they were before that revision. A repeated request therefore has the same result.
-func (w *Web) editBasis(r *http.Request, from, key string) (l, basis deadletter.Letter, err error) {
+func (w *Web) editBasis(r *http.Request, revision, key string) (l, basis deadletter.Letter, err error) {
 	if l, err = w.readLetter(r); err != nil {
 		return l, l, err
 	}
@@ -62,8 +62,8 @@ func (w *Web) editBasis(r *http.Request, from, key string) (l, basis deadletter.
 	}
 	basis = l
 	switch {
-	case from == "" || from == strconv.Itoa(l.Revision):
-	case from == "0":
+	case revision == "" || revision == strconv.Itoa(l.Revision):
+	case revision == "0":
 		basis.Revision, basis.Revised = 0, nil
 	default:
 		return l, l, errEdited

@@ -69,9 +69,9 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 }
 
 // typedFields copies the properties and headers of a form to the page, and returns them as a change
-// of properties. The result kept is false if a value cannot be parsed.
-func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadletter.Properties) (e deadletter.PropertyEdit, kept bool) {
-	e, kept = deadletter.PropertyEdit{Properties: map[string]string{}, Headers: map[string]any{}, Revised: p.Revision > 0}, true
+// of properties. The second result is false if a value cannot be parsed.
+func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadletter.Properties) (e deadletter.PropertyEdit, valid bool) {
+	e, valid = deadletter.PropertyEdit{Properties: map[string]string{}, Headers: map[string]any{}, Revised: p.Revision > 0}, true
 	typed := map[string]string{}
 	for i, name := range r.PostForm["property"] {
 		if values := r.PostForm["property_value"]; i < len(values) {
@@ -108,7 +108,7 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 				f.Value = values[i]
 				v, err := deadletter.ParseHeader(f.Kind, values[i])
 				if err != nil {
-					f.Mistake, kept = err.Error()+".", false
+					f.Mistake, valid = err.Error()+".", false
 				}
 				e.Headers[name] = v
 			}
@@ -120,9 +120,9 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 		f := view.EditField{Name: name, Value: values[i]}
 		switch {
 		case name == "":
-			f.Mistake, kept = "Name the header.", false
+			f.Mistake, valid = "Name the header.", false
 		case known[name] != nil || properties.Headers[name] != nil:
-			f.Mistake, kept = "There is already a header with that name.", false
+			f.Mistake, valid = "There is already a header with that name.", false
 		default:
 			e.Headers[name] = values[i]
 		}
@@ -131,7 +131,7 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 	if len(fresh) > 0 {
 		p.Headers = append(p.Headers[:len(p.Headers)-newHeaders], append(fresh, view.EditField{})...)
 	}
-	return e, kept
+	return e, valid
 }
 
 // fieldMistakes puts each mistake at its field.

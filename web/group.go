@@ -54,12 +54,12 @@ func (w *Web) people(r *http.Request) ([]string, error) {
 	return append([]string{me}, slices.DeleteFunc(names, func(name string) bool { return name == me })...), err
 }
 
-// groupView returns what a page shows about a group. If the parameter whole is true, it includes
-// the newest letter. It then also includes the differences between the letters of the group and
-// letters that did not die again.
-func (w *Web) groupView(r *http.Request, g deadletter.Group, whole bool) (view.GroupView, error) {
+// groupView returns what a page shows about a group. If withDetails is true, it also includes the
+// newest letter, and the differences between the letters of the group and letters that did not die
+// again.
+func (w *Web) groupView(r *http.Request, g deadletter.Group, withDetails bool) (view.GroupView, error) {
 	w.hideGroup(&g.GroupRow)
-	v := view.GroupView{Group: g, Whole: whole, Now: w.Now(), QueueLink: view.LettersURL((query.Query{}).With(query.Queue, g.Queue).String(), "", "")}
+	v := view.GroupView{Group: g, Whole: withDetails, Now: w.Now(), QueueLink: view.LettersURL((query.Query{}).With(query.Queue, g.Queue).String(), "", "")}
 	var err error
 	if v.Latest, _, _, err = w.Store.Letters(r.Context(), inGroup(g.ID), deadletter.Page{Limit: latestShown}); err != nil {
 		return v, err
@@ -67,13 +67,13 @@ func (w *Web) groupView(r *http.Request, g deadletter.Group, whole bool) (view.G
 	w.hideRows(v.Latest)
 	if len(v.Latest) > 0 {
 		v.Error = v.Latest[0].Error
-		if whole {
+		if withDetails {
 			if v.Newest, err = w.newestLetter(r, v.Latest[0].ID); err != nil {
 				return v, err
 			}
 		}
 	}
-	v.Values, err = w.shared(r, &g.GroupRow, whole)
+	v.Values, err = w.shared(r, &g.GroupRow, withDetails)
 	return v, err
 }
 

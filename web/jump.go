@@ -43,7 +43,7 @@ func operationWritten(text string) (deadletter.OperationID, bool) {
 
 // pageOf returns the page of the object that a text names. The text may be the full or short id of
 // a letter, a group or an operation. If several letters have the same short id, the page is a list
-// of them. The result found is false if there is no such object.
+// of them. If there is no such object, found is false.
 func (w *Web) pageOf(ctx context.Context, text string) (page string, found bool, err error) {
 	text = strings.TrimSpace(text)
 	if id, ok := groupWritten(text); ok {

@@ -54,14 +54,13 @@ func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
 	return w.letterFor(r.Context(), principal(r), id)
 }
 
-// letterFor reads a letter. It returns an error if the principal in the parameter by may not see
-// the letter.
-func (w *Web) letterFor(ctx context.Context, by deadletter.Principal, id deadletter.ID) (deadletter.Letter, error) {
+// letterFor reads a letter. It returns an error if the given reader may not see the letter.
+func (w *Web) letterFor(ctx context.Context, reader deadletter.Principal, id deadletter.ID) (deadletter.Letter, error) {
 	l, err := w.Store.Letter(ctx, id)
 	if err != nil {
 		return deadletter.Letter{}, err
 	}
-	return l, deadletter.Allow(by, deadletter.VerbView, l.Place())
+	return l, deadletter.Allow(reader, deadletter.VerbView, l.Place())
 }
 
 // readableLetter reads the letter in the path of a request that shows the content of the letter. It
@@ -84,10 +83,10 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	return w.letterPage(r, l, r.URL.Query(), revealed{})
 }
 
-// letterPage returns the page of a letter. If the parameter shown contains a value that was
-// revealed, the page shows this value without its mask.
-func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, shown revealed) (templ.Component, error) {
-	p, err := w.letterView(r, l, form, shown)
+// letterPage returns the page of a letter. If the parameter unmasked contains a value, the page
+// shows this value without its mask.
+func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, unmasked revealed) (templ.Component, error) {
+	p, err := w.letterView(r, l, form, unmasked)
 	if err != nil {
 		return nil, err
 	}

@@ -160,13 +160,13 @@ func sorts(q query.Query) []view.Sort {
 	return out
 }
 
-// allOf returns the query and the time that "all that match" means. The parameter now is the time
-// at which the page is shown.
-func allOf(q query.Query, now time.Time) view.All {
+// allOf returns the query and the time that "all that match" means. The parameter shownAt is the
+// time at which the page is shown.
+func allOf(q query.Query, shownAt time.Time) view.All {
 	fixed := q.Fixed()
-	all := view.All{Query: fixed.String(), Until: now}
+	all := view.All{Query: fixed.String(), Until: shownAt}
 	if !slices.ContainsFunc(fixed.Terms, func(t query.Term) bool { return t.Field == query.Before && !t.Not }) {
-		fixed = fixed.With(query.Before, queryTime(now))
+		fixed = fixed.With(query.Before, queryTime(shownAt))
 	}
 	all.Typed = fixed.String()
 	return all

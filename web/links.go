@@ -22,11 +22,11 @@ const (
 	maxLinkValue = 500             // bytes; a longer value counts as missing
 )
 
-// linksOf returns the configured links for which a letter has all values. The parameter hidden is
-// the letter after masking.
-func (w *Web) linksOf(hidden *deadletter.Letter) (list []view.Link) {
+// linksOf returns the configured links for which a letter has all values. The letter must already
+// be masked.
+func (w *Web) linksOf(masked *deadletter.Letter) (list []view.Link) {
 	for _, l := range w.Links {
-		if to, ok := fillURL(l.Parts, func(name string) string { return linkValue(hidden, name) }); ok {
+		if to, ok := fillURL(l.Parts, func(name string) string { return linkValue(masked, name) }); ok {
 			list = append(list, view.Link{Name: l.Name, URL: to})
 		}
 	}

@@ -31,9 +31,9 @@ type ownLists struct {
 }
 
 // waitForPlace waits until the principal with the given name gets a place, or until ctx ends. The
-// caller must call the returned function done to release the place. If name is "", there is no
-// limit for the principal.
-func (l *lists) waitForPlace(ctx context.Context, name string) (done func(), err error) {
+// caller must call the returned function to give the place back. If name is "", there is no limit
+// for the principal.
+func (l *lists) waitForPlace(ctx context.Context, name string) (release func(), err error) {
 	if name == "" {
 		return l.places.waitForPlace(ctx)
 	}
@@ -75,9 +75,9 @@ func (l *lists) leave(name string) {
 // errSlow is the error of a list that has taken too long.
 var errSlow = fmt.Errorf("%w: the search was stopped after %d s; narrow it, for example with queue: or since:, or use fewer words with * or -", deadletter.ErrInvalid, listTime/time.Second)
 
-// list waits for a place for the principal, and then calls the function do, which reads lists of
-// letters. If do takes too long, list returns errSlow.
-func (w *Web) list(ctx context.Context, by deadletter.Principal, do func(ctx context.Context) error) error {
+// list waits for a place for the principal, and then calls the function read, which reads lists of
+// letters. If that takes too long, list returns errSlow.
+func (w *Web) list(ctx context.Context, by deadletter.Principal, read func(ctx context.Context) error) error {
 	name := by.Name
 	if w.open {
 		name = ""
@@ -89,7 +89,7 @@ func (w *Web) list(ctx context.Context, by deadletter.Principal, do func(ctx con
 	defer done()
 	ctx, cancel := context.WithTimeoutCause(ctx, listTime, errSlow)
 	defer cancel()
-	if err = do(ctx); err != nil && errors.Is(context.Cause(ctx), errSlow) {
+	if err = read(ctx); err != nil && errors.Is(context.Cause(ctx), errSlow) {
 		return errSlow
 	}
 	return err

@@ -25,14 +25,14 @@ func errLookOrder(t query.Term) error {
 	return invalid("body.%s is not indexed, so dlo searches from the newest letter on: leave out the order", deadletter.Visible(deadletter.Cut(t.Name, 100)))
 }
 
-// look searches the letters that a query selects, newest first, from the cursor after on. It
+// look searches the letters that a query selects, newest first, from the given cursor on. It
 // returns the letters whose decoded body matches the terms, masked. It stops when it has at least
 // limit letters, at the end of the list, or when it reaches its bounds. It also returns the cursor
 // from which the next search continues, or "" at the end of the list.
 //
 // Only one look runs at a time. Between two batches, look pauses for as long as the last batch has
 // taken, but at most 50 ms.
-func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, after string, limit int) (rows []deadletter.Row, how view.Looked, next string, err error) {
+func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, cursor string, limit int) (rows []deadletter.Row, how view.Looked, next string, err error) {
 	if order := q.Order(); order != "" && order != deadletter.OrderReceived {
 		return nil, how, "", errLookOrder(terms[0])
 	}
@@ -44,7 +44,7 @@ func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, after
 	}
 	for begun := time.Now(); ; {
 		started := time.Now()
-		batch, _, older, err := w.Store.Letters(ctx, q, deadletter.Page{After: after, Limit: lookBatch, Order: deadletter.OrderReceived})
+		batch, _, older, err := w.Store.Letters(ctx, q, deadletter.Page{After: cursor, Limit: lookBatch, Order: deadletter.OrderReceived})
 		if err != nil {
 			return nil, how, "", err
 		}
@@ -57,8 +57,8 @@ func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, after
 			how.Back = batch[len(batch)-1].ReceivedAt
 		}
 		how.All = older == ""
-		if after = older; how.All || len(rows) >= limit || how.Letters >= lookLetters || time.Since(begun) >= lookTime {
-			return rows, how, after, nil
+		if cursor = older; how.All || len(rows) >= limit || how.Letters >= lookLetters || time.Since(begun) >= lookTime {
+			return rows, how, cursor, nil
 		}
 		select {
 		case <-ctx.Done():

@@ -73,9 +73,9 @@ func moment(text string) time.Time {
 }
 
 // toggled returns the query q with the value of the term t switched on, or switched off if q
-// already has it. The term t has one value. If the parameter not is true, the value is switched
-// among the excluded values. A value is never both chosen and excluded.
-func toggled(q query.Query, t query.Term, not bool) query.Query {
+// already has it. The term t has one value. If excluded is true, the value is switched among the
+// excluded values. A value is never both chosen and excluded.
+func toggled(q query.Query, t query.Term, excluded bool) query.Query {
 	v := t.Values[0]
 	had := false // reports whether q already had the value
 	out := query.Query{}
@@ -88,7 +88,7 @@ func toggled(q query.Query, t query.Term, not bool) query.Query {
 		kept.Values = nil
 		for _, o := range old.Values {
 			if sameValue(o, v) {
-				had = had || old.Not == not
+				had = had || old.Not == excluded
 			} else {
 				kept.Values = append(kept.Values, o)
 			}
@@ -101,12 +101,12 @@ func toggled(q query.Query, t query.Term, not bool) query.Query {
 		return out
 	}
 	for i, old := range out.Terms {
-		if old.Field == t.Field && old.Name == t.Name && old.Not == not {
+		if old.Field == t.Field && old.Name == t.Name && old.Not == excluded {
 			out.Terms[i].Values = append(slices.Clone(old.Values), v)
 			return out
 		}
 	}
-	t.Not = not
+	t.Not = excluded
 	out.Terms = append(out.Terms, t)
 	return out
 }

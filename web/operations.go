@@ -102,7 +102,7 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 }
 
 // undoable returns the number of letters that are still in the state that an operation gave them.
-// It counts up to the parameter limit, and the result exact reports whether it counted all. It
+// It stops counting at the given limit. The second result reports whether it counted all. It
 // returns 0 if the action of the operation cannot be undone.
 func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action deadletter.Verb, limit int) (n int, exact bool, err error) {
 	left := map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbHold: deadletter.StateHeld}

@@ -17,11 +17,11 @@ const (
 )
 
 // whatIf tries rules on the newest letters that a query selects. The rules need not be in use. The
-// parameter most is the maximum number of letters, and whatIfTime is the time limit. For each
+// parameter limit is the maximum number of letters, and whatIfTime is the time limit. For each
 // letter, it compares two outcomes: the decision that the tried rules would have made when the
 // letter last died, and the real outcome. It changes nothing.
-func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Set, text string, most int) (view.WhatIf, error) {
-	out := view.WhatIf{Query: text, Usual: text == whatIfQuery, Most: most}
+func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Set, text string, limit int) (view.WhatIf, error) {
+	out := view.WhatIf{Query: text, Usual: text == whatIfQuery, Most: limit}
 	q, err := query.Parse(text, w.queryOptions())
 	if err != nil {
 		return out, err
@@ -71,11 +71,11 @@ func (w *Web) newest(ctx context.Context, q query.Query, out *view.WhatIf) ([]de
 }
 
 // triedDecision returns the decision that rules would make about a letter. It stops when ctx ends.
-// It returns an error if the caller, in the parameter by, must not see the letter. A letter that
-// has crashed dlo too often is dead, whatever the rules are.
-func (w *Web) triedDecision(ctx context.Context, by deadletter.Principal, set *rules.Set, id deadletter.ID) (deadletter.Letter, rules.Decision, error) {
+// It returns an error if the given reader may not see the letter. A letter that has crashed dlo too
+// often is dead, whatever the rules are.
+func (w *Web) triedDecision(ctx context.Context, reader deadletter.Principal, set *rules.Set, id deadletter.ID) (deadletter.Letter, rules.Decision, error) {
 	var d rules.Decision
-	l, err := w.letterFor(ctx, by, id)
+	l, err := w.letterFor(ctx, reader, id)
 	switch {
 	case err != nil:
 		return l, d, err

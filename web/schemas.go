@@ -99,11 +99,11 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	return p, w.addSets(ctx, &p)
 }
 
-// queueLetters returns the query for the letters of a queue. If the parameter several is true, the
-// name of a queue alone may be ambiguous. The query then also contains the broker and the vhost.
-func queueLetters(broker, vhost, queue string, several bool) query.Query {
+// queueLetters returns the query for the letters of a queue. If withPlace is true, the query also
+// contains the broker and the vhost, because the name of the queue alone may be ambiguous.
+func queueLetters(broker, vhost, queue string, withPlace bool) query.Query {
 	var q query.Query
-	if several {
+	if withPlace {
 		q = q.With(query.Broker, broker).With(query.VHost, vhost)
 	}
 	return q.With(query.Queue, queue)

@@ -171,9 +171,9 @@ func (w *Web) justDecided(r *http.Request) (*view.Done, error) {
 	return done, nil
 }
 
-// doneAt returns the URL to go back to, with the id of the decision added.
-func doneAt(back string, d deadletter.Decided) string {
-	u, err := url.Parse(localPath(back))
+// doneAt adds the id of a decision to the path of the page that the reader returns to.
+func doneAt(path string, d deadletter.Decided) string {
+	u, err := url.Parse(localPath(path))
 	if err != nil {
 		u = &url.URL{Path: "/triage"}
 	}

@@ -60,13 +60,12 @@ func (u *uploads) bytes() int {
 	return n
 }
 
-// fileOf returns the file with the given key. It returns the file only to the person who uploaded
-// it, named by the parameter by.
-func (u *uploads) fileOf(key, by string) (upload, bool) {
+// fileOf returns the file with the given key. It returns it only to its owner, who uploaded it.
+func (u *uploads) fileOf(key, owner string) (upload, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	f, ok := u.kept[key]
-	return f, ok && f.by == by
+	return f, ok && f.by == owner
 }
 
 func (u *uploads) forget(key string) {

@@ -51,10 +51,10 @@ func (w *Web) removeViewForm(r *http.Request) (string, error) {
 }
 
 // backTo returns the local path in the form field "return". If the field is empty, it returns the
-// parameter other.
-func backTo(r *http.Request, other string) string {
+// given fallback.
+func backTo(r *http.Request, fallback string) string {
 	if to := localPath(r.PostFormValue("return")); to != "/" {
 		return to
 	}
-	return other
+	return fallback
 }

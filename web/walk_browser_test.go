@@ -177,12 +177,12 @@ func checkWalk(t *testing.T, steps []step) int {
 }
 
 // wants returns the request that the page has to send after the key press s. The result is false if
-// it has to send none. The parameter aimed holds the rows to which the open menu applies.
-func (s step) wants(aimed string) (asked, bool) {
+// it has to send none. The parameter menuRows holds the rows to which the open menu applies.
+func (s step) wants(menuRows string) (asked, bool) {
 	group, onGroup := strings.CutPrefix(s.Path, "/groups/")
 	about := s.rows()
 	if onGroup {
-		about, aimed = group, group
+		about, menuRows = group, group
 		if s.Key == "e" && !strings.Contains(s.Can, "resolve") || s.Key == "r" && !strings.Contains(s.Can, "requeue") {
 			return asked{}, false
 		}
@@ -190,7 +190,7 @@ func (s step) wants(aimed string) (asked, bool) {
 	switch {
 	case s.Dialog, !s.Ready:
 	case s.Field && s.Key == "Enter" && (s.Menu != "" || onGroup):
-		return asked{key: s.Key, to: "/triage", ids: aimed}, true
+		return asked{key: s.Key, to: "/triage", ids: menuRows}, true
 	case s.Field:
 	case s.Key == "e" && about != "":
 		return asked{key: s.Key, to: "/triage", ids: about}, true

@@ -110,8 +110,8 @@ func (w *Web) ruleOf(o deadletter.Origin) string {
 }
 
 // filtered returns one page of the queues that match a filter. The parameter name is a glob or a
-// part of the name. The parameter from is the number of queues on earlier pages.
-func filtered(all []view.WatchedQueue, name, only, from string) view.WatchedQueues {
+// part of the name. The parameter offset is the number of queues on earlier pages.
+func filtered(all []view.WatchedQueue, name, only, offset string) view.WatchedQueues {
 	p := view.WatchedQueues{Filter: name, PageSize: queuesShown}
 	if only == view.OnlyLosing || only == view.OnlyLetters {
 		p.Only = only
@@ -126,7 +126,7 @@ func filtered(all []view.WatchedQueue, name, only, from string) view.WatchedQueu
 		return !strings.Contains(strings.ToLower(q.Origin.Queue), strings.ToLower(name))
 	})
 	p.Total = len(kept)
-	if n, err := strconv.Atoi(from); err == nil && n > 0 && n < len(kept) {
+	if n, err := strconv.Atoi(offset); err == nil && n > 0 && n < len(kept) {
 		p.From = n
 	}
 	p.Queues = kept[p.From:min(p.From+queuesShown, len(kept))]

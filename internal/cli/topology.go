@@ -185,12 +185,12 @@ func (c topologyCheckCmd) inVHosts(t api.Topology) (api.Topology, error) {
 }
 
 // noVHost returns the error for a vhost that the command line names, but that was not read. The
-// parameter "there" lists the vhosts that were read.
-func noVHost(vhost string, there []string) error {
-	if len(there) == 1 && there[0] == "" {
+// parameter "read" lists the vhosts that were read.
+func noVHost(vhost string, read []string) error {
+	if len(read) == 1 && read[0] == "" {
 		return fmt.Errorf("%w: the file does not name its vhost; leave out --vhost", errUsage)
 	}
-	return fmt.Errorf("%w: there is no vhost %s; there is: %s", errUsage, deadletter.Visible(vhost), deadletter.Visible(strings.Join(slices.Compact(slices.Sorted(slices.Values(there))), ", ")))
+	return fmt.Errorf("%w: there is no vhost %s; there is: %s", errUsage, deadletter.Visible(vhost), deadletter.Visible(strings.Join(slices.Compact(slices.Sorted(slices.Values(read))), ", ")))
 }
 
 func (c topologyCheckCmd) print(out io.Writer, t api.Topology, text []byte, dropped int64) error {

@@ -171,11 +171,11 @@ func placeOf(all api.Plans, plan api.TopologyPlan) string {
 	return " (" + vhostOf(plan.Broker, plan.VHost, brokersOf(all.Plans, func(p api.TopologyPlan) string { return p.Broker }) > 1) + ")"
 }
 
-// vhostOf returns a phrase that names a vhost. If "several" is true, the phrase also names its
+// vhostOf returns a phrase that names a vhost. If "withBroker" is true, the phrase also names its
 // broker.
-func vhostOf(broker, vhost string, several bool) string {
+func vhostOf(broker, vhost string, withBroker bool) string {
 	text := "vhost " + deadletter.Visible(vhost)
-	if several {
+	if withBroker {
 		text += " of broker " + deadletter.Visible(broker)
 	}
 	return text

@@ -66,17 +66,17 @@ func (b *bounds) compare(one, other int) bool {
 	return b.steps > 0
 }
 
-// subtractSize subtracts the size of a node from the parameter left and returns the result. The
-// size of a value is one byte plus its length, and the target of an alias counts each time. When
-// the result is negative, subtractSize stops, so that left also limits the cost.
-func subtractSize(n *yaml.Node, left int) int {
+// subtractSize subtracts the size of a node from a budget and returns the rest. The size of a value
+// is one byte plus its length, and the target of an alias counts each time. It stops as soon as the
+// rest is negative, so that the budget also limits the time that subtractSize takes.
+func subtractSize(n *yaml.Node, budget int) int {
 	n = resolve(n)
-	left -= 1 + len(n.Value)
+	budget -= 1 + len(n.Value)
 	for _, child := range n.Content {
-		if left < 0 {
+		if budget < 0 {
 			break
 		}
-		left = subtractSize(child, left)
+		budget = subtractSize(child, budget)
 	}
-	return left
+	return budget
 }

@@ -209,17 +209,17 @@ func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, va
 // secured contains the TLS settings of a connection to a broker, as parameters of its URL.
 type secured struct{ parameters url.Values }
 
-// withTLSKeys adds the functions that read the keys about TLS to the parameter all.
-func (s *secured) withTLSKeys(d *decoder, all keys) keys {
+// withTLSKeys adds the functions that read the keys about TLS to the given keys.
+func (s *secured) withTLSKeys(d *decoder, into keys) keys {
 	s.parameters = url.Values{}
 	for key, parameter := range map[string]string{"ca_file": "cacertfile", "cert_file": "certfile", "key_file": "keyfile", "server_name": "server_name_indication"} {
-		all[key] = func(n *yaml.Node) {
+		into[key] = func(n *yaml.Node) {
 			var v string
 			d.text(n, &v)
 			s.parameters.Set(parameter, v)
 		}
 	}
-	return all
+	return into
 }
 
 // check reports a client certificate that has no key, or a key that has no certificate.

@@ -10,9 +10,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// match reads the clauses of a rule. It records the position of each clause in the map "at", by the
-// key of the clause.
-func (d *decoder) match(n *yaml.Node, m *rules.Match, at map[string]*yaml.Node) {
+// match reads the clauses of a rule. It records the position of each clause in the map "positions",
+// by the key of the clause.
+func (d *decoder) match(n *yaml.Node, m *rules.Match, positions map[string]*yaml.Node) {
 	globs := func(into *rules.Patterns) func(n *yaml.Node) {
 		return func(n *yaml.Node) { *into = d.patterns(n) }
 	}
@@ -35,7 +35,7 @@ func (d *decoder) match(n *yaml.Node, m *rules.Match, at map[string]*yaml.Node) 
 		},
 	}
 	for key, read := range known {
-		known[key] = func(n *yaml.Node) { at[key] = n; read(n) }
+		known[key] = func(n *yaml.Node) { positions[key] = n; read(n) }
 	}
 	d.mapping(n, "rules.match", known)
 }

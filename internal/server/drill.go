@@ -170,16 +170,16 @@ func (o Options) startOffice(ctx context.Context, path, amqp, management string)
 }
 
 // removeLeftovers removes what earlier drills left.
-func removeLeftovers(ctx context.Context, api drill.API, left []string, out io.Writer) error {
+func removeLeftovers(ctx context.Context, api drill.API, names []string, out io.Writer) error {
 	var errs []error
-	for _, name := range left {
+	for _, name := range names {
 		err := drill.Clean(ctx, api, name)
 		if err == nil {
 			fmt.Fprintln(out, "removed", name)
 		}
 		errs = append(errs, err)
 	}
-	if len(left) == 0 {
+	if len(names) == 0 {
 		fmt.Fprintln(out, "nothing is left")
 	}
 	return errors.Join(errs...)

@@ -243,13 +243,13 @@ func queuesUnread(s *topology.Snapshot) bool {
 	})
 }
 
-// idleSince returns the times since which queues have had no consumer. The parameter before holds
+// idleSince returns the times since which queues have had no consumer. The parameter previous holds
 // the times at the previous look. If the broker does not report the consumers of a queue, or if the
 // queue could not be read, the queue keeps its time.
-func idleSince(before map[string]time.Time, s *topology.Snapshot) map[string]time.Time {
+func idleSince(previous map[string]time.Time, s *topology.Snapshot) map[string]time.Time {
 	after := map[string]time.Time{}
 	if queuesUnread(s) {
-		maps.Copy(after, before)
+		maps.Copy(after, previous)
 	}
 	for i := range s.Queues {
 		q := &s.Queues[i]
@@ -257,7 +257,7 @@ func idleSince(before map[string]time.Time, s *topology.Snapshot) map[string]tim
 		if q.Consumers.N > 0 {
 			continue
 		}
-		if at, ok := before[q.Name]; ok {
+		if at, ok := previous[q.Name]; ok {
 			after[q.Name] = at
 		} else if q.Consumers.Known {
 			after[q.Name] = s.ReadAt

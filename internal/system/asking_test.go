@@ -28,12 +28,12 @@ func (p *child) events(kind string) int {
 
 // count returns the number of rows in a table or join for which the SQL condition is true. With an
 // empty condition, it counts all rows.
-func (p *child) count(of, where string, args ...any) int {
+func (p *child) count(tables, where string, args ...any) int {
 	p.t.Helper()
 	if where != "" {
 		where = " WHERE " + where
 	}
-	return p.ask(fmt.Sprintf("SELECT count(*) FROM %s%s", of, where), args...)
+	return p.ask(fmt.Sprintf("SELECT count(*) FROM %s%s", tables, where), args...)
 }
 
 // leftBehind describes the letters and attempts in the store, for the log of a failed test.

@@ -62,17 +62,17 @@ func TestBenchSearches(t *testing.T) {
 		ms(percentile(alone, 50)), ms(percentile(alone, 95)), searchers, searched, ms(percentile(busy, 50)), ms(percentile(busy, 95)), answers)
 }
 
-// paged requests pages in turn until the channel "over" is closed. If "over" is nil, it requests
+// paged requests pages in turn until the channel "stop" is closed. If "stop" is nil, it requests
 // each page ten times. It returns the time that each response took.
-func (p *child) paged(t *testing.T, pages []string, over <-chan time.Time) (took []time.Duration) {
+func (p *child) paged(t *testing.T, pages []string, stop <-chan time.Time) (took []time.Duration) {
 	t.Helper()
 	for i := 0; ; i++ {
 		select {
-		case <-over:
+		case <-stop:
 			return took
 		default:
 		}
-		if over == nil && i == 10*len(pages) {
+		if stop == nil && i == 10*len(pages) {
 			return took
 		}
 		began := time.Now()

@@ -251,8 +251,8 @@ func (b *benchStore) sizes(t *testing.T) (string, error) {
 }
 
 // whileReceiving runs fn while windows of n letters are stored. It waits for the given pause after
-// each window. It calls the function "each" with the time that the commit of a window took.
-func (b *benchStore) whileReceiving(t *testing.T, n int, pause time.Duration, each func(commit time.Duration), fn func()) {
+// each window. It calls the function "onCommit" with the time that the commit of a window took.
+func (b *benchStore) whileReceiving(t *testing.T, n int, pause time.Duration, onCommit func(commit time.Duration), fn func()) {
 	t.Helper()
 	stop := make(chan struct{})
 	var done sync.WaitGroup
@@ -265,7 +265,7 @@ func (b *benchStore) whileReceiving(t *testing.T, n int, pause time.Duration, ea
 			}
 			began := time.Now()
 			b.receive(t, n)
-			each(time.Since(began))
+			onCommit(time.Since(began))
 			time.Sleep(pause)
 		}
 	})

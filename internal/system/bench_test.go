@@ -111,10 +111,10 @@ func median(values []float64) float64 {
 }
 
 // ratio divides the results of two runs, round by round, and logs the median of these ratios.
-func (b *bench) ratio(name, over, under, goal string, of func(measure) float64) {
+func (b *bench) ratio(name, numerator, denominator, goal string, value func(measure) float64) {
 	var ratios []float64
-	for i := range min(len(b.lines[over]), len(b.lines[under])) {
-		ratios = append(ratios, of(b.lines[over][i])/of(b.lines[under][i]))
+	for i := range min(len(b.lines[numerator]), len(b.lines[denominator])) {
+		ratios = append(ratios, value(b.lines[numerator][i])/value(b.lines[denominator][i]))
 	}
 	if len(ratios) > 0 {
 		b.t.Logf("%-36s %.2f (%.2f to %.2f), goal %s", name, median(ratios), slices.Min(ratios), slices.Max(ratios), goal)

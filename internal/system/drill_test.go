@@ -43,9 +43,9 @@ func (s *saying) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// drill runs dlo drill as the administrator guest. If the parameter "until" is not "", it
-// interrupts the run as soon as this text is printed.
-func drill(t *testing.T, node *testenv.Node, until string, args ...string) drilling {
+// drill runs dlo drill as the administrator guest. If "interruptAt" is not "", it interrupts the
+// run as soon as this text is printed.
+func drill(t *testing.T, node *testenv.Node, interruptAt string, args ...string) drilling {
 	t.Helper()
 	defer logWait(t, "dlo drill "+strings.Join(args, " "))()
 	env := map[string]string{"DLO_AMQP_URL": node.AMQPURL("/"), "DLO_MANAGEMENT_URL": node.ManagementURLOf("guest:guest")}
@@ -53,7 +53,7 @@ func drill(t *testing.T, node *testenv.Node, until string, args ...string) drill
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var out bytes.Buffer
-	errs := &saying{end: cancel, once: until}
+	errs := &saying{end: cancel, once: interruptAt}
 	program := cli.Program{Ctx: ctx, Getenv: getenv, Stdout: &out, Stderr: errs, Version: "test"}
 	err := cli.Run(program, &commands{}, append([]string{"drill"}, args...), server.Options{Getenv: getenv, Log: errs, Out: &out, Version: "test"})
 	code := cli.ExitCode(err, errs)

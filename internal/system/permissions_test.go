@@ -48,13 +48,13 @@ func smallestRights(t *testing.T) []rightOf {
 	return rights
 }
 
-// grant gives a user the rights in the list, except one. The parameter "but" is the index of the
-// right that it leaves out. If "but" is -1, grant gives all rights.
-func grant(t *testing.T, node *testenv.Node, vhost, user string, rights []rightOf, but int) {
+// grant gives a user the rights in the list, except one. The parameter "omitted" is the index of
+// that right. If it is -1, grant gives all rights.
+func grant(t *testing.T, node *testenv.Node, vhost, user string, rights []rightOf, omitted int) {
 	t.Helper()
 	of := map[string][]string{}
 	for i, r := range rights {
-		if i != but {
+		if i != omitted {
 			of[r.operation] = append(of[r.operation], r.expression)
 		}
 	}

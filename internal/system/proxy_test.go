@@ -185,9 +185,9 @@ func serveBelow(t *testing.T, base, file string, start func(p *proxied, text, di
 	}
 }
 
-// try sends a request through the proxy. If "who" is not "", the request comes from a signed-in
+// try sends a request through the proxy. If "person" is not "", the request comes from a signed-in
 // person with this name. The list "headers" alternates between names and values.
-func (p *proxied) try(method, path, who string, headers ...string) (*http.Response, string, error) {
+func (p *proxied) try(method, path, person string, headers ...string) (*http.Response, string, error) {
 	p.t.Helper()
 	var body io.Reader
 	if method == "POST" {
@@ -200,8 +200,8 @@ func (p *proxied) try(method, path, who string, headers ...string) (*http.Respon
 	if method == "POST" {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	if who != "" {
-		p.sign(r, who)
+	if person != "" {
+		p.sign(r, person)
 	}
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
@@ -221,18 +221,18 @@ func (p *proxied) try(method, path, who string, headers ...string) (*http.Respon
 
 // want sends a request through the proxy. It checks the status of the response, and that the
 // response contains the given parts.
-func (p *proxied) want(code int, method, path, who string, headers []string, parts ...string) {
+func (p *proxied) want(code int, method, path, person string, headers []string, parts ...string) {
 	p.t.Helper()
-	answer, text, err := p.try(method, path, who, headers...)
+	answer, text, err := p.try(method, path, person, headers...)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	if answer.StatusCode != code {
-		p.t.Errorf("%s %s of %q with %q: %d, want %d: %.400s", method, path, who, headers, answer.StatusCode, code, text)
+		p.t.Errorf("%s %s of %q with %q: %d, want %d: %.400s", method, path, person, headers, answer.StatusCode, code, text)
 	}
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
-			p.t.Errorf("%s %s of %q: %q is missing in %.400s", method, path, who, part, text)
+			p.t.Errorf("%s %s of %q: %q is missing in %.400s", method, path, person, part, text)
 		}
 	}
 }

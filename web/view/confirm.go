@@ -120,11 +120,11 @@ func MustType(v deadletter.Verb, n int) bool {
 	return v == deadletter.VerbDiscard && n > TypedFrom || v == deadletter.VerbPurge && n > 0
 }
 
-// TakenOf returns how many of n eligible letters an action takes. The parameter first is the
+// TakenOf returns how many of n eligible letters an action takes. The parameter limit is the
 // maximum number of letters, or 0 without a maximum.
-func TakenOf(n, first int) int {
-	if first > 0 {
-		return min(n, first)
+func TakenOf(n, limit int) int {
+	if limit > 0 {
+		return min(n, limit)
 	}
 	return n
 }

@@ -147,11 +147,11 @@ func (c Curve) undrawnSentence(drawn int) string {
 	return ""
 }
 
-// words returns a description of a curve in words. The parameter then is the outcome after the last
-// retry.
-func (c Curve) words(then string) string {
+// words returns a description of a curve in words. The parameter outcome is the outcome after the
+// last retry.
+func (c Curve) words(outcome string) string {
 	if c.Count == 0 {
-		return "No retry: " + then + " at once."
+		return "No retry: " + outcome + " at once."
 	}
 	said := c.points
 	if c.Count > curveSpoken {
@@ -172,7 +172,7 @@ func (c Curve) words(then string) string {
 		}
 		text += each + share(c.Jitter) + " jitter"
 	}
-	return text + "; then " + then + "."
+	return text + "; then " + outcome + "."
 }
 
 // enumerated joins a list as in a sentence, for example "a, b and c".

@@ -142,13 +142,13 @@ func fieldType(v any) string {
 const fieldShown = 16 << 10
 
 // writeField writes a header value so that people can read it. Text is written unchanged, tables in
-// braces, and arrays in brackets. The result whole is false if it stopped after fieldShown bytes or
-// omitted part of the value.
-func writeField(b *strings.Builder, v any, depth int) (whole bool) {
+// braces, and arrays in brackets. The result complete is false if it stopped after fieldShown bytes
+// or omitted part of the value.
+func writeField(b *strings.Builder, v any, depth int) (complete bool) {
 	if b.Len() > fieldShown || depth > 64 {
 		return false
 	}
-	whole = true
+	complete = true
 	switch v := v.(type) {
 	case nil:
 		b.WriteString("void")
@@ -175,7 +175,7 @@ func writeField(b *strings.Builder, v any, depth int) (whole bool) {
 				b.WriteString(", ")
 			}
 			b.WriteString(k + ": ")
-			if whole = writeField(b, v[k], depth+1) && whole; !whole {
+			if complete = writeField(b, v[k], depth+1) && complete; !complete {
 				break
 			}
 		}
@@ -186,7 +186,7 @@ func writeField(b *strings.Builder, v any, depth int) (whole bool) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			if whole = writeField(b, e, depth+1) && whole; !whole {
+			if complete = writeField(b, e, depth+1) && complete; !complete {
 				break
 			}
 		}
@@ -196,5 +196,5 @@ func writeField(b *strings.Builder, v any, depth int) (whole bool) {
 	default:
 		fmt.Fprint(b, v)
 	}
-	return whole
+	return complete
 }

@@ -24,7 +24,8 @@ func (p LetterPage) idWord() string {
 	return "Message id"
 }
 
-// stack returns the stack trace as the page shows it. The result cut reports whether it was cut.
+// stack returns the stack trace as the page shows it. The second result reports whether the trace
+// was cut.
 func (p LetterPage) stack() (text string, cut bool) {
 	text = deadletter.VisibleLines(p.Letter.Annotation.Stack)
 	return deadletter.Cut(text, failureStack), len(text) > failureStack

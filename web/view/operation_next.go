@@ -101,12 +101,12 @@ func backWord(address string) string {
 // that.
 const LookEvery = 5 * time.Second
 
-// reloadURL returns the URL of the page of the operation. If the parameter every is not 0, the page
-// with that URL reloads itself.
-func (p OperationPage) reloadURL(every time.Duration) string {
+// reloadURL returns the URL of the page of the operation. If the interval is not 0, the page with
+// that URL reloads itself at this interval.
+func (p OperationPage) reloadURL(interval time.Duration) string {
 	look := ""
-	if every > 0 {
-		look = every.String()
+	if interval > 0 {
+		look = interval.String()
 	}
 	return address(OperationURL(p.Operation.ID), "look", look, "from", p.From)
 }

@@ -77,13 +77,13 @@ type GroupGuard struct {
 	Away  string           // why nothing can be sent to the broker of the queue now, or ""
 }
 
-// QueuesURL returns the URL of one page of the list of queues. The parameter from is the number of
-// queues on earlier pages.
-func QueuesURL(from int) string {
-	if from <= 0 {
+// QueuesURL returns the URL of one page of the list of queues. The parameter offset is the number
+// of queues on earlier pages.
+func QueuesURL(offset int) string {
+	if offset <= 0 {
 		return "/queues"
 	}
-	return "/queues?from=" + strconv.Itoa(from)
+	return "/queues?from=" + strconv.Itoa(offset)
 }
 
 // formValue returns the name of the queue, encoded for a form byte by byte. Without that, a browser

@@ -102,13 +102,13 @@ func NamesOffered(all []string) (some []string, left int) {
 	return all, 0
 }
 
-// SchemasURL returns the URL of one page of the list of queues. The parameter from is the number of
-// queues on earlier pages.
-func SchemasURL(from int) string {
-	if from <= 0 {
+// SchemasURL returns the URL of one page of the list of queues. The parameter offset is the number
+// of queues on earlier pages.
+func SchemasURL(offset int) string {
+	if offset <= 0 {
 		return "/schemas"
 	}
-	return "/schemas?from=" + strconv.Itoa(from) + "#queues"
+	return "/schemas?from=" + strconv.Itoa(offset) + "#queues"
 }
 
 // TypeURL returns the URL of the definition of a type.

@@ -47,34 +47,34 @@ const (
 
 // fitTree returns as much of a tree as fits into the budget, in bytes of HTML. It also returns the
 // number of fields that it omits. It escapes and cuts names and values. It omits fields only at the
-// end, so that the part shown has no holes. The parameter each is the extra cost of every row in
+// end, so that the part shown has no holes. The parameter extra is the extra cost of every row in
 // bytes.
-func fitTree(nodes []TreeNode, budget, each int) (kept []TreeNode, left int) {
+func fitTree(nodes []TreeNode, budget, extra int) (kept []TreeNode, omitted int) {
 	room := budget
-	return fitAt(nodes, &room, each, 0)
+	return fitAt(nodes, &room, extra, 0)
 }
 
-func fitAt(nodes []TreeNode, room *int, each, depth int) (kept []TreeNode, left int) {
+func fitAt(nodes []TreeNode, room *int, extra, depth int) (kept []TreeNode, omitted int) {
 	for _, n := range nodes {
 		shown := n
 		shown.Name, shown.Value, shown.Note, shown.Type = line(n.Name, 200), line(n.Value, maxValue), line(n.Note, 200), line(n.Type, 120)
 		shown.Children = nil
-		cost := rowCost + each
+		cost := rowCost + extra
 		for _, s := range []string{shown.Name, shown.Value, shown.Note, shown.Type} {
 			cost += len(html.EscapeString(s))
 		}
 		if *room < cost || depth >= maxDepth {
 			*room = min(*room, 0) // omit all following fields too
-			left += 1 + nodeCount(n.Children)
+			omitted += 1 + nodeCount(n.Children)
 			continue
 		}
 		*room -= cost
 		var below int
-		shown.Children, below = fitAt(n.Children, room, each, depth+1)
-		left += below
+		shown.Children, below = fitAt(n.Children, room, extra, depth+1)
+		omitted += below
 		kept = append(kept, shown)
 	}
-	return kept, left
+	return kept, omitted
 }
 
 // nodeCount returns the number of nodes, including all nested nodes.

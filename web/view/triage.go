@@ -90,12 +90,12 @@ func DecidedWords(d deadletter.Decided) string {
 	return text
 }
 
-// TriageURL returns the URL of a tab with a query. The parameter after is the cursor of a page.
-func TriageURL(tab TriageTab, q, after string) string {
+// TriageURL returns the URL of a tab with a query. The cursor selects a page.
+func TriageURL(tab TriageTab, q, cursor string) string {
 	if tab == TriageInbox {
 		tab = ""
 	}
-	return address("/triage", "tab", string(tab), "q", q, "after", after)
+	return address("/triage", "tab", string(tab), "q", q, "after", cursor)
 }
 
 func (p TriagePage) pageURL() string { return TriageURL(p.Tab, p.Query, p.After) }
