@@ -39,8 +39,8 @@ func (d *denials) shouldRecord(key string, now time.Time) bool {
 	return true
 }
 
-// denied records a request that dlo has denied to a known principal.
-func (w *Web) denied(r *http.Request, err error) {
+// auditDenied records in the audit a request that dlo has denied to a known principal.
+func (w *Web) auditDenied(r *http.Request, err error) {
 	p, route := principal(r), r.Method+" "+cmp.Or(chi.RouteContext(r.Context()).RoutePattern(), r.URL.Path)
 	if p.Name == "" || !w.denials.shouldRecord(p.Name+" "+route, w.Now()) {
 		return

@@ -104,7 +104,7 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	}
 	asksAgain := errors.Is(err, deadletter.ErrAgain) && w.Users != nil && identity.Secret(r, w.Secure) != "" && r.Header.Get("Sec-Fetch-Dest") != "empty"
 	if errors.Is(err, deadletter.ErrDenied) || errors.Is(err, deadletter.ErrAgain) && !asksAgain {
-		w.denied(r, err)
+		w.auditDenied(r, err)
 	}
 	if code == http.StatusServiceUnavailable {
 		rw.Header().Set("Retry-After", "5")

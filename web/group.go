@@ -28,13 +28,13 @@ func (w *Web) groupPage(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	p.Group.Page = true
-	p.People, err = w.people(r)
+	p.People, err = w.assignees(r)
 	return view.Group(p), err
 }
 
-// people returns the names that are offered when a group is assigned: the current principal, and
+// assignees returns the names that are offered when a group is assigned: the current principal, and
 // names that were used before.
-func (w *Web) people(r *http.Request) ([]string, error) {
+func (w *Web) assignees(r *http.Request) ([]string, error) {
 	names, err := w.Store.People(r.Context())
 	if err != nil {
 		return nil, err

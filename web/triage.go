@@ -78,7 +78,7 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	p.Peek = &peek
-	p.People, err = w.people(r)
+	p.People, err = w.assignees(r)
 	return view.Triage(p), err
 }
 

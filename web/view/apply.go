@@ -87,9 +87,9 @@ func (p ApplyPage) words() string {
 	return text + " would change, " + Count(p.Unchanged) + " already match the rules. Nothing is changed yet."
 }
 
-// losses returns a warning about letters that are discarded. It returns "" if no letter is
+// lossWarning returns a warning about letters that are discarded. It returns "" if no letter is
 // discarded.
-func (p ApplyPage) losses() string {
+func (p ApplyPage) lossWarning() string {
 	_, n := p.changedCount()
 	if n == 0 {
 		return ""

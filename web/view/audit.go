@@ -90,7 +90,7 @@ func auditMark(kind string) mark {
 		switch {
 		case v.Sends():
 			tone = "good"
-		case destroys(v):
+		case isDestructive(v):
 			tone = "bad"
 		}
 		return mark{kind, verbIcon(v), tone}

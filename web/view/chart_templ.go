@@ -115,7 +115,7 @@ func histogram(p LettersPage) templ.Component {
 				}
 			}
 		}
-		for _, r := range stacked(h.Bars, peak, frame{0, 1, 960, 38}) {
+		for _, r := range barShapes(h.Bars, peak, frame{0, 1, 960, 38}) {
 			var templ_7745c5c3_Var7 = []any{r.Class}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var7...)
 			if templ_7745c5c3_Err != nil {
@@ -590,7 +590,7 @@ func arrivals(h deadletter.Histogram, deploys []deadletter.Deploy) templ.Compone
 				return templ_7745c5c3_Err
 			}
 		}
-		for _, r := range stacked(h.Bars, top, f) {
+		for _, r := range barShapes(h.Bars, top, f) {
 			var templ_7745c5c3_Var32 = []any{r.Class}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var32...)
 			if templ_7745c5c3_Err != nil {

@@ -152,14 +152,14 @@ func (p ConfirmPage) title() string {
 		return "Edit and requeue " + LetterCount(p.letterCount())
 	case p.Action == deadletter.VerbRequeue:
 		return "Requeue " + LetterCount(p.letterCount()) + " to the tail"
-	case destroys(p.Action):
+	case isDestructive(p.Action):
 		return VerbWord(p.Action) + " " + LetterCount(p.letterCount()) + "?"
 	}
 	return VerbWord(p.Action) + " " + LetterCount(p.letterCount())
 }
 
-// promise describes the effect of an action, and whether the action can be undone.
-func (p ConfirmPage) promise() string {
+// effectSentences describes the effect of an action, and whether the action can be undone.
+func (p ConfirmPage) effectSentences() string {
 	one := p.letterCount() == 1
 	pick := func(single, many string) string {
 		if one {
@@ -269,7 +269,7 @@ func (q ConfirmQueue) limits() string {
 }
 
 func confirmClass(v deadletter.Verb) string {
-	if destroys(v) {
+	if isDestructive(v) {
 		return "btn-danger-solid"
 	}
 	return "btn-primary"

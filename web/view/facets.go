@@ -68,7 +68,7 @@ func fitFacets(facets []Facet, budget int) []Facet {
 		kept := f
 		kept.Values = nil
 		for _, v := range f.Values {
-			cost := 350 + 2*len(templ.EscapeString(v.Term)) + 2*len(templ.EscapeString(middle(v.Label, 26))) + len(templ.EscapeString(line(v.Label, 200)))
+			cost := 350 + 2*len(templ.EscapeString(v.Term)) + 2*len(templ.EscapeString(cutMiddle(v.Label, 26))) + len(templ.EscapeString(line(v.Label, 200)))
 			if budget < cost && !v.On && !v.Not {
 				kept.More++
 				continue

@@ -299,7 +299,7 @@ func facetValue(f Facet, v FacetValue) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = breakableName(middle(v.Label, 48)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = breakableName(cutMiddle(v.Label, 48)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

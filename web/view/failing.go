@@ -57,10 +57,10 @@ func placeWords(g deadletter.GroupRow) string {
 	return strings.Join(said, " · ")
 }
 
-// twins finds groups that look alike in a list. They have the same error in the same queue, but
-// another type or another reason. The result contains, for each such group, the first group that
-// looks like it.
-func twins(rows []deadletter.GroupRow) map[deadletter.GroupID]deadletter.GroupID {
+// lookAlikes finds groups that look alike in a list. They have the same error in the same queue,
+// but another type or another reason. The result contains, for each such group, the first group
+// that looks like it.
+func lookAlikes(rows []deadletter.GroupRow) map[deadletter.GroupID]deadletter.GroupID {
 	type look struct{ broker, vhost, queue, failure string }
 	first, same := map[look]deadletter.GroupID{}, map[deadletter.GroupID]deadletter.GroupID{}
 	for _, g := range rows {

@@ -37,7 +37,7 @@ func TestGroupsThatLookAlikeAreTwins(t *testing.T) {
 	g := func(id deadletter.GroupID, queue, typ, text string) deadletter.GroupRow {
 		return deadletter.GroupRow{ID: id, Queue: queue, Type: typ, Error: text}
 	}
-	same := twins([]deadletter.GroupRow{
+	same := lookAlikes([]deadletter.GroupRow{
 		g(1, "mail", "a.A", "no template 7"), g(2, "sms", "a.A", "no template 7"), g(3, "mail", "", "no template 8"), g(4, "mail", "a.B", ""), g(5, "mail", "a.C", ""),
 	})
 	if len(same) != 1 || same[3] != 1 {

@@ -13,14 +13,14 @@ func typeName(name string) string {
 		return "no type"
 	}
 	_, last := typeParts(name)
-	return middle(last, 48)
+	return cutMiddle(last, 48)
 }
 
 func queueName(name string) string {
 	if name == "" {
 		return "unknown"
 	}
-	return middle(name, 48)
+	return cutMiddle(name, 48)
 }
 
 // errorOf returns the text for the column Error. If a letter is held, that is the reason for
@@ -35,9 +35,9 @@ func errorOf(r deadletter.Row) string {
 	return r.Reason
 }
 
-// destroys reports whether a verb is destructive. The button of a destructive verb is red and never
-// the first choice.
-func destroys(v deadletter.Verb) bool {
+// isDestructive reports whether a verb is destructive. The button of a destructive verb is red and
+// never the first choice.
+func isDestructive(v deadletter.Verb) bool {
 	return v == deadletter.VerbDiscard || v == deadletter.VerbPurge
 }
 
@@ -45,7 +45,7 @@ func destroys(v deadletter.Verb) bool {
 // always outlined in red. The parameter primary marks the one most important button.
 func verbClass(v deadletter.Verb, primary bool) string {
 	switch {
-	case destroys(v):
+	case isDestructive(v):
 		return "btn-danger"
 	case primary:
 		return "btn-primary"
@@ -69,7 +69,7 @@ func rareVerbs(verbs []deadletter.Verb) []deadletter.Verb {
 
 // rareClass returns the CSS class of a verb in the menu More.
 func rareClass(v deadletter.Verb) string {
-	if destroys(v) {
+	if isDestructive(v) {
 		return "item bad-text"
 	}
 	return "item"

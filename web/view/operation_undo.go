@@ -18,13 +18,13 @@ func reverseVerb(v deadletter.Verb) deadletter.Verb {
 	return ""
 }
 
-// undoable returns, as text, the number of letters for which the operation can be undone.
-func (p OperationPage) undoable() string {
+// undoableCount returns, as text, the number of letters for which the operation can be undone.
+func (p OperationPage) undoableCount() string {
 	return Count(p.Undoable) + map[bool]string{true: "", false: " or more"}[p.UndoExact]
 }
 
-// restorable returns a sentence with the number of discarded letters that can be restored.
-func (p OperationPage) restorable() string {
+// restorableSentence returns a sentence with the number of discarded letters that can be restored.
+func (p OperationPage) restorableSentence() string {
 	switch n := progressOf(p.Operation.Counts).Good; {
 	case n == 0:
 		return ""
@@ -33,11 +33,11 @@ func (p OperationPage) restorable() string {
 	case p.Undoable == n:
 		return "They can be restored until retention purges them."
 	}
-	return "Of these, " + p.undoable() + " can still be restored, until retention purges them."
+	return "Of these, " + p.undoableCount() + " can still be restored, until retention purges them."
 }
 
-// releasable returns a sentence with the number of held letters that can be released.
-func (p OperationPage) releasable() string {
+// releasableSentence returns a sentence with the number of held letters that can be released.
+func (p OperationPage) releasableSentence() string {
 	switch n := progressOf(p.Operation.Counts).Good; {
 	case n == 0:
 		return ""
@@ -46,5 +46,5 @@ func (p OperationPage) releasable() string {
 	case p.Undoable == n:
 		return "Release lets them go on."
 	}
-	return "Of these, " + p.undoable() + " are still held. Release lets them go on."
+	return "Of these, " + p.undoableCount() + " are still held. Release lets them go on."
 }

@@ -141,16 +141,16 @@ func (p OverviewPage) standingVerdict() judgement {
 	switch {
 	case failing.Groups > 0 && p.Fix != nil && p.Worst != nil: // it is too early to say that the groups have stopped failing
 		title := "Nothing has died since " + deployName(*p.Fix) + " went live at " + hourMinute(p.Now, p.Fix.At) + ", " + Ago(p.Now, p.Fix.At) + "."
-		return judgement{"warn", "clock", title, p.story(), TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""), "Open the " + Number(failing.Groups, "group", "groups")}
+		return judgement{"warn", "clock", title, p.worstGroupSentences(), TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""), "Open the " + Number(failing.Groups, "group", "groups")}
 	case failing.Groups == 1 && p.Worst != nil:
 		rest := " Everything else is quiet."
 		if quiet.Groups == 0 {
 			rest = " Nothing else needs a person."
 		}
-		return judgement{"bad", "stop", queueName(p.Worst.Queue) + " is failing." + rest, p.story(), GroupURL(p.Worst.ID), "Open group " + p.Worst.ID.String()}
+		return judgement{"bad", "stop", queueName(p.Worst.Queue) + " is failing." + rest, p.worstGroupSentences(), GroupURL(p.Worst.ID), "Open group " + p.Worst.ID.String()}
 	case failing.Groups > 0 && p.Worst != nil:
 		title := Count(failing.Groups) + " groups are failing; the worst is in " + queueName(p.Worst.Queue) + "."
-		return judgement{"bad", "stop", title, p.story(), TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""), "Open the " + Number(failing.Groups, "group", "groups")}
+		return judgement{"bad", "stop", title, p.worstGroupSentences(), TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""), "Open the " + Number(failing.Groups, "group", "groups")}
 	case p.pagingProblem() != nil:
 		return judgement{"bad", "stop", line(p.pagingProblem().Title, 200), p.pagingProblem().explanation(), "", ""}
 	case quiet.Letters > 0:
@@ -222,9 +222,9 @@ func overdueToo(g deadletter.GroupRow) string {
 	return ", " + Count(g.Overdue) + " overdue"
 }
 
-// story describes the worst group: which letters fail, since when, and after which deploy. If a
-// deploy may have fixed the group, the story begins with that deploy.
-func (p OverviewPage) story() []Span {
+// worstGroupSentences describes the worst group: which letters fail, since when, and after which
+// deploy. If a deploy may have fixed the group, the text begins with that deploy.
+func (p OverviewPage) worstGroupSentences() []Span {
 	g := p.Worst
 	text := append(p.fixedSentence(), Span{Text: LetterCount(g.Needs()) + " of " + g.ID.String() + ", from "},
 		Span{Text: queueName(g.Queue), Code: true},

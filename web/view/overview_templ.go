@@ -615,7 +615,7 @@ func topGroups(p OverviewPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			same := twins(p.Groups)
+			same := lookAlikes(p.Groups)
 			for _, g := range p.Groups {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<tr><td class=\"c-sev\">")
 				if templ_7745c5c3_Err != nil {

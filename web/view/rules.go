@@ -123,8 +123,8 @@ func (p RulesPage) source() []Span {
 	return []Span{{Text: "First match wins. Read from "}, {Text: line(p.File, 200), Code: true}, {Text: loaded + "."}}
 }
 
-// chosen returns the rule shown in detail.
-func (p RulesPage) chosen() Rule { return p.Rules[min(max(p.Chosen, 0), len(p.Rules)-1)] }
+// chosenRule returns the rule shown in detail.
+func (p RulesPage) chosenRule() Rule { return p.Rules[min(max(p.Chosen, 0), len(p.Rules)-1)] }
 
 // fallback returns the default rule.
 func (p RulesPage) fallback() Rule { return p.Rules[len(p.Rules)-1] }

@@ -126,7 +126,7 @@ func Rules(p RulesPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(p.Rules) > 0 {
-				templ_7745c5c3_Err = oneRule(p, p.chosen()).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = oneRule(p, p.chosenRule()).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

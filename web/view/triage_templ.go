@@ -411,7 +411,7 @@ func groupList(p TriagePage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		same := twins(p.Rows)
+		same := lookAlikes(p.Rows)
 		for _, s := range p.sections() {
 			if s.word != "" {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<tr role=\"row\" class=\"section-row\"><th role=\"rowheader\" scope=\"rowgroup\" colspan=\"6\">")

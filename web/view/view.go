@@ -131,9 +131,9 @@ func line(s string, n int) string {
 	return deadletter.Cut(deadletter.Visible(s), n)
 }
 
-// middle does the same as line, but cuts the text in the middle. It is for names that begin alike
-// and differ at the end.
-func middle(s string, n int) string {
+// cutMiddle does the same as line, but cuts the text in the middle. It is for names that begin
+// alike and differ at the end.
+func cutMiddle(s string, n int) string {
 	if s = line(s, 10*n); len(s) <= n {
 		return s
 	}
