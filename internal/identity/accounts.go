@@ -132,7 +132,7 @@ func (a *Accounts) compare(ctx context.Context, name, password string) (u deadle
 	if err != nil || hash == "" {
 		u, hash = deadletter.User{}, a.nobody
 	}
-	if err := a.hash(ctx, func() { same = len(password) <= 4*maxPassword && samePassword(hash, password) }); err != nil {
+	if err := a.limitHashing(ctx, func() { same = len(password) <= 4*maxPassword && samePassword(hash, password) }); err != nil {
 		return deadletter.User{}, "", false, err
 	}
 	return u, hash, same && u.Name != "", nil

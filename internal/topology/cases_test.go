@@ -19,11 +19,11 @@ var cases = map[string]struct {
 	"nothing": {},
 	"without management, all is well": {
 		change:  func(s *topology.Snapshot) { withoutManagement(s); setFigures(s, 5, 1, topology.Rates{}) },
-		options: idle("orders", 20),
+		options: idleFor("orders", 20),
 	},
 	"without management, nobody reads a queue in which letters died": {
 		change:  func(s *topology.Snapshot) { withoutManagement(s); setFigures(s, 5, 0, topology.Rates{}) },
-		options: idle("orders", 20),
+		options: idleFor("orders", 20),
 		want:    []string{"no_consumers orders notify certain"},
 	},
 	"as dlo set it": {options: topology.Options{Applied: []topology.Policy{policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx")}}},
@@ -505,27 +505,27 @@ var cases = map[string]struct {
 		change: func(s *topology.Snapshot) {
 			setFigures(s, 5, 0, topology.Rates{Publish: topology.Rate{PerSecond: 2}})
 		},
-		options: idle("orders", 20),
+		options: idleFor("orders", 20),
 		want:    []string{"no_consumers orders notify certain"},
 	},
 	"no consumer for 14 minutes": {
 		change: func(s *topology.Snapshot) {
 			setFigures(s, 5, 0, topology.Rates{Publish: topology.Rate{PerSecond: 2}})
 		},
-		options: idle("orders", 14),
+		options: idleFor("orders", 14),
 	},
 	"no consumer, and nothing to read": {
 		change:  func(s *topology.Snapshot) { setFigures(s, 0, 0, topology.Rates{}) },
-		options: idle("orders", 60),
+		options: idleFor("orders", 60),
 	},
 	"left behind": {
 		change:  func(s *topology.Snapshot) { setFigures(s, 5, 0, topology.Rates{}) },
-		options: idle("orders", 20),
+		options: idleFor("orders", 20),
 		want:    []string{"left_behind orders notify certain"},
 	},
 	"no consumer, and the broker reports no rates": {
 		change:  func(s *topology.Snapshot) { setFigures(s, 5, 0, topology.Rates{}); s.NoRates = true },
-		options: idle("orders", 20),
+		options: idleFor("orders", 20),
 		want:    []string{"no_consumers orders notify certain"},
 	},
 	"some redeliveries, beside consumers that need not acknowledge": {
