@@ -154,10 +154,10 @@ func TestAPlanIsAppliedOrNothing(t *testing.T) {
 		"nothing fails":           {},
 		"the inbox is not read":   {fail: func(o *office) { o.unready = "not read" }},
 		"the API does not answer": {fail: func(o *office) { o.look = errors.New("500") }, want: deadletter.ErrUnavailable, text: "500"},
-		"the user may not":        {fail: func(o *office) { o.set = fmt.Errorf("%w: no tag", deadletter.ErrForbidden) }, want: deadletter.ErrForbidden, text: "All policies of the plan were taken back"},
+		"the user may not":        {fail: func(o *office) { o.set = fmt.Errorf("%w: no tag", deadletter.ErrForbidden) }, want: deadletter.ErrForbidden, text: "No policy of the plan stays set"},
 		"the message is lost":     {fail: func(o *office) { o.lost = true }, want: deadletter.ErrConflict, text: "did not reach dlo"},
 		"the queue is refused":    {fail: func(o *office) { o.probe = errors.New("403") }, want: deadletter.ErrConflict, text: "403"},
-		"the time is over":        {fail: func(o *office) { o.slow, o.probe = 3*time.Minute, errors.New("the time is over") }, want: deadletter.ErrConflict, text: "All policies of the plan were taken back"},
+		"the time is over":        {fail: func(o *office) { o.slow, o.probe = 3*time.Minute, errors.New("the time is over") }, want: deadletter.ErrConflict, text: "No policy of the plan stays set"},
 		"the vhost has changed":   {fail: func(o *office) { o.snapshot.Queues = o.snapshot.Queues[1:] }, want: deadletter.ErrConflict, text: "is not planned any more: queue orders: there is no such queue"},
 		"the store is full":       {fail: func(o *office) { o.declare = errors.New("full") }, text: "full"},
 	} {

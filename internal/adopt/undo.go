@@ -43,7 +43,7 @@ func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Decla
 	if len(stay) > 0 {
 		return fmt.Errorf("%w. %s could not be taken back either; dlo tries again: %w", cause, policies(stay), errors.Join(why...))
 	}
-	return fmt.Errorf("%w. All policies of the plan were taken back", cause)
+	return fmt.Errorf("%w. No policy of the plan stays set", cause)
 }
 
 // policies returns the names of policies, in words that begin a sentence.
@@ -115,13 +115,18 @@ func (a *Adoption) Adopted(ctx context.Context) ([]topology.Adopted, error) {
 }
 
 // Applied returns the policies that dlo has applied in one vhost.
-func (a *Adoption) Applied(ctx context.Context, broker, vhost string) ([]topology.Policy, error) {
-	all, err := a.Adopted(ctx)
-	var list []topology.Policy
-	for _, one := range all {
-		if one.Broker == broker && one.VHost == vhost {
-			list = append(list, one.Policy)
+func (a *Adoption) Applied(ctx context.Context, broker, vhost string) ([]topology.Planned, error) {
+	all, err := a.store.Declared(ctx)
+	var list []topology.Planned
+	for _, d := range all {
+		if d.Kind != deadletter.DeclaredPolicy || !d.Sure || d.Broker != broker || d.VHost != vhost {
+			continue
 		}
+		p, err := planned(&d)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
 	}
 	return list, err
 }

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
@@ -118,6 +120,13 @@ func (c topologyUndoCmd) Run(p *Program) error {
 	case len(chosen) == 0:
 		return fmt.Errorf("dlo has set no policy for queue %s", deadletter.Visible(strings.Join(c.Queues, ", ")))
 	}
+	var queues []string
+	for _, a := range chosen {
+		queues = append(queues, a.Queues...)
+	}
+	if err := c.warnOfReturns(p, queues); err != nil {
+		return err
+	}
 	if err := confirmChange(p, c.Yes, "topology undo", "delete "+countNoun(len(chosen), "policy", "policies")); err != nil {
 		return err
 	}
@@ -147,9 +156,7 @@ func (c topologyUndoCmd) Run(p *Program) error {
 
 // choosePolicies returns those policies of the list that the command line selects.
 func (c topologyUndoCmd) choosePolicies(all []api.AdoptedPolicy) []api.AdoptedPolicy {
-	list := slices.DeleteFunc(all, func(a api.AdoptedPolicy) bool {
-		return c.Broker != "" && c.Broker != a.Broker || c.VHost != "" && c.VHost != a.VHost
-	})
+	list := ofPlace(all, c.Broker, c.VHost)
 	if len(c.Queues) == 0 {
 		return list
 	}
@@ -161,6 +168,31 @@ func (c topologyUndoCmd) choosePolicies(all []api.AdoptedPolicy) []api.AdoptedPo
 	return slices.DeleteFunc(list, func(a api.AdoptedPolicy) bool {
 		return !slices.ContainsFunc(a.Queues, func(q string) bool { return slices.Contains(queues, q) })
 	})
+}
+
+// ofPlace returns the policies of one broker and one vhost. An empty name selects all of them.
+func ofPlace(all []api.AdoptedPolicy, broker, vhost string) []api.AdoptedPolicy {
+	return slices.DeleteFunc(all, func(a api.AdoptedPolicy) bool {
+		return broker != "" && broker != a.Broker || vhost != "" && vhost != a.VHost
+	})
+}
+
+// warnOfReturns warns about letters that dlo has sent back to queues that are about to leave. These
+// letters may still fail again, and then they are lost.
+func (f serverFlags) warnOfReturns(p *Program, queues []string) error {
+	n := 0
+	for some := range slices.Chunk(queues, 50) { // a URL must not become too long
+		q := query.Query{}.With(query.State, string(deadletter.StatePublishing), string(deadletter.StateRequeued)).With(query.Queue, some...)
+		var sent api.Count
+		if err := f.call(p, http.MethodGet, "/letters/count?"+url.Values{"q": {q.String()}, "exact": {"1"}}.Encode(), nil, &sent); err != nil {
+			return err
+		}
+		n += sent.Count
+	}
+	if n > 0 {
+		fmt.Fprintf(p.Stderr, "dlo has sent %s back to these queues and still watches whether they fail again. A letter that fails after its queue has left is lost. To be safe, pause the retries of these queues with dlo queues pause, and wait until no letter has the state requeued.\n", countNoun(n, "letter", "letters"))
+	}
+	return nil
 }
 
 // printAdopted prints the policies that dlo has set in the past, as text for people.
@@ -189,6 +221,17 @@ type topologyLeaveCmd struct {
 }
 
 func (c topologyLeaveCmd) Run(p *Program) error {
+	var all api.AdoptedPolicies
+	if err := c.call(p, http.MethodGet, "/topology/adopted", nil, &all); err != nil {
+		return err
+	}
+	var queues []string
+	for _, a := range ofPlace(all.Policies, c.Broker, c.VHost) {
+		queues = append(queues, a.Queues...)
+	}
+	if err := c.warnOfReturns(p, topology.Chosen(queues, c.Queues)); err != nil {
+		return err
+	}
 	if err := confirmChange(p, c.Yes, "topology leave", "take "+deadletter.Visible(strings.Join(c.Queues, ", "))+" out of the policies of dlo"); err != nil {
 		return err
 	}

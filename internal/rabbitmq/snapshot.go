@@ -56,9 +56,9 @@ func Look(ctx context.Context, raw string, vhosts []string) ([]topology.Snapshot
 		return nil, err
 	}
 	visible, err := m.vhosts(ctx)
-	switch {
-	case errors.Is(err, errNoQueue):
-		return nil, errors.New("this is not the URL of a management API, because it answered 404 Not Found; the URL of the API looks like http://user:password@host:15672")
+	switch why := notAPI(err); {
+	case why != "":
+		return nil, fmt.Errorf("this is not the URL of a management API, because %s; the URL of the API looks like http://user:password@host:15672", why)
 	case err != nil:
 		return nil, err
 	case len(visible) == 0:
@@ -81,6 +81,22 @@ func Look(ctx context.Context, raw string, vhosts []string) ([]topology.Snapshot
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// notAPI returns the reason why the first answer of a server shows that the server is not a
+// management API. It returns "" for other errors.
+func notAPI(err error) string {
+	var syntax *json.SyntaxError
+	var other *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, errNoQueue):
+		return "it answered 404 Not Found"
+	case errors.As(err, &syntax), errors.As(err, &other):
+		return "the answer is not JSON of RabbitMQ"
+	case err != nil && strings.Contains(err.Error(), "malformed HTTP"): // what net/http says of an AMQP port
+		return "the port does not speak HTTP"
+	}
+	return ""
 }
 
 // vhosts returns the names of the vhosts that the user may see.

@@ -90,7 +90,7 @@ func (s *Server) places() []survey.Place {
 			}
 		} else {
 			p.Look = link.Snapshot
-			p.Applied = func(ctx context.Context) ([]topology.Policy, error) {
+			p.Applied = func(ctx context.Context) ([]topology.Planned, error) {
 				return s.adoption.Applied(ctx, b.Name, link.VHost())
 			}
 		}

@@ -267,6 +267,7 @@ func TestTheWatch(t *testing.T) {
 		{"nobody can see the queue", nil, deadletter.UnknownQueue, 1, true},
 		{"drained", &depth, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 0}, 1, false},
 		{"as deep as then", &depth, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 3}, 1, false},
+		{"a failure would be lost", &depth, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, DeadLetters: deadletter.DeadLettersNowhere}, 1, true},
 		{"deeper than then", &depth, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 4}, 0, false},
 		{"deep, and nobody knew how deep then", nil, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 4}, 1, false},
 	} {

@@ -30,12 +30,16 @@ func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]de
 
 // SettleQuiet settles up to n letters that were requeued to a queue and did not come back before
 // their watch ended. It does not settle a letter if the queue is known to be longer now than when
-// the letter was sent. If dlo could not see whether the queue is consumed, the letters are settled
-// as unverified. SettleQuiet returns the number of settled letters.
+// the letter was sent. The letters are settled as unverified if dlo could not see whether the queue
+// is consumed, or if the queue has no dead-letter exchange. SettleQuiet returns the number of
+// settled letters.
 func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error) {
 	end := watchEnd{deadletter.Quiet, deadletter.ResultQuiet, "quiet: it did not come back"}
-	if !facts.Exists || facts.Consumers < 0 || facts.Ready < 0 {
+	switch {
+	case !facts.Exists || facts.Consumers < 0 || facts.Ready < 0:
 		end.result, end.detail = deadletter.ResultUnverified, "quiet: it did not come back; unverified, because dlo could not see whether the queue is being consumed"
+	case facts.DeadLetters == deadletter.DeadLettersNowhere:
+		end.result, end.detail = deadletter.ResultUnverified, "quiet: it did not come back; unverified, because the queue has no dead-letter exchange now, so the letter is lost if it failed again"
 	}
 	done := 0
 	err := s.tx(ctx, classify, func(t *tx) error {

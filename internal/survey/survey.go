@@ -36,7 +36,7 @@ type Place struct {
 	// Look reads a snapshot of the vhost.
 	Look func(ctx context.Context) (topology.Snapshot, error)
 	// Applied returns the policies that dlo has set in this vhost. If Applied is nil, there are none.
-	Applied func(ctx context.Context) ([]topology.Policy, error)
+	Applied func(ctx context.Context) ([]topology.Planned, error)
 }
 
 // Survey looks at vhosts. Its methods are safe for concurrent use.

@@ -132,6 +132,15 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 	if err := json.Unmarshal([]byte(list), &adopted); err != nil || len(adopted.Policies) != 2 {
 		t.Fatalf("%v\n%s", err, list)
 	}
+	limits := func(maxLength int) {
+		a.api(http.MethodPut, "policies", "limits", map[string]any{"pattern": "^jobs", "definition": map[string]any{"max-length": maxLength}, "priority": 3, "apply-to": "queues"})
+	}
+	limits(7)
+	eventually(t, "the change that has no effect is found", func() bool {
+		_, body := p.get("/api/v1/topology/findings")
+		return strings.Contains(body, "policy limits applied to the queue, and dlo repeated the keys. Now policy limits would apply without it. The difference: max-length was 1000 and is 7.")
+	})
+	limits(1000)
 	for _, one := range adopted.Policies {
 		if !slices.Equal(one.Queues, []string{"jobs"}) {
 			continue
@@ -183,6 +192,13 @@ func TestOneQueueOfAPolicyLeaves(t *testing.T) {
 	eventually(t, "the letter of mail is dead", func() bool { return p.letters("dead") == 1 })
 	if list, _ := p.dlo(t.Context(), 0, "", "topology", "undo"); !strings.Contains(list, "\n  mail\n") || strings.Contains(list, "orders") || strings.Count(list, "policy ") != 1 {
 		t.Errorf("%s", list)
+	}
+	p.dlo(t.Context(), 0, "", "letters", "requeue", "-q", "queue:mail", "--reason", "the fix is out", "--hold", "0s", "--yes")
+	eventually(t, "the letter of mail is sent back", func() bool { return p.letters("requeued") == 1 })
+	for _, act := range []string{"leave", "undo"} {
+		if _, errs := p.dlo(t.Context(), 2, "n\n", "topology", act, "mail"); !strings.Contains(errs, "sent 1 letter back to these queues") {
+			t.Errorf("%s does not warn of the letter that may fail again: %s", act, errs)
+		}
 	}
 }
 

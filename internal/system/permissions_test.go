@@ -179,7 +179,7 @@ func TestTheSmallestUserOfAPlan(t *testing.T) {
 			continue // without this right, dlo reports that it cannot send letters
 		}
 		grant(t, node, vhost, user, rights, missing)
-		if status, body := p.post("/api/v1/topology/apply", p.plan("orders")); status == http.StatusOK || !strings.Contains(body, "dlo.probe.") || !strings.Contains(body, "All policies of the plan were taken back") {
+		if status, body := p.post("/api/v1/topology/apply", p.plan("orders")); status == http.StatusOK || !strings.Contains(body, "dlo.probe.") || !strings.Contains(body, "No policy of the plan stays set") {
 			t.Errorf("without %+v: %d %s", rights[missing], status, body)
 		}
 		grant(t, node, vhost, user, rights, -1)

@@ -26,10 +26,30 @@ var cases = map[string]struct {
 		options: idleFor("orders", 20),
 		want:    []string{"no_consumers orders notify certain"},
 	},
-	"as dlo set it": {options: topology.Options{Applied: []topology.Policy{policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx")}}},
+	"as dlo set it": {options: topology.Options{Applied: []topology.Planned{applied(policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx"))}}},
 	"a changed policy of dlo": {
-		options: topology.Options{Applied: []topology.Policy{policy("dlo", "^orders$", 11, "dead-letter-exchange", "dlo.dlx"), policy("gone", "^a$", 1, "dead-letter-exchange", "dlo.dlx")}},
+		options: topology.Options{Applied: []topology.Planned{applied(policy("dlo", "^orders$", 11, "dead-letter-exchange", "dlo.dlx")), applied(policy("gone", "^a$", 1, "dead-letter-exchange", "dlo.dlx"))}},
 		want:    []string{"policy_changed  notify certain", "policy_changed  notify certain"},
+	},
+	"a change of the policy that a policy of dlo hides": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = []topology.Policy{policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), policy("limits", "orders", 1, "max-length", 7)}
+		},
+		options: topology.Options{Applied: []topology.Planned{applied(policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), "max-length", 1000)}},
+		want:    []string{"hidden_changed orders notify certain"},
+	},
+	"the policy that a policy of dlo hides is gone": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = []topology.Policy{policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000)}
+		},
+		options: topology.Options{Applied: []topology.Planned{applied(policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), "max-length", 1000)}},
+		want:    []string{"hidden_changed orders notify certain"},
+	},
+	"the policy that a policy of dlo hides is as before": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = []topology.Policy{policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), policy("other", "orders", 1, "max-length", 1000)}
+		},
+		options: topology.Options{Applied: []topology.Planned{applied(policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), "max-length", 1000)}},
 	},
 	"nothing, 3.10": {version: "3.10.8"},
 	"no exchange": {

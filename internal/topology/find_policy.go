@@ -23,6 +23,7 @@ func (in *inspector) checkPolicies(v *view) {
 		})
 	}
 	in.operatorCaps(v)
+	in.hiddenChanged(v)
 }
 
 // argumentWins reports that an argument of a queue overrides the dead-letter exchange of its
@@ -146,7 +147,7 @@ func (in *inspector) policiesChanged() {
 			f.Title = fmt.Sprintf("Policy %s, which dlo has set, was deleted", safeName(applied.Name))
 			f.Why = "dlo set: " + applied.Words() + "."
 			f.Cure = fmt.Sprintf("If that is intended, run `dlo topology undo` for its queues, so that dlo forgets it. If not, plan and apply again. Its name was %s.", safeName(applied.Name))
-		case !in.s.Policies[at].Same(applied):
+		case !in.s.Policies[at].Same(&applied.Policy):
 			f.Title = fmt.Sprintf("Policy %s, which dlo has set, was changed by somebody else", safeName(applied.Name))
 			f.Why = fmt.Sprintf("dlo set: %s. It is now: %s.", applied.Words(), in.s.Policies[at].Words())
 			f.Cure = "dlo leaves it alone. Set it back, or delete it and run `dlo topology undo` for its queues, so that dlo forgets it."
@@ -155,4 +156,36 @@ func (in *inspector) policiesChanged() {
 		}
 		in.add(f)
 	}
+}
+
+// hiddenChanged reports a queue whose policy was set by dlo and repeats keys of another policy that
+// has changed since. Only one policy applies to a queue, so the change has no effect on it.
+func (in *inspector) hiddenChanged(v *view) {
+	winner := v.policy.winner
+	at := slices.IndexFunc(in.o.Applied, func(p Planned) bool { return winner != nil && p.Name == winner.Name && p.Same(winner) })
+	if at < 0 || len(v.policy.unsure) > 0 {
+		return
+	}
+	applied, hidden := &in.o.Applied[at], Policy{}
+	if len(v.policy.losers) > 0 {
+		hidden = *v.policy.losers[0]
+	}
+	changed := changes(applied.replaced(), hidden.Definition)
+	if len(changed) == 0 {
+		return
+	}
+	was, is := "no policy applied to the queue", "no other policy applies to it"
+	if applied.Hides != "" {
+		was = fmt.Sprintf("policy %s applied to the queue", safeName(applied.Hides))
+	}
+	if hidden.Name != "" {
+		is = fmt.Sprintf("policy %s would apply without it", safeName(hidden.Name))
+	}
+	in.add(Finding{
+		Kind: HiddenChanged, Queue: v.Name,
+		Title: fmt.Sprintf("A change of another policy has no effect on %s, because policy %s of dlo hides it", safeName(v.Name), safeName(applied.Name)),
+		Loses: "nothing by itself: the queue keeps its old settings",
+		Why:   fmt.Sprintf("When dlo set its policy, %s, and dlo repeated the keys. Now %s. The difference: %s.", was, is, changeWords(changed)),
+		Cure:  "If the change is meant for this queue, let the queue leave dlo and adopt it again: run `dlo topology leave` and then `dlo topology apply`, each with the name of the queue. Dead letters do not reach dlo between the two commands.",
+	})
 }

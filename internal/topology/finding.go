@@ -41,6 +41,7 @@ const (
 	RetryRecipe     Kind = "retry_recipe"      // a chain of queues retries messages by time-to-live
 	Moved           Kind = "moved"             // a shovel or a federation link moves messages of the queue
 	PolicyChanged   Kind = "policy_changed"    // a policy that dlo has set was changed or deleted since
+	HiddenChanged   Kind = "hidden_changed"    // a policy that dlo's policy hides was changed since, so the change has no effect
 )
 
 // Sureness says how certain a finding is.
@@ -98,6 +99,7 @@ var severities = map[Kind]deadletter.Severity{
 	RetryRecipe:     deadletter.SeverityDigest,
 	Moved:           deadletter.SeverityDigest,
 	PolicyChanged:   deadletter.SeverityNotify,
+	HiddenChanged:   deadletter.SeverityNotify,
 }
 
 // Kinds returns all kinds of findings, in alphabetical order.

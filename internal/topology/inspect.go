@@ -17,7 +17,7 @@ type Options struct {
 	// IdleAfter is how long a queue may be without a consumer before dlo reports a finding. 0 means 15
 	// minutes, which is longer than a rolling deployment takes to bring the consumers back.
 	IdleAfter time.Duration
-	Applied   []Policy // policies that dlo has set and nobody has undone
+	Applied   []Planned // policies that dlo has set and nobody has undone
 	Intents   []IntentOf
 }
 

@@ -357,6 +357,19 @@ func (p *planner) conflict(policy *Policy, chosen []string) string {
 	return ""
 }
 
+// replaced returns the definition that applied to the queues before the policy was set.
+func (p *Planned) replaced() Definition {
+	before := maps.Clone(p.Definition)
+	for _, c := range p.Changes {
+		if c.Before == "" {
+			delete(before, c.Key)
+		} else {
+			before[c.Key] = json.RawMessage(c.Before)
+		}
+	}
+	return before
+}
+
 // changes returns the keys whose values differ between two definitions.
 func changes(before, after Definition) []KeyChange {
 	var list []KeyChange
@@ -367,6 +380,22 @@ func changes(before, after Definition) []KeyChange {
 		}
 	}
 	return list
+}
+
+// changeWords describes changes of keys, for example "max-length was 1000 and is 7".
+func changeWords(list []KeyChange) string {
+	var words []string
+	for _, c := range list {
+		words = append(words, fmt.Sprintf("%s was %s and is %s", safeName(c.Key), orNotSet(c.Before), orNotSet(c.After)))
+	}
+	return strings.Join(words, "; ")
+}
+
+func orNotSet(value string) string {
+	if value == "" {
+		return "not set"
+	}
+	return deadletter.Visible(deadletter.Cut(value, 200))
 }
 
 // json returns the value of a key as JSON; "" if it is not set.

@@ -46,6 +46,21 @@ func policy(name, pattern string, priority int, keys ...any) topology.Policy {
 	return topology.Policy{Name: name, Pattern: pattern, ApplyTo: "queues", Priority: priority, Definition: definition(keys...)}
 }
 
+// applied returns the record of a policy that dlo has set, and that replaced the definition before.
+func applied(p topology.Policy, before ...any) topology.Planned {
+	planned := topology.Planned{Policy: p}
+	old := definition(before...)
+	if len(old) > 0 {
+		planned.Hides = "limits"
+	}
+	for key, value := range p.Definition {
+		if _, kept := old[key]; !kept {
+			planned.Changes = append(planned.Changes, topology.KeyChange{Key: key, After: fmt.Sprintf("%q", value)})
+		}
+	}
+	return planned
+}
+
 func bind(source, destination, key string) topology.Binding {
 	return topology.Binding{Source: source, Destination: destination, To: "queue", Key: key}
 }

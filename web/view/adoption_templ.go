@@ -351,7 +351,7 @@ func adoptedPolicies(p QueuesPage) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "\">Undo</button> <span class=\"small dim\">This also pauses the retries of its queues.</span></form>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "\">Undo</button> <span class=\"small dim\">This also pauses the retries of its queues. A letter that dlo has sent back and that fails later is lost, so wait until these letters are settled.</span></form>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

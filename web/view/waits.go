@@ -62,9 +62,5 @@ func (p LetterPage) unverified() string {
 	if !p.Letter.Unverified || p.Letter.State != deadletter.StateSettled {
 		return ""
 	}
-	const text = "it did not come back while it was watched, but dlo could not see "
-	if n := len(p.Attempts); n > 0 && p.Attempts[n-1].WaitsIn != "" {
-		return text + "whether it reached its queue from the wait queue, or whether that queue is being consumed."
-	}
-	return text + "whether its queue is being consumed: its depth or its consumers were unknown."
+	return "it did not come back while it was watched, but dlo could not see what became of it. The reason is in its history."
 }
