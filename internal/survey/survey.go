@@ -45,7 +45,9 @@ type Survey struct {
 	every   time.Duration
 	again   []chan struct{} // for each place, a channel that receives a request for an immediate look
 	mu      sync.Mutex
-	looked  []time.Time     // for each place: the end of the latest look, successful or not
+	began   []time.Time     // for each place: when the latest look began
+	looked  []time.Time     // for each place: when the latest look that has ended began; it may have failed
+	changed []time.Time     // for each place: when LookAgain was last called
 	ended   []chan struct{} // for each place: closed when the next look ends
 	reports []topology.Report
 	read    []*topology.Snapshot   // the latest snapshot of each place; nil = there is none yet
@@ -54,7 +56,7 @@ type Survey struct {
 
 // New returns a survey of places.
 func New(places []Place) *Survey {
-	s := &Survey{places: places, every: Every, reports: make([]topology.Report, len(places)), looked: make([]time.Time, len(places)), read: make([]*topology.Snapshot, len(places)), idle: make([]map[string]time.Time, len(places))}
+	s := &Survey{places: places, every: Every, reports: make([]topology.Report, len(places)), began: make([]time.Time, len(places)), looked: make([]time.Time, len(places)), changed: make([]time.Time, len(places)), read: make([]*topology.Snapshot, len(places)), idle: make([]map[string]time.Time, len(places))}
 	for i, p := range places {
 		s.again, s.ended = append(s.again, make(chan struct{}, 1)), append(s.ended, make(chan struct{}))
 		s.reports[i] = topology.Report{Broker: p.Broker, VHost: p.VHost, Failed: "dlo has not looked yet", UnknownSince: time.Now()}
@@ -82,9 +84,16 @@ func (s *Survey) watch(ctx context.Context, i int) {
 		cancel()
 	}
 	for ctx.Err() == nil {
+		select {
+		case <-s.again[i]: // this look answers the request
+		default:
+		}
+		s.mu.Lock()
+		s.began[i] = time.Now()
+		s.mu.Unlock()
 		s.lookAt(ctx, i)
 		s.mu.Lock()
-		s.looked[i] = time.Now()
+		s.looked[i] = s.began[i]
 		close(s.ended[i])
 		s.ended[i] = make(chan struct{})
 		s.mu.Unlock()
@@ -101,6 +110,9 @@ func (s *Survey) watch(ctx context.Context, i int) {
 func (s *Survey) LookAgain(broker, vhost string) {
 	for i, p := range s.places {
 		if p.Broker == broker && p.VHost == vhost {
+			s.mu.Lock()
+			s.changed[i] = time.Now()
+			s.mu.Unlock()
 			s.request(i)
 		}
 	}
@@ -116,29 +128,44 @@ func (s *Survey) request(i int) {
 
 // These are the limits of Refresh.
 const (
-	newEnough   = 5 * time.Second  // a look that ended within this time is not repeated
+	newEnough   = 5 * time.Second  // a look that began within this time is not repeated
 	refreshWait = 10 * time.Second // how long Refresh waits for all looks
 )
 
 // Refresh looks at vhosts again and waits for these looks, unless the latest looks are new enough.
-// A plan that somebody copies would otherwise repeat keys that a policy no longer has. An empty
-// broker means all brokers, and an empty vhost means all vhosts.
+// A look that began before the latest call of LookAgain never is. A plan that somebody copies would
+// otherwise repeat keys that a policy no longer has. An empty broker means all brokers, and an empty
+// vhost means all vhosts.
 func (s *Survey) Refresh(ctx context.Context, broker, vhost string) {
 	ctx, cancel := context.WithTimeout(ctx, refreshWait)
 	defer cancel()
-	var waits []chan struct{}
+	enough := time.Now().Add(-newEnough)
+	var places sync.WaitGroup
 	for i, p := range s.places {
-		if broker != "" && broker != p.Broker || vhost != "" && vhost != p.VHost {
-			continue
+		if (broker == "" || broker == p.Broker) && (vhost == "" || vhost == p.VHost) {
+			places.Go(func() { s.refresh(ctx, i, enough) })
 		}
+	}
+	places.Wait()
+}
+
+// refresh waits for a look at a place that began at or after the time "enough", and after dlo last
+// changed the vhost.
+func (s *Survey) refresh(ctx context.Context, i int, enough time.Time) {
+	for ctx.Err() == nil {
 		s.mu.Lock()
-		if time.Since(s.looked[i]) > newEnough {
-			waits = append(waits, s.ended[i])
+		ended, need := s.ended[i], enough
+		if s.changed[i].After(need) {
+			need = s.changed[i]
+		}
+		done, underway := !s.looked[i].Before(need), !s.began[i].Before(need)
+		s.mu.Unlock()
+		if done {
+			return
+		}
+		if !underway {
 			s.request(i)
 		}
-		s.mu.Unlock()
-	}
-	for _, ended := range waits {
 		select {
 		case <-ended:
 		case <-ctx.Done():

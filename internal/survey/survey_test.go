@@ -164,6 +164,12 @@ func TestAPlanHasANewLook(t *testing.T) {
 				t.Errorf("refresh %d: %d looks, want %d", i, n, want)
 			}
 		}
+		s.LookAgain("main", "/")
+		time.Sleep(time.Second / 2) // the look has begun
+		s.LookAgain("main", "/")    // it may not have seen this change
+		if s.Refresh(t.Context(), "main", "/"); looks[0].Load() != 4 {
+			t.Errorf("after a change during a look: %d looks, want 4", looks[0].Load())
+		}
 		if n := looks[1].Load(); n != 1 {
 			t.Errorf("%d looks at the other vhost", n)
 		}

@@ -118,6 +118,24 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 		t.Errorf("a probe queue is left:\n%s", state)
 	}
 
+	// Somebody else changes the policy that dlo's policy hides. The change has no effect until the queue
+	// has left dlo and come back.
+	limits := func(maxLength int) {
+		a.api(http.MethodPut, "policies", "limits", map[string]any{"pattern": "^jobs", "definition": map[string]any{"max-length": maxLength}, "priority": 3, "apply-to": "queues"})
+	}
+	limits(7)
+	hidden := "policy limits applied to the queue, and dlo repeated the keys. Now policy limits would apply without it. The difference: max-length was 1000 and is 7."
+	eventually(t, "the change without effect is found", func() bool {
+		_, body := p.get("/api/v1/topology/findings")
+		return strings.Contains(body, hidden)
+	})
+	p.dlo(t.Context(), 0, "", "topology", "leave", "jobs", "--yes")
+	p.dlo(t.Context(), 0, "", "topology", "apply", "jobs", "--yes")
+	eventually(t, "the change has its effect", func() bool {
+		_, body := p.get("/api/v1/topology/findings")
+		return !strings.Contains(body, hidden)
+	})
+
 	// Somebody else changes a policy. The undo must not touch that policy.
 	list, _ := p.dlo(t.Context(), 0, "", "topology", "undo", "-o", "json")
 	var adopted struct {
@@ -132,15 +150,6 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 	if err := json.Unmarshal([]byte(list), &adopted); err != nil || len(adopted.Policies) != 2 {
 		t.Fatalf("%v\n%s", err, list)
 	}
-	limits := func(maxLength int) {
-		a.api(http.MethodPut, "policies", "limits", map[string]any{"pattern": "^jobs", "definition": map[string]any{"max-length": maxLength}, "priority": 3, "apply-to": "queues"})
-	}
-	limits(7)
-	eventually(t, "the change that has no effect is found", func() bool {
-		_, body := p.get("/api/v1/topology/findings")
-		return strings.Contains(body, "policy limits applied to the queue, and dlo repeated the keys. Now policy limits would apply without it. The difference: max-length was 1000 and is 7.")
-	})
-	limits(1000)
 	for _, one := range adopted.Policies {
 		if !slices.Equal(one.Queues, []string{"jobs"}) {
 			continue
@@ -164,6 +173,7 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 	a.reject("jobs")
 	eventually(t, "the other queue keeps its policy", func() bool { return p.letters("dead") == 3 })
 	p.dlo(t.Context(), 0, "", "topology", "undo", "jobs", "--yes")
+	limits(1000)
 	if after := a.state(); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
