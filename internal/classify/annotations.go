@@ -15,8 +15,8 @@ type reports struct {
 	taken map[int64]bool
 }
 
-// loadReports returns the annotations that consumers sent about the letters of a batch. If they
-// cannot be loaded, the letters are read without them. In that case, the store joins the
+// loadReports returns the annotations that consumers sent about the letters of a batch. If the
+// annotations cannot be loaded, the letters are read without them. The store then joins the
 // annotations to the letters when it records the verdicts.
 func (c *Classifier) loadReports(ctx context.Context, letters []deadletter.Letter) *reports {
 	found, err := c.store.Annotations(ctx, letters)

@@ -50,9 +50,9 @@ type Options struct {
 	// Given returns the origin queue that the configuration assigns to letters from an inbox. If Given
 	// is nil, no inbox has such an origin.
 	Given func(broker, vhost, inbox string) string
-	// Onward asks the broker about the queue of the parameter o, in which a letter expired. The
-	// parameter route says how the letter then reached dlo. If Onward is nil, the broker cannot be
-	// asked.
+	// Onward asks the broker what it knows about the queue in which a letter expired. The parameter
+	// o names this queue. The parameter route says how the letter then reached dlo. If Onward is
+	// nil, the broker cannot be asked.
 	Onward func(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward
 
 	Made  func(l *deadletter.Letter) bool // reports whether the mark of a letter shows that dlo made it for a trial; nil = there are no trials

@@ -203,9 +203,9 @@ func TestALetterThatCameBackIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestALetterWhoseHeadersDoNotSayWhereItDied checks that the origin of such a letter is the one
-// that the configuration gives the inbox, or the queue to which dlo had sent the letter. Nothing
-// else may be assumed about the death.
+// TestALetterWhoseHeadersDoNotSayWhereItDied covers letters whose headers name no queue in which
+// they died. The origin must be the queue that the configuration gives the inbox, or the queue to
+// which dlo had sent the letter. Nothing else may be assumed about the death.
 func TestALetterWhoseHeadersDoNotSayWhereItDied(t *testing.T) {
 	t.Parallel()
 	parked := deadLetter("", "", deadletter.Table{"x-error": "boom"})

@@ -47,8 +47,8 @@ func (c *Classifier) decideAgain(l *deadletter.Waiting) deadletter.NewDecision {
 	facts := c.Facts(&l.Letter)
 	facts.Age = l.Since.Sub(l.ReceivedAt)
 	d := c.o.Rules.Set().Decide(facts)
-	// A letter that its queue or broker rejected, or that a person released, has no reason. No rule
-	// set the due time of such a letter, so no rule changes it now.
+	// The field Why is empty if a queue or the broker rejected the letter, or if a person released
+	// it. No rule set the due time of such a letter, so no rule changes it now.
 	same := d.Why == l.Why || l.Why == ""
 	retried := d.Outcome == deadletter.RuleRetry
 	if retried && same && d.Rule == l.Rule && d.Severity == l.Severity {

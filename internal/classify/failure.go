@@ -8,9 +8,9 @@ import (
 )
 
 // failure returns the reason why the consumer gave up a letter, masked with the current masks. The
-// reason comes from the consumer's annotation or from the headers. The caller adds details from the
-// body after it has read the body. For an unwrapped letter, failure takes these details from the
-// body that arrived last.
+// reason comes from the consumer's annotation or from the headers. The caller reads the body later,
+// and adds details from it. If the letter was unwrapped from an EasyNetQ error, failure adds the
+// details from the envelope that arrived last.
 func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	if l.Annotation != nil {
 		return c.annotatedFailure(l.Annotation)
@@ -45,10 +45,10 @@ const (
 )
 
 // groupingFailure returns the failure by which a letter is grouped, and the error that lists show:
-// "Type: message", on one line. An imported letter keeps the error that it had in the other dlo,
-// because that is the error of its latest death. Until the letter dies here, its headers describe
-// its first death. If the headers have the same error, they are used, because they contain more
-// detail. A stored letter also keeps its error if its headers give none.
+// "Type: message", on one line. Normally, this is the failure f, which was read from the headers.
+// An imported letter keeps the error that it had in the other dlo, because its headers describe an
+// earlier death. A stored letter keeps its error if f contains none. If the error that is kept
+// equals the error of f, groupingFailure returns f, because f contains more detail.
 func (c *Classifier) groupingFailure(l *deadletter.Letter, f deadletter.Failure) (deadletter.Failure, string) {
 	text := errorLine(&f)
 	known := l.Imported != "" || strings.HasPrefix(l.Why, importedWhy) || !f.Said() && l.State != deadletter.StateReceived

@@ -364,8 +364,8 @@ func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 }
 
 // TestAMaskedHeaderOfAFrameworkShowsNowhere checks that the value of a masked header is not shown
-// anywhere. It must not be in a value that comes from another header with the same text, nor in the
-// title of the group.
+// anywhere, neither in the failure nor in the title of the group. If another header contains the
+// same text, the text must not be shown from there either.
 func TestAMaskedHeaderOfAFrameworkShowsNowhere(t *testing.T) {
 	t.Parallel()
 	const canary = "Canary of Anna"

@@ -11,9 +11,9 @@ import (
 
 // GroupVersion is stored with each group. Increase it when grouping improves. dlo then groups
 // letters again, in the background, if their group has a lower version. Version 1 used only the
-// error text. Version 2 did not use types that frameworks name as letter types; its keys are the
-// same as those of version 3. Version 3 did not distinguish the inboxes of letters of unknown
-// origin.
+// error text. In version 2, a type that only a framework names was not yet the type of the letter.
+// The keys of version 2 are the same as those of version 3. Version 3 did not distinguish the
+// inboxes of letters of unknown origin.
 const GroupVersion = 4
 
 const ownFrames = 3 // number of stack frames that are part of a cause; all letters of a queue share the frames further out

@@ -2,8 +2,8 @@ package classify
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// inHand reads a letter, and notes the id of the letter while it does so. A letter whose reading
-// dlo did not survive is read alone, while no other letter is being read. If dlo then dies again,
+// inHand reads a letter, and notes the id of the letter while it does so. If dlo died while it read
+// a letter, it reads this letter again while no other letter is being read. If dlo then dies again,
 // only that letter can be the cause.
 func (c *Classifier) inHand(l *deadletter.Letter, note func(deadletter.ID) error, read func()) error {
 	if l.Crashes > 0 {

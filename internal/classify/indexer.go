@@ -52,7 +52,8 @@ func NewIndexer(store IndexStore, o IndexerOptions) *Indexer {
 	return &Indexer{loop: work, store: store, o: o}
 }
 
-// indexVersion must be increased whenever this file writes other entries into the index.
+// indexVersion must be increased whenever the code in this file changes what is written into the
+// index.
 const indexVersion = 2
 
 // version identifies what is indexed with the current settings. The part before the colon

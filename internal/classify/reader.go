@@ -37,10 +37,9 @@ func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
 	return &Reader{loop: work, store: store, c: c, read: read}
 }
 
-// Between calls the function change, which changes the known types, while no letter is being
-// classified or read. Between then wakes the reader, because the function change may have told the
-// store to read letters again. No letter that the store lists after that is read with the old
-// types.
+// Between calls change while no letter is being classified or read. The function change may change
+// the known types, and may tell the store to read letters again. Between therefore wakes the reader
+// afterwards. No letter that the store lists after that is read with the old types.
 func (r *Reader) Between(change func() error) error {
 	r.c.types.Lock()
 	defer r.c.types.Unlock()

@@ -22,9 +22,9 @@ func deathOfEntry(d *deadletter.Death) deathOf {
 }
 
 // inQueue returns the death of a letter in the given queue. The caller knows from another source
-// that the letter was rejected there. If x-death does not mention the rejection, the letter came
-// out of a delay queue, and somebody then published it to the inbox. Only a consumer does that, so
-// the reason is "rejected".
+// that the letter was rejected there. x-death may not mention this rejection, because the letter
+// came out of a delay queue and was then published to the inbox. Only a consumer publishes to the
+// inbox, so the reason is "rejected".
 func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) deathOf {
 	d, ok := deadletter.DiedIn(deaths, queue)
 	switch {

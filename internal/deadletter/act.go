@@ -31,7 +31,7 @@ type Act struct {
 // Unrecorded stands for a number that an act does not record.
 const Unrecorded = -1
 
-// Once returns an act that was requested for one object and completed.
+// Once returns the act for a request that concerned one object and was completed.
 func Once(kind, actor, detail string, targets ...Target) Act {
 	return Act{Kind: kind, Actor: actor, Detail: detail, Targets: targets, Asked: 1, Done: 1}
 }

@@ -21,11 +21,11 @@ type APIToken struct {
 	UsedFrom  string    // address from which the token was last used; "" = unknown
 }
 
-// TokenPrefix is the beginning of every API token, by which scanners of source code recognise a
-// token.
+// TokenPrefix is the beginning of every API token. Programs that search source code for secrets
+// recognise a token by it.
 const TokenPrefix = "dlo_"
 
-// TokenName is the beginning of the name of a principal that is a token.
+// TokenName is the prefix of the name of a principal. It shows that the principal is an API token.
 const TokenName = "token:"
 
 // NewSecret returns a new secret for an API token. It consists of TokenPrefix and 256 random bits
@@ -45,8 +45,8 @@ func (t APIToken) Principal() Principal {
 	return Principal{Name: TokenName + t.Name, Grants: []Grant{t.Grant}}
 }
 
-// NewAPIToken returns a token with the given grant. The parameter expires is the time from which
-// the token is not valid; zero = it never expires. The error wraps ErrInvalid.
+// NewAPIToken returns a token with the given grant. From the time expires on, the token is no
+// longer valid. If expires is zero, the token is valid for ever. The error wraps ErrInvalid.
 func NewAPIToken(name string, g Grant, expires, now time.Time) (APIToken, error) {
 	var err error
 	switch {

@@ -21,7 +21,7 @@ type Attempt struct {
 	WaitUntil time.Time // planned end of the wait in WaitsIn
 }
 
-// Return is the death with which an attempt came back.
+// Return describes how a letter died again after an attempt, and came back to dlo.
 type Return struct {
 	At     time.Time
 	Queue  string
@@ -77,8 +77,8 @@ type Mark struct {
 	Channels []string // channels that are notified if the letter becomes held
 }
 
-// Open reports whether the message of an attempt may still be in its queue or on its way there. A
-// copy that comes back now then belongs to this attempt.
+// Open reports whether the message of an attempt may still be in its queue or on its way there. If
+// a copy comes back while the attempt is open, the copy belongs to this attempt.
 func (k OutcomeKind) Open() bool {
 	return k == OutcomeOpen || k == OutcomeConfirmed || k == OutcomeInDoubt
 }

@@ -21,8 +21,9 @@ type Decision struct {
 	Into     GroupID     // group into which the groups are merged; 0 = none
 	Split    bool        // ends the merge of the groups into another group
 
-	// Unchanged is the time of the last change to the groups that the person saw. If it is zero, later
-	// changes do not matter.
+	// Unchanged is the time of the last change to the groups that the person has seen. If a group
+	// has changed after this time, the decision does not apply. If Unchanged is zero, later changes
+	// do not matter.
 	Unchanged time.Time
 }
 
@@ -51,7 +52,7 @@ const (
 	maxOwner  = 100
 )
 
-// Check returns ErrInvalid if the decision is not valid. It sets the end of a snooze that has none
+// Check returns ErrInvalid if the decision is not valid. If a snooze has no end, Check sets its end
 // to the latest permitted time.
 func (d *Decision) Check(now time.Time) error {
 	wrong := func(format string, args ...any) error {
@@ -103,8 +104,8 @@ func (d *Decision) Check(now time.Time) error {
 	return nil
 }
 
-// Kind returns the kind of act under which the decision is in histories. It is the kind of the most
-// important part of the decision.
+// Kind returns the kind of act that histories show for this decision. If the decision has several
+// parts, this is the kind of the most important part.
 func (d *Decision) Kind() string {
 	switch {
 	case d.Into != 0:

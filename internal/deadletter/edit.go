@@ -44,9 +44,9 @@ const maxPriority = 255
 const maxExpiration = 315_360_000_000
 
 // Edit returns the properties of a new revision, and the names of the fields that differ. The new
-// properties are those of p that may be sent again, with the changes of e. An edit cannot set
-// properties that belong to the broker. It cannot set properties that would send copies to other
-// queues either, or those because of which the broker closes the publisher's channel. It can set an
+// properties are those of p that may be sent again, with the changes of e. An edit cannot set three
+// kinds of properties: those that belong to the broker, those that would send copies to other
+// queues, and those that make the broker close the publisher's channel. An edit can set an
 // expiration, because a person chose it. Errors are FieldErrors.
 func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 	clean := Sanitise

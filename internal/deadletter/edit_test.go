@@ -80,7 +80,8 @@ func TestPropertiesThatCannotBeEdited(t *testing.T) {
 	}
 }
 
-// If people edit a header value as text, it is read back with the same type.
+// This test checks that a header value which people edit as text keeps its type when it is read
+// back.
 func TestHeaderValuesAsText(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{"a \"b\"\n", int32(-3), uint8(7), int64(math.MaxInt64), true, 1.5, float32(0.1), math.Inf(1), time.Unix(1763625600, 0).UTC(), Decimal{Scale: 2, Value: 314}} {

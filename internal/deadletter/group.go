@@ -89,6 +89,6 @@ type Group struct {
 	Fix        *Deploy       // first deploy after the last death of a group that is now quiet; nil = none
 }
 
-// SuspectWithin is the maximum time between a deploy and the beginning of a failure for which the
-// deploy is the suspect.
+// SuspectWithin is the maximum time between a deploy and the first death of a failure. If a failure
+// began within this time, the deploy is suspected to be its cause.
 const SuspectWithin = 10 * time.Minute

@@ -30,7 +30,7 @@ type GroupLife struct {
 	Heard    bool      // machines were notified that the group needs people, but not yet that it no longer does
 }
 
-// GroupDeath is the death of a letter that began to need people.
+// GroupDeath is a death in a group. The letter that died now needs people.
 type GroupDeath struct {
 	At       time.Time // time of death by the clock of the broker, in whole seconds; if the headers do not contain it, the time at which dlo saw the letter
 	Version  string    // version of the consumer that rejected the letter; "" = not reported
@@ -42,9 +42,9 @@ type GroupDeath struct {
 // group grows fast.
 const updateEvery = 15 * time.Minute
 
-// Died records letters that began to need people in one transaction. It returns the notice that
-// must be sent, or nil if none must be. The notice has the highest severity of these letters. If
-// the parameter needy is true, other letters of the group already need people, and their severity
+// Died records the deaths of letters that began to need people in one transaction. It returns the
+// notice that must be sent, or nil if none must be. The notice has the highest severity of these
+// letters. If needy is true, other letters of the group already needed people, and their severity
 // counts too. Otherwise one letter with a lower severity would silence the whole group.
 func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice *Notice) {
 	if len(deaths) == 0 {
@@ -120,8 +120,8 @@ func union(list, more []string) []string {
 
 // regresses reports whether a letter died after the group was resolved. If the versions of both
 // consumers are numeric, such as 2026.11.20-2, it compares the versions. Other versions have no
-// order, so that it compares the time of the resolution with the time of death. The time of receipt
-// does not count, because a letter that died earlier may be received later.
+// order, so it compares the time of the resolution with the time of death. The time of receipt does
+// not count, because a letter that died before the resolution may be received after it.
 func (g *GroupLife) regresses(d GroupDeath) bool {
 	if numbered(d.Version) && numbered(g.Resolved.Version) {
 		return CompareVersions(d.Version, g.Resolved.Version) >= 0
@@ -217,9 +217,9 @@ func (g *GroupLife) Forget() {
 	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels, g.Began, g.Deploy = 0, "", time.Time{}, "", nil, time.Time{}, 0
 }
 
-// Hand passes the incident of a group to the group into which it is merged. That group then
-// continues with the key that people know. If people already know of that group, Hand instead
-// returns the notice that ends the incident of the merged group.
+// Hand passes the incident of the group g to the group that g is merged into. The parameter to is
+// that other group. It continues with the key that people know. If people already know of the other
+// group, Hand instead returns the notice that ends the incident of g.
 func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	if to.Chosen == "" && g.Severity.Louder(to.Severity) {
 		to.Severity = g.Severity

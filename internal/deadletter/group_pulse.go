@@ -30,9 +30,10 @@ func (p Pulse) Gap() time.Duration {
 	return gaps[len(gaps)/2]
 }
 
-// FailingFor is the minimum time for which a group counts as failing after its last death.
+// FailingFor is a time in which a group still counts as failing after its last death. For some
+// groups, the time is longer.
 const FailingFor = 5 * time.Minute
 
-// FailingGaps is the number of usual gaps between deaths for which a group counts as failing after
-// its last death.
+// FailingGaps is a multiple of the usual time between two deaths of a group. The group still counts
+// as failing until this time has passed since its last death.
 const FailingGaps = 3

@@ -32,8 +32,8 @@ type Allowance struct {
 	// Allow returns how many automatic retries may be sent to a queue now, and whether they are a
 	// probe. The parameter rule is one of Rules, or "" for all other rules.
 	Allow func(o Origin, rule string) (n int, probe bool)
-	// Shares returns the groups of a queue whose own breakers hold their retries back or slow them
-	// down. If it is nil, there are no such groups.
+	// Shares returns the groups of a queue whose retries are held back or slowed down by a breaker
+	// of the group. If Shares is nil, there are no such groups.
 	Shares func(o Origin) []GroupShare
 }
 

@@ -202,8 +202,8 @@ func placeOf(o Origin, inbox string) Origin {
 }
 
 // MaxCrashes is the number of crashes after which dlo no longer reads a letter. A crash counts if
-// the process dies while it reads the letter. The limit is above 2, because a letter reached 2 in
-// one of 60 loops in which the process was killed from outside.
+// the process dies while it reads the letter. A limit of 2 would be too low. In a test that killed
+// the process from outside in 60 loops, one letter reached 2.
 const MaxCrashes = 3
 
 // InBroker reports whether a letter waits in the broker, where nobody can act on it. When the

@@ -21,9 +21,9 @@ type Grant struct {
 	Reveal bool `json:"reveal,omitempty"` // right to see masked values; no role includes it
 	Purge  bool `json:"purge,omitempty"`  // right to purge letters; no role includes it
 
-	// Again is the reason why the grant at present does not permit its owner to see masked values, to
-	// purge, or to change who may do what. For example, the person entered the password too long ago.
-	// "" = there is no such reason.
+	// Again is the reason why the grant does not permit its owner three things at present: to see
+	// masked values, to purge, and to change who may do what. For example, the owner entered the
+	// password too long ago. If there is no such reason, Again is "".
 	Again string `json:"-"`
 
 	// The grant is valid only in these places.
@@ -47,7 +47,8 @@ func (p Places) everywhere() bool {
 	return !p.FromRabbitMQ && !slices.ContainsFunc([][]string{p.Queues, p.VHosts, p.Brokers}, func(globs []string) bool { return len(globs) > 0 && !slices.Contains(globs, "*") })
 }
 
-// description describes the places, such as "queues a.* b.*". It returns "" for everywhere.
+// description describes the places, such as "queues a.* b.*". If the places have no limits, it
+// returns "".
 func (p Places) description() string {
 	var parts []string
 	for _, of := range []struct {
@@ -128,8 +129,8 @@ func (p Principal) MayEverywhere(v Verb) bool {
 	return p.mayChange(v) && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(Origin{}) })
 }
 
-// mayChange reports whether an action is possible for the principal if the grants permit it. It
-// returns false if the action changes something and the configuration makes dlo read-only.
+// mayChange returns false if the action changes something and the configuration makes dlo
+// read-only. Otherwise it returns true, and the grants decide.
 func (p Principal) mayChange(v Verb) bool { return !p.Fixed || slices.Contains(readVerbs, v) }
 
 // MayToAll reports whether the principal may perform an action on everything at every broker, so
@@ -137,8 +138,9 @@ func (p Principal) mayChange(v Verb) bool { return !p.Fixed || slices.Contains(r
 // password again.
 func (p Principal) MayToAll(v Verb) bool { return len(p.Frozen) == 0 && Allow(p, v, Origin{}) == nil }
 
-// holds reports whether the grant is valid for an origin. For something that belongs to no queue, a
-// grant is valid only if it has no limits for queues. The same is true for vhosts and brokers.
+// holds reports whether the grant is valid for an origin. The origin is empty where an object
+// belongs to no queue, vhost or broker. If the origin has no queue, the grant is valid only if it
+// does not limit queues. The same is true for vhosts and brokers.
 func (g Grant) holds(o Origin) bool {
 	return anyGlobMatches(g.Brokers, o.Broker) && anyGlobMatches(g.VHosts, o.VHost) && anyGlobMatches(g.Queues, o.Queue) &&
 		(!g.FromRabbitMQ || slices.ContainsFunc(g.Written, func(w Written) bool { return w.holds(o) }))
@@ -201,7 +203,8 @@ func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
 // readVerbs contains the verbs of actions that change nothing.
 var readVerbs = []Verb{VerbView, VerbRead, VerbReveal}
 
-// ErrAgain is an ErrForbidden. It means that the field Again of a grant contains a reason.
+// ErrAgain is an ErrForbidden. It means that a grant would permit the action, but not at present.
+// The field Again of the grant says why.
 var ErrAgain = fmt.Errorf("%w", ErrForbidden)
 
 // Denied returns the error for a principal that may not perform an action anywhere. The error wraps

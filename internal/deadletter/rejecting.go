@@ -13,9 +13,9 @@ func (d *Death) Refused() bool {
 	return d.Reason == ReasonRejected || d.Reason == "delivery_limit"
 }
 
-// markRejected marks deaths in queues that only delayed a letter after a consumer of another queue
-// had rejected it. It never marks a death in a queue whose consumer also rejected the letter. It
-// reads each death twice.
+// markRejected looks for queues that only delayed a letter after a consumer of another queue had
+// rejected it, and marks the deaths in these queues. It never marks a death in a queue whose
+// consumer also rejected the letter. It reads each death twice.
 func markRejected(deaths []Death, ours func(queue string) bool) {
 	consumed := map[string]bool{}
 	for i := range deaths {

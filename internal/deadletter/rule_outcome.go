@@ -26,15 +26,15 @@ var ruled = map[RuleOutcome]struct {
 // Past returns the past form of the outcome, such as "retried".
 func (o RuleOutcome) Past() string { return ruled[o].past }
 
-// OfReceived returns the trigger that the outcome has for a received letter.
+// OfReceived returns the trigger that moves a received letter when a rule has this outcome.
 func (o RuleOutcome) OfReceived() Trigger { return ruled[o].received }
 
-// OfWaiting returns the trigger that the outcome has for a letter that waits for its retry. It is
-// used when changed rules decide about the letter again.
+// OfWaiting returns the trigger that moves a letter that waits for its retry. It is used when
+// changed rules have this outcome for the letter.
 func (o RuleOutcome) OfWaiting() Trigger { return ruled[o].waiting }
 
-// Ruled returns the outcome of the rule because of which a letter is in this state. If no rule has
-// decided, for example about a held letter, it returns "".
+// Ruled returns the outcome of the rule that brought a letter into this state. If no rule has
+// decided about letters in this state, for example held letters, it returns "".
 func (s State) Ruled() RuleOutcome {
 	switch s {
 	case StateScheduled, StatePublishing, StateRequeued, StateSettled:

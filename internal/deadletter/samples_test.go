@@ -243,8 +243,9 @@ func TestAQueueIsOnlyOursWhenTheCallerSaysSo(t *testing.T) {
 	}
 }
 
-// On 3.10, if a letter is published to another queue with all its headers, x-first-death-queue
-// still names the first queue. A requeue must not send the letter there.
+// A letter may be published to another queue with all its headers. On RabbitMQ 3.10,
+// x-first-death-queue then still names the first queue. A requeue must not send the letter to that
+// queue.
 func TestTheFirstDeathIsNotTheOrigin(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

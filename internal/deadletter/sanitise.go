@@ -18,9 +18,9 @@ const (
 
 // MaxProperties is the maximum size in bytes of the encoded properties of a message that dlo sends.
 // A frame has at most 131,072 bytes, which is RabbitMQ's default frame_max. A publisher that sends
-// a larger frame loses its connection (501). The next death adds up to 2 KB to the properties.
-// RabbitMQ sends the resulting frame even if it is too large, but other clients do not read such a
-// frame.
+// a larger frame loses its connection (501). If the message dies again, its properties grow by at
+// most 2 KB. RabbitMQ sends the resulting frame even if it is too large, but other clients do not
+// read such a frame.
 const MaxProperties = 120_000
 
 // Change is a field that Sanitise removed or replaced, with its value and the reason.
@@ -34,10 +34,10 @@ func (c Change) Notable() bool {
 }
 
 // Sanitise returns the properties with which dlo publishes a letter, and the changes that it made
-// to the properties p. It removes properties that belong to the broker, and properties that would
-// send a second copy to another queue (CC, BCC). It also removes properties because of which the
-// broker closes the publisher's channel (406). Everything else stays, with its type. Sanitise adds
-// nothing, because dlo's own headers come from the attempt.
+// to the properties p. It removes three kinds of properties: those that belong to the broker, those
+// that would send a second copy to another queue (CC, BCC), and those that make the broker close
+// the publisher's channel (406). Everything else stays, with its type. Sanitise adds nothing,
+// because dlo's own headers come from the attempt.
 func Sanitise(p Properties) (Properties, []Change) {
 	var changes []Change
 	drop := func(field, was, why string) { changes = append(changes, Change{field, Visible(Cut(was, 200)), why}) }

@@ -160,8 +160,9 @@ func withoutKey(t deadletter.Table, key string) deadletter.Table {
 	return t
 }
 
-// After Sanitise and with dlo's headers, the properties contain nothing that sends a copy or that
-// the broker rejects. They can be published, or the error says why not.
+// This test checks the properties that Sanitise returns, together with dlo's headers. They must
+// contain nothing that sends a copy or that the broker rejects. It must be possible to publish
+// them, or the error must say why not.
 func TestWhatSanitiseLeavesIsPublishable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -53,8 +53,8 @@ func (s Scope) Reads(o Origin) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.includes(VerbRead) && g.holds(o) })
 }
 
-// Includes reports whether the scope includes a queue. If something belongs to no queue, the scope
-// includes it only if it has no limits for queues. The same is true for vhosts and brokers.
+// Includes reports whether the scope includes a queue. Something that belongs to no queue is
+// included only if the scope does not limit queues. The same is true for vhosts and brokers.
 func (s Scope) Includes(o Origin) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.holds(o) })
 }
@@ -83,8 +83,8 @@ func (s Scope) Key() string {
 
 type scopeKey struct{}
 
-// Within returns a context that contains the scope of a request. The request can then read only
-// what is within this scope from the store.
+// Within returns a context that contains the scope of a request. From the store, the request can
+// then read only what is within this scope.
 func Within(ctx context.Context, s Scope) context.Context {
 	return context.WithValue(ctx, scopeKey{}, s)
 }

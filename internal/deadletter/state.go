@@ -72,8 +72,9 @@ var transitions = map[Trigger]map[State]State{
 	Stopped:           {StatePublishing: StateHeld},
 	Quiet:             {StateRequeued: StateSettled},
 	LostSight:         {StateRequeued: StateHeld},
-	// Publishing, requeued and settled are the usual states. In the other states, the outcome of the
-	// attempt was in doubt, and somebody has acted on the letter since then.
+	// A letter usually comes back while it is in the state publishing, requeued or settled. It is
+	// in another state if the outcome of the attempt was in doubt, and somebody has acted on the
+	// letter since then.
 	CameBack: {
 		StatePublishing: StateReceived, StateRequeued: StateReceived, StateSettled: StateReceived, StateHeld: StateReceived,
 		StateScheduled: StateReceived, StateDead: StateReceived, StateDiscarded: StateReceived,
@@ -171,8 +172,8 @@ func (v Verb) May(s State) bool {
 }
 
 // Trigger returns the trigger of the action for a letter. A release returns a held letter to the
-// state that it had before, which is the parameter heldFrom. The parameter homeless is true if it
-// is unknown in which queue the letter died.
+// state heldFrom, which it had before. If homeless is true, it is unknown in which queue the letter
+// died.
 func (v Verb) Trigger(heldFrom State, homeless bool) Trigger {
 	switch {
 	case v != VerbRelease:

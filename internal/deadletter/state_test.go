@@ -84,9 +84,9 @@ func TestPurgedIsFinal(t *testing.T) {
 	}
 }
 
-// Only a letter in the state publishing can be in doubt, and only a claim leads to this state. A
-// letter leaves this state by an outcome, or because it came back. It also leaves it if the store
-// turns out to be a copy and an earlier process was publishing the letter.
+// Only a letter in the state publishing can be in doubt. Only a claim leads to this state. A letter
+// leaves this state when its attempt has an outcome, or when the letter comes back. It also leaves
+// this state if the store turns out to be a copy and an earlier process was publishing the letter.
 func TestPublishingIsGuarded(t *testing.T) {
 	t.Parallel()
 	for _, row := range stateTable {

@@ -42,8 +42,9 @@ func (s Session) Short() string {
 // maxUserName is the maximum length of a user's name in bytes.
 const maxUserName = 64
 
-// misleadingNames are names that no local user may have. A grant to everyone is for all people.
-// Browsers and proxies resolve the dots in a URL. Proxies send the others if nobody has signed in.
+// misleadingNames are names that no local user may have. A grant to "everyone" is for all people.
+// Browsers and proxies resolve "." and ".." in a URL. If nobody has signed in, some proxies send
+// "(null)" or "-" as the name.
 var misleadingNames = []string{"everyone", ".", "..", "(null)", "-"}
 
 // NewUser returns a local user. The error wraps ErrInvalid.

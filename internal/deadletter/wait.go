@@ -18,17 +18,17 @@ type Wait struct {
 // in the same queue.
 const WaiterQueue = "wait-queue"
 
-// WaitTTL is the queue of the waiter message-ttl. In this queue, each letter has its own
-// expiration.
+// WaitTTL is the queue of the waiter with the name "message-ttl". In this queue, each letter has
+// its own expiration.
 const WaitTTL = "dlo.wait.ttl"
 
 // HeaderDelay is the header that says how long an exchange of the type x-delayed-message keeps a
 // message. The value is in milliseconds and below 2^32.
 const HeaderDelay = "x-delay"
 
-// Overdue is the time after the planned end of a letter's wait in the broker. If the letter has not
-// been moved on by then, people may act on it. This happens if the broker was removed from the
-// configuration, or if the clock of the broker was wrong.
+// Overdue limits how long a letter may stay in the broker after the planned end of its wait. If the
+// letter has not been moved on after this time, people may act on it. This happens if the broker
+// was removed from the configuration, or if the clock of the broker was wrong.
 const Overdue = time.Minute
 
 // WhyInBroker is the reason why nobody can act on a letter that waits in the broker.

@@ -109,9 +109,10 @@ func Join(header, body deadletter.Failure) deadletter.Failure {
 	return f
 }
 
-// fillFrom adds to f those fields that only the parameter other has. It takes all fields of an
-// error or none of them. A message from one source with a stack from another would describe a
-// failure that never happened. It treats the fields of a place in the same way.
+// fillFrom fills the empty fields of f from the failure other. It takes all fields of an error or
+// none of them, because a message from one source with a stack from another would describe a
+// failure that never happened. The queue, the exchange and the routing key are also taken all
+// together.
 func fillFrom(f, other deadletter.Failure) deadletter.Failure {
 	if !f.Said() {
 		f.Type, f.Message, f.Stack = other.Type, other.Message, other.Stack

@@ -9,9 +9,9 @@ const (
 	numbers    = "0123456789#"
 )
 
-// foldChunk folds the text between two spaces. If the whole text varies, it returns "#". It treats
-// "#" as a digit, so that folding a folded text does not change it. Two or three passes may be
-// needed, because the rest of an id may be a number.
+// foldChunk folds the text between two spaces. If the whole text varies, it returns "#". It folds
+// the result again until nothing changes, because removing an id can leave a number. "#" counts as
+// a digit, so that folding a folded text does not change it.
 func foldChunk(c string) string {
 	for range 8 {
 		folded := foldOnce(c)
@@ -202,8 +202,8 @@ func isEmail(c string) bool {
 	return true
 }
 
-// ipv6 reports whether a chunk is an IPv6 address, or consists of other numbers that colons
-// separate.
+// ipv6 reports whether a chunk is an IPv6 address. It also accepts other numbers that are separated
+// by colons.
 func ipv6(c string) bool {
 	colons, numbers := 0, 0
 	for i := 0; i < len(c); i++ {

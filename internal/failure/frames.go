@@ -159,8 +159,8 @@ func (s *sections) frames() []string {
 }
 
 // framesOnly returns only the frames of a stack, without arguments. It omits all other text, which
-// may contain values that are masked elsewhere. It also omits frames that contain one of the
-// parameter secrets.
+// may contain values that are masked elsewhere. It also omits frames that contain one of the given
+// secrets.
 func framesOnly(stack string, secrets ...string) string {
 	var hidden []string
 	for _, s := range secrets {

@@ -41,8 +41,8 @@ func phpFrame(t string) (frame, bool) {
 		name, _, _ = strings.Cut(name, "{closure")
 		name += "{closure}"
 	}
-	// The position of a frame is the place of the call. If the consumer calls a function of a
-	// framework, the frame therefore names a file of the consumer. Only the name of the function shows
+	// The file in a frame is the place of the call. If the consumer calls a function of a
+	// framework, this file is therefore a file of the consumer. Only the name of the function shows
 	// that the function belongs to the framework.
 	others := beginsWithAny(strings.TrimPrefix(name, `\`), phpOthers) || path == "[internal function]" && !strings.Contains(name, `\`)
 	if !strings.ContainsAny(name, `\>:`) {

@@ -21,7 +21,8 @@ func (r *reading) plainFailure() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// firstText returns the text of the first header in the list names that has a text.
+// firstText looks at the given headers in order, and returns the text of the first one that has a
+// text.
 func (r *reading) firstText(names []string) part {
 	for _, name := range names {
 		if p := r.header(name); p.text != "" {

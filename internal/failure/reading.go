@@ -22,8 +22,8 @@ func (r *reading) hasHeader(name string) bool {
 	return ok
 }
 
-// text returns a header that is text, unmasked. Use it only for places and times. Some clients send
-// text as bytes, which are accepted too.
+// text returns the value of a header, unmasked, if the value is a text. Use it only for places and
+// times. Some clients send texts as bytes, which are accepted too.
 func (r *reading) text(name string) string {
 	switch v := r.Headers[name].(type) {
 	case string:
@@ -36,8 +36,8 @@ func (r *reading) text(name string) string {
 	return ""
 }
 
-// place returns a header that names a queue, an exchange or a routing key. It returns "" if the
-// value cannot be such a name. In AMQP 0-9-1, these names have at most 255 bytes.
+// place returns the value of a header that names a queue, an exchange or a routing key. It returns
+// "" if the value cannot be such a name. In AMQP 0-9-1, these names have at most 255 bytes.
 func (r *reading) place(name string) string { return validName(r.text(name)) }
 
 func validName(name string) string {
@@ -47,8 +47,8 @@ func validName(name string) string {
 	return name
 }
 
-// label returns a header that is a short name to be shown, such as a type. It returns "" if a mask
-// hides any part of it.
+// label returns the value of a header as a short name to be shown, such as a type. It returns "" if
+// a mask hides any part of it.
 func (r *reading) label(name string) string { return r.unmasked(name, r.text(name)) }
 
 // unmasked returns a text from the given header as a short name to be shown. It returns "" if a
@@ -64,8 +64,8 @@ func (r *reading) unmasked(header, text string) string {
 	return deadletter.Cut(shown, maxName)
 }
 
-// number returns a header that is a count. The count may be written as text. It returns 0 if the
-// header is not a count.
+// number returns the value of a header that contains a count. The count may be written as text. If
+// the value is not a count, number returns 0.
 func (r *reading) number(name string) int { return countOf(r.Headers[name]) }
 
 func countOf(v any) int {

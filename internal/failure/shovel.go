@@ -2,8 +2,8 @@ package failure
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// shovel reads the queue from which a shovel took a message. If there are several shovels, it uses
-// the newest. A letter without x-death was in that queue before somebody moved it by hand.
+// shovel reads the queue from which a shovel took a message. If several shovels moved the message,
+// it uses the newest. If a letter has no x-death, somebody moved it by hand out of that queue.
 func (r *reading) shovel() (f deadletter.Failure, found bool) {
 	f.Queue = r.shovelledFrom()
 	return f, f.Queue != ""

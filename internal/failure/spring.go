@@ -30,8 +30,9 @@ func (r *reading) spring() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// springType returns the type of the exception that a listener threw. Spring wraps such exceptions
-// in one of its own. If the stack begins with that one, springType returns the type of its cause.
+// springType returns the type of the exception that a listener threw. Spring wraps such an
+// exception in an exception of its own. If the stack begins with Spring's exception, springType
+// returns the type of its cause.
 func springType(stack string) string {
 	typ, _ := head(stack)
 	if typ != "" && !strings.HasPrefix(typ, "org.springframework.amqp.rabbit.") {

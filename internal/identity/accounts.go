@@ -121,9 +121,9 @@ func (a *Accounts) verify(ctx context.Context, name, password string, b Browser)
 	return deadletter.User{}, "", fmt.Errorf("%w: that name and password do not match", deadletter.ErrSignIn)
 }
 
-// compare reports whether a password is the password of the named user. It also returns this user,
-// unless the user does not exist or has no password, and the hash with which it compared the
-// password.
+// compare reports whether a password is the password of the named user. It also returns the user,
+// and the hash with which it compared the password. If the user does not exist or has no password,
+// the returned user is empty.
 func (a *Accounts) compare(ctx context.Context, name, password string) (u deadletter.User, hash string, same bool, err error) {
 	u, hash, err = a.store.Password(ctx, name)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
@@ -171,8 +171,8 @@ func (a *Accounts) start(ctx context.Context, name, verified string, b Browser) 
 	return secret, err
 }
 
-// limits returns two times. A session has ended if it was not used since the time "idle", or if it
-// began before the time "oldest".
+// limits returns two times that decide whether a session has ended. A session has ended if it was
+// last used before the time idle. It has also ended if it began before the time oldest.
 func (a *Accounts) limits() (idle, oldest time.Time) {
 	now := a.now()
 	return now.Add(-a.SessionIdle), now.Add(-a.SessionLongest)

@@ -71,8 +71,8 @@ func (f fewUsers) Password(_ context.Context, name string) (deadletter.User, str
 }
 
 // TestAnUnknownNameCostsOneHashToo checks that every sign-in hashes the password with the same
-// parameters, even if nobody has the name. While no hash may be computed, every sign-in therefore
-// waits.
+// parameters, even if no user has the name. The test occupies everything that may compute a hash.
+// Every sign-in must then wait.
 func TestAnUnknownNameCostsOneHashToo(t *testing.T) {
 	t.Parallel()
 	hash := hashPassword(secretWord)

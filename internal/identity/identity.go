@@ -141,8 +141,9 @@ func (i *Identity) permissions(ctx context.Context, name string) []deadletter.Wr
 	return i.Permissions(ctx, name)
 }
 
-// known is the principal who makes a request. The field again is the reason why this principal may
-// not do what needs a password that was given recently. If it is "", the principal may do this.
+// known is the principal who makes a request. Some actions need a password that was entered
+// recently. The field again says why the principal may not perform these actions now. If it is "",
+// the principal may perform them.
 type known struct {
 	deadletter.Principal
 	again string

@@ -152,8 +152,8 @@ func TestAPasswordEndsDuringARequest(t *testing.T) {
 	}
 }
 
-// TestAResetAfterAnInvitationIsAccepted resets a password after it was set and before the session
-// of its user starts. The session must not start.
+// TestAResetAfterAnInvitationIsAccepted covers a user who sets a password with an invitation.
+// Before the session of the user starts, somebody resets the password. The session must not start.
 func TestAResetAfterAnInvitationIsAccepted(t *testing.T) {
 	t.Parallel()
 	s, a, _, code := invited(t)

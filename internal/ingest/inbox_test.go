@@ -231,7 +231,7 @@ func (i *inbox) Ack(w []deadletter.Arrival) error {
 // letters have no gaps.
 func (i *inbox) coveredByAck() int { return len(i.held) - int(i.tag-i.ack) }
 
-// arrive delivers the ack that is on its way to the broker.
+// arrive completes the ack that is on its way: it brings the ack to the broker.
 func (i *inbox) arrive() {
 	if i.ack > 0 {
 		n := i.coveredByAck()

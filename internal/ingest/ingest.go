@@ -342,8 +342,8 @@ func (i *Ingester) finishWindow(ctx context.Context, w deadletter.Window, commit
 }
 
 // calmAfter is how long an inbox must be empty after a broker restart before dlo trusts its acks
-// again. Letters whose acks the restart undid are redelivered first. A kill undid no ack that was
-// followed by two seconds of quiet (docs/reliability.md).
+// again. Letters whose acks the restart undid are redelivered first. In the tests that killed a
+// broker, no ack was undone if two seconds of quiet followed it (docs/reliability.md).
 const calmAfter = 5 * time.Second
 
 // watchAftermath stores one more window after a restart of the broker. If the inbox stays empty for

@@ -95,10 +95,10 @@ func TestTwinsOfAnOpenWindow(t *testing.T) {
 	}
 }
 
-// TestTwinsThatAnEarlierSessionGot checks a session that received letters equal to an open window
-// and did not store them. They come back to the next session as the window itself would. Nobody can
-// tell them apart from the window, so they must get rows of their own and be held. The window
-// itself must also be held if it comes back after such a session.
+// TestTwinsThatAnEarlierSessionGot covers letters that equal the letters of an open window. An
+// earlier session received them and did not store them. They come back to the next session as the
+// window itself would. Nobody can tell them apart from the window, so they must get rows of their
+// own and be held. The window itself must also be held if it comes back after such a session.
 func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -147,10 +147,11 @@ func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	}
 }
 
-// TestTwinsBehindAWindow checks a window that does not take all returned letters. The letters that
-// stay behind have the flag redelivered. They may equal the window, but must not be taken for it.
-// This happens in an inbox that does not know how many letters were returned. It also happens in a
-// drain that wants no more letters, or that got more letters than it wants.
+// TestTwinsBehindAWindow covers a window that does not take all returned letters. The letters that
+// stay behind in the queue have the flag redelivered. They may equal the letters of the window, but
+// must not be mistaken for them. This happens in an inbox that does not know how many letters were
+// returned. It also happens in a drain that wants no more letters, or that got more letters than it
+// wants.
 func TestTwinsBehindAWindow(t *testing.T) {
 	t.Parallel()
 	unknown := func(o *office) { o.drainDuring(func() { time.Sleep(time.Minute) }) }
@@ -253,8 +254,9 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 	}
 }
 
-// TestAFlaggedWindowThatTookAll uses a broker that may flag first deliveries as redelivered. If a
-// window took all letters, its flag must say nothing about letters behind it.
+// TestAFlaggedWindowThatTookAll uses a broker that may flag letters as redelivered when it delivers
+// them for the first time. If a window took all letters, the flags of these letters must say
+// nothing about the letters behind them.
 func TestAFlaggedWindowThatTookAll(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(o *office){

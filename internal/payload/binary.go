@@ -72,8 +72,8 @@ func beginsAsJSON(b []byte) bool {
 	return len(b) > 0 && (b[0] == '{' || b[0] == '[' || b[0] == '"')
 }
 
-// minRun is the length in bytes of the shortest text in a body that could not be decoded to which
-// masks are applied.
+// minRun is the minimum length in bytes of a text inside a body that could not be decoded. Masks
+// are not applied to shorter texts.
 const minRun = 4
 
 // maskBinary applies patterns to the texts in a body that could not be decoded.

@@ -26,8 +26,8 @@ type DiffLine struct {
 	Left  int    // number of omitted lines
 }
 
-// Span is a part of a line. If the line has a counterpart in the other text, only the words that
-// differ are Changed. Otherwise all of its spans are.
+// Span is a part of a line. If the line has a counterpart in the other text, Changed is true only
+// for the words that differ. Otherwise, Changed is true for all spans of the line.
 type Span struct {
 	Text    string
 	Changed bool

@@ -38,9 +38,9 @@ func (e *evidence) drifted() bool {
 // drifted reports whether b has the only type of its queue, plus new fields.
 func (r *reading) drifted(b []byte) bool { return r.ranking(b).drifted }
 
-// readDrifted makes the document if the body has the only type of its queue, plus new fields. This
-// takes precedence over a type that knows the whole body. Among thousands of types, one often fits
-// by chance.
+// readDrifted turns the document into a message if the body has the only type of its queue, plus
+// new fields. This type takes precedence over another type that knows the whole body. Among
+// thousands of types, one often fits by chance.
 func (r *reading) readDrifted() bool {
 	doc := r.doc
 	if !r.drifted(doc.Body) {

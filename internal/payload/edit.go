@@ -146,8 +146,8 @@ func tooLong(n int) error {
 	return &EditError{Message: fmt.Sprintf("the text has %s, and at most %s can be edited here: replace the body as a whole", deadletter.Bytes(n), deadletter.Bytes(maxJSON))}
 }
 
-// Replace makes raw the new body, without the wrapping of the old body. The checks report how the
-// new body is decoded.
+// Replace uses the bytes raw as the new body, without the wrapping of the old body. The checks
+// report how the new body is decoded.
 func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e *Edited, err error) {
 	defer panicToError(&err)
 	limits := d.budget(b).Left()

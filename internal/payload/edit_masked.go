@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// overlay records, in the tree of the stored JSON, how people see each value. The parameter masked
-// is the same JSON, printed with a mask, so its values are in the same order. overlay fails if two
-// names of one object look alike when they are masked, because nobody could tell them apart.
+// overlay records how people see each value, in the tree of the stored JSON. The tree masked
+// contains the same JSON, printed with a mask, so its values are in the same order. If two names of
+// one object look alike when they are masked, overlay fails, because nobody could tell them apart.
 func overlay(stored, masked *jsonNode) error {
 	if !isContainer(stored.kind) {
 		stored.masked = stored.kind != masked.kind || stored.text != masked.text || stored.kind != '"' && stored.raw != masked.raw
@@ -43,7 +43,7 @@ func overlay(stored, masked *jsonNode) error {
 	return nil
 }
 
-// hideNames keeps the names inside a masked value out of paths.
+// hideNames ensures that no path contains a name from inside a masked value.
 func (n *jsonNode) hideNames() {
 	for i := range n.names {
 		n.names[i].shown = Masked
@@ -94,7 +94,7 @@ func (n *jsonNode) masksNames() bool {
 
 func isContainer(kind byte) bool { return kind == '{' || kind == '[' }
 
-// unmasked is the text of a person in which the stored values replace the masks.
+// unmasked is the text that a person edited, after its masks were replaced with the stored values.
 type unmasked struct {
 	source string // the text as the person wrote it
 	text   string // the text with the stored values

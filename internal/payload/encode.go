@@ -78,8 +78,8 @@ func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *toleran
 	return m, unmarshalMarked(m, text, tree, types)
 }
 
-// cost estimates the memory in bytes that protojson allocates for a value. The content of an Any is
-// parsed and written as bytes once for each Any that encloses it.
+// cost estimates the memory in bytes that protojson allocates for a value. protojson parses the
+// content of an Any and writes it as bytes. It does so once for each Any that encloses the content.
 func (n *jsonNode) cost(text string) int64 {
 	total := int64(descriptor.CostField)
 	switch n.kind {

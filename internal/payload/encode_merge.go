@@ -88,8 +88,9 @@ func (g *merge) submessage(w *rewrite, before, after field) {
 	}
 }
 
-// isAny returns the type of the content of an Any, if this type is known and the edit has not
-// changed it. Otherwise, the fields of the Any are merged like those of any other message.
+// isAny returns the type of the message inside an Any. It returns nil if this type is unknown, or
+// if the edit has changed it. In that case, the fields of the Any are merged like those of any
+// other message.
 func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protoreflect.MessageDescriptor {
 	if md.FullName() != "google.protobuf.Any" {
 		return nil
@@ -190,10 +191,10 @@ func (g *merge) messages(w *rewrite, before, after field) {
 }
 
 // pairElements returns, for each new element, the index of the old element to which it corresponds,
-// or -1. Equal elements come first. If several are equal, it prefers the one at the same index. If
-// both lists have the same length, it then pairs the remaining elements at the same index.
-// Otherwise, it pairs an element with the old one that has the same neighbours. Any other pair
-// would be a guess, which could give an element the unknown fields of another one.
+// or -1. It first pairs equal elements. If an element equals several old ones, it prefers the one
+// at the same index. If both lists have the same length, it then pairs the remaining elements at
+// the same index. Otherwise, it pairs an element with the old one that has the same neighbours. Any
+// other pair would be a guess, which could give an element the unknown fields of another one.
 func pairElements(olds, news []string) []int {
 	of := make([]int, len(news))
 	taken := make([]bool, len(olds))
@@ -319,7 +320,8 @@ type rewrite struct {
 	changed bool
 }
 
-// fieldParts returns the parts of a field that have a wire type that the field accepts.
+// fieldParts returns the parts of a field. It omits parts whose wire type the field does not
+// accept.
 func (w *rewrite) fieldParts(num protowire.Number) []int {
 	var list []int
 	for i := range w.parts {

@@ -137,7 +137,7 @@ func TestEditManyUnknownFields(t *testing.T) {
 	}
 }
 
-// removeUnwritable removes those values from a random message that have no JSON form.
+// removeUnwritable removes all values without a JSON form from a random message.
 func removeUnwritable(m protoreflect.Message) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
@@ -228,7 +228,8 @@ func TestEditRandomMessages(t *testing.T) {
 		if lost := strings.Contains(checksText(e), "loss"); lost != (len(after) < len(before)) {
 			t.Fatalf("%d unseen, then %d:\n%s", len(before), len(after), checksText(e))
 		}
-		// The edit replaces one field by that of another message.
+		// The edit replaces the value of one field with the value that this field has in another
+		// message.
 		x, errX := parseJSON(a.Text, budget.NewBudget())
 		y, errY := parseJSON(b.Text, budget.NewBudget())
 		if errX != nil || errY != nil || len(x.names) == 0 {

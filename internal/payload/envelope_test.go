@@ -24,8 +24,8 @@ func zstded(t testing.TB, b []byte, opts ...zstd.EOption) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The encoder reads the data in pieces, so that the frame has the size of its content only if it
-	// is told to.
+	// The encoder reads the data in pieces and does not know its size. The frame contains the size
+	// of its content only if the encoder is told to write it.
 	if _, err := z.ReadFrom(iotest.HalfReader(bytes.NewReader(b))); err != nil {
 		t.Fatal(err)
 	}
@@ -223,8 +223,8 @@ func TestPeelEnvelopes(t *testing.T) {
 	}
 }
 
-// rewrapped removes a layer with nothing but the description in the Layer, and then adds the layer
-// again. The result must be the same bytes. It returns the content of the layer.
+// rewrapped removes a layer and adds it again. To add the layer, it uses only what the Layer
+// describes. The result must be the same bytes. rewrapped returns the content of the layer.
 func rewrapped(t *testing.T, l Layer, outer []byte) []byte {
 	t.Helper()
 	switch l.Name {

@@ -21,8 +21,8 @@ type HexRow struct {
 	From   int
 }
 
-// Hexdump returns the first bytes of the body after its layers are removed, at most limit bytes. It
-// omits the bytes of masked values.
+// Hexdump returns the first bytes of the body after its layers are removed. It returns at most
+// limit bytes, and omits the bytes of masked values.
 func (d *Document) Hexdump(limit int) Hex { return d.HexdumpAt(0, limit) }
 
 // HexdumpAt does the same as Hexdump, from the row that contains the byte at start.

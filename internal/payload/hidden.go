@@ -112,8 +112,8 @@ func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, d
 }
 
 // readAny reads the content of a google.protobuf.Any. If the Any has several URLs or contents, or
-// if parts of it are elsewhere, it may be unclear which content has which type. In that case, any
-// hides everything that might have to be hidden.
+// if parts of it are elsewhere, it may be unclear which content has which type. In that case,
+// readAny hides everything that might have to be hidden.
 func (w *hiding) readAny(urls, contents [][]byte, md protoreflect.MessageDescriptor, at spot, depth int) {
 	if len(contents) == 0 {
 		return
@@ -258,8 +258,8 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 	})
 }
 
-// isUnwrapped reports whether a field is missing in paths. It is if the message of the field is
-// shown as a single value.
+// isUnwrapped reports whether paths omit a field. They omit it if the message that contains the
+// field is shown as a single value.
 func isUnwrapped(fd protoreflect.FieldDescriptor) bool {
 	md := fd.ContainingMessage()
 	return !fd.IsExtension() && descriptor.IsGoogle(md.FullName()) && md.FullName() != "google.protobuf.Any" && hasSpecialForm(md)

@@ -39,7 +39,7 @@ func (d *Decoder) LetterAmong(l *deadletter.Letter, shares map[string]float64) *
 	return doc
 }
 
-// decodeReceived decodes the body of an edited letter as it was received.
+// decodeReceived decodes the body that an edited letter had when it was received.
 func (d *Decoder) decodeReceived(l *deadletter.Letter) *Document {
 	was := *l
 	was.Revised = nil
@@ -79,8 +79,9 @@ func hintsOf(l *deadletter.Letter) Hints {
 }
 
 // Revise applies a patch to the decoded body of a letter, and returns the resulting revision. It is
-// used to edit many letters at once. If a part of the letter is masked, the caller needs the right
-// to reveal, which is the parameter reveal. The error says why there is no revision.
+// used to edit many letters at once. If a part of the letter is masked, there is a revision only if
+// reveal is true, which means that the caller has the right to reveal. The error says why there is
+// no revision.
 func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	properties, body := l.Current()
 	e, err := d.Patch(body, d.HintsOf(l), patch, nil)

@@ -39,10 +39,10 @@ func (m Masks) Header(name, text string) (string, bool) {
 	return m.Text(text)
 }
 
-// Field reports whether queries for a path in bodies must be rejected. They must be if a rule names
-// that path, or a value that contains it. Patterns and debug_redact do not cause a rejection,
-// because patterns apply to values and debug_redact applies to types. A query never finds values
-// that these hide.
+// Field reports whether queries for a path in bodies must be rejected. This is the case if a rule
+// names that path, or a value that contains it. Patterns and debug_redact do not cause a rejection,
+// because patterns apply to values and debug_redact applies to types. If a pattern or debug_redact
+// hides a value, no query finds the value.
 func (m Masks) Field(path string) bool {
 	return deadletter.Masked(m.Fields, m.JSON, path)
 }

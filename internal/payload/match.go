@@ -53,8 +53,9 @@ const (
 )
 
 // likely is the smallest prior that decides between types that can decode a body equally well. A
-// lower prior only sorts them. Otherwise, on a queue with two common types, every letter that both
-// types can decode would get a confident guess, and so would every letter after it.
+// lower prior only sorts the types. Without this limit, a queue with two common types would go
+// wrong. If both types can decode a letter, one of them would be guessed with confidence, and every
+// later letter would get the same type.
 const (
 	likely   = 0.9
 	ordering = likely - 0.01 // shares are multiplied by this factor, so that they never decide
@@ -200,9 +201,9 @@ func (r *Ranking) skip(name string) {
 	r.leftFrom, r.leftTo = cmp.Or(r.leftFrom, name), name
 }
 
-// prior returns the weight of what is known about a type before the body is read. This knowledge
-// comes from the queue, the routing key or a person, or from a type property that is similar to the
-// name of the type.
+// prior returns the weight that a type gets before the body is read. The weight comes from the
+// earlier letters of the queue or the routing key, from a person, or from a type property that is
+// similar to the name of the type.
 func prior(t *matchable, before float64, hint string) float64 {
 	p := min(1, before)
 	if p < likely {

@@ -206,8 +206,9 @@ func (r *reference) countUnknown(size int) {
 	r.e.unreadFields++
 }
 
-// number reports whether a value is outside the range of its type. The result outside is 1 if the
-// value is not in its enum.
+// number checks whether a value fits the type of a field. The result odd is true if the value is
+// outside the range of the type. The result outside is 1 if the value is not in the enum of the
+// field.
 func (r *reference) number(fd protoreflect.FieldDescriptor, v uint64) (odd bool, outside int) {
 	switch fd.Kind() {
 	case protoreflect.BoolKind:

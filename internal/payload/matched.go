@@ -47,8 +47,8 @@ func (r *reading) ranking(body []byte) *Ranking {
 	return &r.ranked.by
 }
 
-// readsAsAny reports whether b is certainly a message of a registered type, even if it is unclear
-// of which one.
+// readsAsAny reports whether b is certainly a message of a registered type. It may be unclear which
+// of the registered types this is.
 func (r *reading) readsAsAny(b []byte) bool {
 	return len(b) > 0 && r.mayMatch() && (r.ranking(b).Enough || r.knownBefore(b) || r.drifted(b))
 }
@@ -89,9 +89,9 @@ func (r *reading) readMatched() bool {
 	return false
 }
 
-// readAsBefore makes the document if no current type can decode the body, but some version of the
-// type that the body matched before knows all of it. An old letter thus stays readable after its
-// set has changed.
+// readAsBefore turns the document into a message of the type that the body matched before. It does
+// so if no current type can decode the body, but a version of that earlier type knows all of it. An
+// old letter thus stays readable after its set has changed.
 func (r *reading) readAsBefore() bool {
 	if !r.knownBefore(r.doc.Body) {
 		return false
@@ -104,7 +104,8 @@ func (r *reading) readAsBefore() bool {
 	return false
 }
 
-// knownBefore reports whether some version of the type that the body matched before knows all of b.
+// knownBefore reports whether the type that the body matched before knows all of b. One version of
+// this type is enough.
 func (r *reading) knownBefore(b []byte) bool {
 	if r.hints.Was == "" || len(b) == 0 {
 		return false

@@ -94,8 +94,8 @@ func contentRanges(list []occurrence) []Range {
 	return out
 }
 
-// elements splits the occurrences of a list into the bytes of its elements, as many as are shown. A
-// packed occurrence contains several elements.
+// elements splits the occurrences of a list into the bytes of its elements. It stops after the
+// number of elements that pages show. A packed occurrence contains several elements.
 func (t *tree) elements(fd protoreflect.FieldDescriptor, list []occurrence) []occurrence {
 	var out []occurrence
 	for _, o := range list {
@@ -118,8 +118,8 @@ func (t *tree) elements(fd protoreflect.FieldDescriptor, list []occurrence) []oc
 	return out
 }
 
-// entries returns the occurrences of a map by their keys as text. In each occurrence, the field in
-// is the range of the value.
+// entries returns the occurrences of a map, by their keys as text. In each occurrence of the
+// result, the range "in" is that of the entry's value.
 func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[string][]occurrence {
 	if len(list) == 0 {
 		return nil

@@ -198,8 +198,8 @@ func (r *reading) read() {
 	if isJSON {
 		doc.step(true, "JSON")
 		r.readJSON()
-		// A type property that is not the name of a protobuf type is the publisher's own word. If the
-		// body is JSON, this is not a problem to report.
+		// A publisher may use the type property for a word of its own, which is not the name of a
+		// protobuf type. If the body is JSON, this is not a problem to report.
 		if len(r.named) == 1 && r.named[0].source == sourceProperty && !r.declaresProtobuf() {
 			doc.Problem = ""
 		}

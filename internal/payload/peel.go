@@ -243,7 +243,7 @@ func plainlyMessage(b []byte) bool {
 }
 
 // shapedAsDeclared reports whether the letter declares protobuf, and b has the wire format and is
-// not printable text. If no registered type fits b, this must be enough.
+// not printable text. If no registered type fits b, dlo relies on this check alone.
 func (r *reading) shapedAsDeclared(b []byte) bool {
 	return r.declaresProtobuf() && !printable(b) && wireShaped(b, 1000)
 }

@@ -39,7 +39,7 @@ func (r *reading) rootOfJSON() place {
 	return p
 }
 
-// json makes the rules for JSON bodies apply from this place on.
+// json adds the rules for JSON bodies to the rules that apply at this place and below it.
 func (p *place) json() {
 	if !p.hidden && p.m.Mask != nil && len(p.m.JSON) > 0 {
 		p.open = append(slices.Clip(p.open), p.m.JSON...)
@@ -130,8 +130,8 @@ func (p place) dynamic() bool {
 	return p.wire != nil && (p.wire.Name() == "Struct" || p.wire.Name() == "Value" || p.wire.Name() == "ListValue")
 }
 
-// fieldNamed returns the field of the object that has the given name in JSON. This is its JSON name
-// or its own name.
+// fieldNamed looks for a field of the object. The given name may be the JSON name of the field, or
+// its name in the schema.
 func (p place) fieldNamed(name string) protoreflect.FieldDescriptor {
 	if strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
 		if x, err := p.types.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1])); err == nil {

@@ -14,9 +14,9 @@ import (
 
 // If a body is matched only by its form, its true type may be another one. Therefore dlo checks
 // which bytes other types would hide: every type that is equally likely, and every type that knows
-// all of the body. All these bytes are hidden. The rules for this name the fields by their numbers,
-// from the top of the body. The tree, the JSON, the hex view, the search and the editor apply them
-// like the configured rules.
+// all of the body. All these bytes are hidden. This is done by additional rules, which identify
+// fields by their numbers, from the top of the body. The tree, the JSON, the hex view, the search
+// and the editor apply these rules like the configured ones.
 
 const maxPlaces = 200 // maximum number of rules that other types give for one body; if there are more, everything is hidden
 

@@ -19,9 +19,9 @@ const maxDefinitions = 8
 // readProtobuf makes the document if the body is a message of the candidate's type. Otherwise, it
 // records the reason.
 //
-// If sets define the type differently, it uses the definition that leaves the fewest bytes unknown.
-// Among equally good definitions, it uses the first one in the order of Registry.Lookup. The
-// document names the sets of the other definitions.
+// Several descriptor sets may define the type differently. readProtobuf then uses the definition
+// that leaves the fewest bytes unknown. Among equally good definitions, it uses the first one in
+// the order of Registry.Lookup. The document names the sets of the other definitions.
 func (r *reading) readProtobuf(c candidate) bool {
 	doc := r.doc
 	label := c.told + " (" + c.source + ")"

@@ -100,8 +100,9 @@ func (s spot) inside(md protoreflect.MessageDescriptor) spot {
 	return s
 }
 
-// field returns the spot of a field. The spot s is that of the content of the message. The field of
-// a type that is shown as a single value is not part of paths.
+// field returns the spot of a field. The spot s is the spot of the content of the message. If the
+// message is shown as a single value, its field is not part of paths, so its spot has the same
+// path.
 func (s spot) field(fd protoreflect.FieldDescriptor) spot {
 	switch {
 	case s.hidden:
@@ -132,9 +133,9 @@ func (s spot) redacted(fd protoreflect.FieldDescriptor) bool {
 // member returns the spot of a member of a JSON object for which there is no schema.
 func (s spot) member(name string) spot { return s.follow(name, name, 0) }
 
-// entry returns the spot of a map entry. The path of a rule may contain the key of the entry, or
-// omit it, as it may omit list indices. For a google.protobuf.Struct, the path must contain the
-// name of the member.
+// entry returns the spot of a map entry. The path of a rule may contain the key of the entry. A
+// path may also omit keys, in the same way as list indices. For a google.protobuf.Struct, the path
+// must contain the name of the member.
 func (s spot) entry(fd protoreflect.FieldDescriptor, key string) spot {
 	next := s.follow(key, key, 0)
 	if !next.hidden && len(s.open) > 0 && !isUnwrapped(fd) {
@@ -163,8 +164,8 @@ func (s spot) unknownField(fd protoreflect.FieldDescriptor, num int32) spot {
 	return s
 }
 
-// content returns the spot of the content of a google.protobuf.Any. The spot s is that of the Any's
-// fields. The path of a rule may contain the field value of the Any, or omit it.
+// content returns the spot of the content of a google.protobuf.Any. The spot s is the spot of the
+// Any's fields. The path of a rule may contain the Any's field "value", or omit it.
 func (s spot) content(md protoreflect.MessageDescriptor) spot {
 	fd := md.Fields().ByNumber(2)
 	if fd == nil {

@@ -17,8 +17,8 @@ const (
 	maxWireWork   = 32 << 20 // maximum number of bytes examined; a byte counts once for each level to which it may belong
 )
 
-// wireNode is one field on the wire. If its content may be a message, the nodes of the content
-// follow, up to the index next.
+// wireNode is one field on the wire. If its content may be a message, the nodes of this content
+// come directly after the wireNode. The field next is the index after the last of them.
 type wireNode struct {
 	num    int32
 	next   int32 // index of the first node after this one and all nodes below it
@@ -285,9 +285,10 @@ func (o *outline) fill(t *wireTree) {
 	}
 }
 
-// refuses reports whether a type with that signature cannot decode the body. A type is also refused
-// if the number of bytes that it does not know would exceed the parameter unread. refuses never
-// rejects a type that the full comparison would list.
+// refuses reports whether a type certainly does not fit the body, according to the type's
+// signature. A type does not fit if it cannot decode the body. It also does not fit if the number
+// of bytes that it does not know would exceed unread. If the full comparison would list a type,
+// refuses returns false.
 func (o *outline) refuses(s *signature, unread int64) bool {
 	if s.texts&o.notUTF|s.messages&o.notMessage|s.varints&o.notVarints|s.fixed32s&o.not32s|s.fixed64s&o.not64s != 0 {
 		return true

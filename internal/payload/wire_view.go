@@ -45,7 +45,8 @@ func (t *tree) wireNodes(part Range, at spot, depth int) []Node {
 	return nodes
 }
 
-// wireValue fills a node from raw, its value without the tag. in is the range of raw in the body.
+// wireValue fills a node from the value raw, which has no tag. The parameter "in" is the range of
+// raw in the body.
 func (t *tree) wireValue(n *Node, num protowire.Number, typ protowire.Type, raw []byte, in Range, at spot, depth int) {
 	if at.hidden {
 		t.hide(n)

@@ -21,8 +21,8 @@ import (
 const wrapMemory = 6 << 20
 
 // wrap wraps a body in the layers of another one, innermost first. Compressed bytes may differ from
-// the original ones, but they unpack to the body. If wrapping needs a property of a layer that the
-// received body does not show, a check names that property.
+// the original ones, but they unpack to the body. Wrapping may need a property of a layer that
+// cannot be seen in the received body. In that case, a check names that property.
 func wrap(layers []Layer, body []byte, b *budget.Budget) ([]byte, []Check, error) {
 	var doubts []Check
 	for _, l := range slices.Backward(layers) {

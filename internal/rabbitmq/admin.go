@@ -30,7 +30,7 @@ func NewAdmin(raw string) (*Admin, error) {
 	return &Admin{m}, nil
 }
 
-// Do sends body as JSON. It decodes the response into the parameter into, unless that is nil. The
+// Do sends body as JSON, and decodes the response into the value "into", unless that is nil. The
 // error wraps ErrNotFound for 404, ErrForbidden for 401 and 403, and ErrInvalid for any other
 // response that is not a success. The error contains the API's message.
 func (a *Admin) Do(ctx context.Context, method, path string, body, into any) error {

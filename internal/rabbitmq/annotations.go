@@ -150,10 +150,9 @@ func annotationBatch(ctx context.Context, deliveries <-chan amqp.Delivery, cance
 	return batch, nil
 }
 
-// take stores those annotations of a batch that can be read, and retries until it succeeds. An
-// annotation names the broker and vhost of its letter, and those of the link override them.
-// Annotations that cannot be read are counted, and acknowledged with the rest, because a retry
-// would not help.
+// take stores those annotations of a batch that can be read, and retries until it succeeds. The
+// broker and vhost of the link replace the broker and vhost that an annotation names. Annotations
+// that cannot be read are counted, and acknowledged with the rest, because a retry would not help.
 func (l *Link) take(ctx context.Context, a *Annotations, batch []amqp.Delivery) error {
 	list := make([]deadletter.Annotation, 0, len(batch))
 	var refused error // the first error

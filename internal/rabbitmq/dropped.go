@@ -20,15 +20,16 @@ const droppedWait = 5 * time.Second
 // counters are near the beginning.
 const maxMetrics = 32 << 20
 
-// rejectedAndDropped matches the counter of messages that the node dropped because a consumer
-// rejected them and their queue has no dead-letter exchange (rabbitmq_prometheus of 3.10.8, 4.0.5
-// and 4.3.6).
+// rejectedAndDropped matches the counter of rejected messages that the node dropped. A message is
+// dropped if a consumer rejects it and its queue has no dead-letter exchange (rabbitmq_prometheus
+// of 3.10.8, 4.0.5 and 4.3.6).
 var rejectedAndDropped = regexp.MustCompile(`^rabbitmq_global_messages_dead_lettered_rejected_total\{[^}]*dead_letter_strategy="disabled"[^}]*\} ([0-9.e+]+)`)
 
-// Dropped returns how many messages a node has dropped since it started because a consumer rejected
-// them and their queue has no dead-letter exchange. The management API does not count them, but the
-// plugin rabbitmq_prometheus does. The parameter metrics is the URL of that plugin on the node. The
-// counter does not say in which queues or vhosts the messages were.
+// Dropped returns how many rejected messages a node has dropped since the node started. A message
+// is dropped if a consumer rejects it and its queue has no dead-letter exchange. The management API
+// does not count these messages, but the plugin rabbitmq_prometheus does. The parameter metrics is
+// the URL of that plugin on the node. The counter does not say in which queues or vhosts the
+// messages were.
 func Dropped(ctx context.Context, metrics string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, droppedWait)
 	defer cancel()

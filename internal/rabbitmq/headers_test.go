@@ -83,7 +83,7 @@ func takeAll(t *testing.T, inbox *Inbox, last string) (all []deadletter.Arrival,
 	return all, windows
 }
 
-// TestHeadersThatNoClientReads covers properties that RabbitMQ accepts. It passes them on
+// TestHeadersThatNoClientReads covers properties that RabbitMQ accepts. RabbitMQ passes them on
 // unchanged, or encodes them again when their letter dies. Half of them make amqp091-go close its
 // connection. dlo must read all of them in one session, among other letters, and each header
 // separately.

@@ -312,8 +312,9 @@ func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool 
 	}
 }
 
-// onceSettled is how long a queue that is drained once has to be empty before its open window
-// counts as not returned. A broker that has just started may not show its letters yet.
+// onceSettled is a time for a queue that is drained once. If the queue has been empty for this
+// time, its open window counts as not returned. A broker that has just started may not show its
+// letters yet.
 const onceSettled = 5 * time.Second
 
 // redeliveredLeaks reports whether a broker may flag the first delivery of a letter as a

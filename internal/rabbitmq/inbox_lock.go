@@ -81,8 +81,8 @@ func (i *Inbox) awaitTurn() (*amqp.Channel, error) {
 			return ch, nil
 		case i.conn.IsClosed():
 			return nil, err
-		// Either the last consumer of the queue has just ended, or an older dlo declared the queue with
-		// other arguments and will end.
+		// In two cases, dlo tries again. Either the last consumer of the queue has just ended, or
+		// an older dlo declared the queue with other arguments and will end.
 		case (isCode(err, amqp.NotFound) && !isAway(err) || isCode(err, amqp.PreconditionFailed)) && time.Since(began) < turnWait:
 		case !isCode(err, amqp.AccessRefused) || !strings.Contains(err.Error(), "exclusive use"):
 			i.unlocked = isAway(err) // 3.10.8 reports it immediately, 4.0.5 and 4.3.6 only after 65 s, so dlo does not ask again

@@ -29,8 +29,8 @@ func (i *Inbox) mayComeLate(ctx context.Context) (string, error) {
 	}
 }
 
-// heldTry is the pause between two checks. heldWait is how long a queue may take to notice that a
-// session has ended, after the channel of the session has ended.
+// heldTry is the pause between two checks. heldWait is how long a queue may need to notice that a
+// session has ended. This time begins when the channel of the session has ended.
 const (
 	heldTry  = 50 * time.Millisecond
 	heldWait = 2 * time.Second
@@ -71,7 +71,7 @@ func awaitReply(question func() error) error {
 	}
 }
 
-// answerWait is how long answer waits for a reply. A live node replies within milliseconds.
+// answerWait is how long awaitReply waits for a reply. A live node replies within milliseconds.
 const answerWait = 30 * time.Second
 
 var errNoAnswer = errors.New("no answer about a queue, whose cluster node may be away")

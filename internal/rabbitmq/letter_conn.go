@@ -28,10 +28,10 @@ type letterConn struct {
 	kept map[string][]byte // properties as received, by number; nil = not needed
 }
 
-// maxProperties is the maximum size of one letter's properties, in bytes. RabbitMQ accepts from a
-// publisher only what fits into a frame, 131,072 bytes by default. With each death, it adds at most
-// the routing keys of the header CC, once for each queue and reason. These keys alone may fill such
-// a frame.
+// maxProperties is the maximum size of one letter's properties, in bytes. A publisher can send only
+// properties that fit into a frame, which has 131,072 bytes by default. RabbitMQ adds to the
+// properties with each death. It adds at most the routing keys of the header CC, once for each
+// queue and reason. These keys alone may fill such a frame.
 const maxProperties = 16 << 20
 
 const (

@@ -239,7 +239,7 @@ func (q *managedQueue) policyNames() string {
 }
 
 // cureText explains how to remove the settings that make the broker delete messages from a queue.
-// The parameter limited means that the delivery limit is one of these settings.
+// If limited is true, the delivery limit is one of these settings.
 func (l *Link) cureText(queue string, q *managedQueue, limited bool) string {
 	var arguments []string
 	for _, s := range q.losingSettings() {
@@ -269,11 +269,11 @@ func (l *Link) cureText(queue string, q *managedQueue, limited bool) string {
 }
 
 // ownPolicy returns the command that sets a harmless policy for all of dlo's queues, or for one
-// other queue. Only the policy with the highest priority applies to a queue, so this policy
-// displaces a policy for all queues. RabbitMQ rejects an empty policy, so the policy needs a key
-// that each type of queue supports. Otherwise the site's policy would continue to apply (3.10.8,
-// 4.0.5, 4.3.6). The key overflow is supported by each type, and has no effect without a length
-// limit.
+// other queue. Only the policy with the highest priority applies to a queue. The site may have a
+// policy for all queues, and the harmless policy takes its place. RabbitMQ rejects an empty policy,
+// so the policy needs a key that each type of queue supports. Otherwise the site's policy would
+// continue to apply (3.10.8, 4.0.5, 4.3.6). The key overflow is supported by each type, and has no
+// effect without a length limit.
 func ownPolicy(vhost, queue string) string {
 	pattern := "^" + regexp.QuoteMeta(queue) + "$"
 	if deadletter.OwnQueue(queue) {

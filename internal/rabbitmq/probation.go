@@ -3,8 +3,8 @@ package rabbitmq
 import "time"
 
 // probation prevents dlo from reporting an inbox as read while its sessions end soon after their
-// start, one after another. The inbox counts as read once a window is settled, or once a session
-// has lived for the time in the field proof.
+// start, one after another. The inbox counts as read once a session settles a window, or once a
+// session has lived for the time that the field proof contains.
 type probation struct {
 	proof time.Duration // how long a session has to live to prove itself
 	began time.Time     // when the session began; zero = there is no session, or it has proved itself

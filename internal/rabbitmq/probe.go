@@ -11,9 +11,9 @@ import (
 )
 
 // Probe declares a temporary queue of the given type and rejects one message in it. It waits until
-// the parameter arrived, which is a channel, is closed. It then deletes the queue. If dlo is killed
-// before that, the queue expires. The queue has no argument for a dead-letter exchange, so only a
-// policy can lead the message to dlo.
+// somebody closes the channel arrived, and then deletes the queue. If dlo is killed before that,
+// the queue expires. The queue has no argument for a dead-letter exchange, so only a policy can
+// lead the message to dlo.
 func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error {
 	conn, err := l.dial(ctx, "probe")
 	if err != nil {
@@ -53,8 +53,8 @@ func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.Trial
 	return l.rejectUntil(ctx, c.ch, queue, arrived)
 }
 
-// rejectUntil rejects the messages of a queue until the channel arrived is closed. The message may
-// die before it is rejected, because the policy may also set a length limit or a time-to-live.
+// rejectUntil rejects the messages of a queue until somebody closes the channel arrived. A message
+// may die before it is rejected, because the policy may also set a length limit or a time-to-live.
 func (l *Link) rejectUntil(ctx context.Context, ch *amqp.Channel, queue string, arrived <-chan struct{}) error {
 	for {
 		d, ok, err := ch.Get(queue, false)

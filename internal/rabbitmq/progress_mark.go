@@ -101,9 +101,9 @@ func (l *Link) declareMark(ch *amqp.Channel, queue string) error {
 	return err
 }
 
-// WriteMark records the progress of a store in the broker and waits for the confirm. It uses only
-// the publishing connection with the number in the parameter session, and fails if that connection
-// is not the current one.
+// WriteMark records the progress of a store in the broker and waits for the confirm. The parameter
+// session is the number of a publishing connection. If this is not the current connection,
+// WriteMark fails, and writes nothing over another one.
 func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progress) error {
 	l.marking.Lock()
 	defer l.marking.Unlock()

@@ -229,9 +229,9 @@ func (l *Link) endUnanswered(sent []*message, returned map[deadletter.Token]stri
 	setDoubtDetail(sent, detail)
 }
 
-// mayNot holds back further messages that the user may not publish. If the message was for a wait
-// queue, messages of that waiter wait in the store for a while instead. In all other cases, all
-// messages are held back until the user may publish.
+// mayNot records that the user may not publish a message, and holds back further messages. If the
+// message was for a wait queue, the letters of its waiter wait in the store for a while instead.
+// Otherwise, all messages are held back until the user may publish.
 func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	if wait == nil {
 		l.noteRight("write", defaultExchange, err)

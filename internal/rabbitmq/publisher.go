@@ -29,8 +29,8 @@ type confirming struct {
 	closed  chan *amqp.Error
 }
 
-// steady is how long a connection has to live before its end counts as a first failure again. The
-// back-off then starts from the beginning.
+// steady is how long a connection has to live before earlier failures are forgotten. If it ends
+// after that, the back-off starts from the beginning.
 const steady = 10 * time.Second
 
 // Run keeps the publishing connection open until ctx ends.
@@ -184,8 +184,8 @@ func (l *Link) channel(alone bool) (*confirming, error) {
 	return confirmingOn(conn, l.broker.InFlight)
 }
 
-// confirmingOn opens a channel in confirm mode, with room for the returns of the parameter inFlight
-// messages.
+// confirmingOn opens a channel in confirm mode. It has room for the returns of as many messages as
+// inFlight says.
 func confirmingOn(conn *amqp.Connection, inFlight int) (*confirming, error) {
 	ch, err := conn.Channel()
 	if err != nil {

@@ -23,7 +23,8 @@ const queuePage = 500
 var errNoManagement = errors.New("the broker has no management URL in the configuration")
 
 // lookWait is how long a look waits for a response. On 4.0.5 and 4.3.6, /api/overview sometimes
-// takes 5 s while connections are opened and closed, with and without its statistics.
+// takes 5 s while connections are opened and closed. It makes no difference whether the request
+// asks for statistics.
 const lookWait = 20 * time.Second
 
 // newLooks returns a client for looks at dead-letter paths. It has a longer timeout than the client
@@ -163,7 +164,8 @@ func (m *Management) shovels(ctx context.Context, vhost string, s *topology.Snap
 	}
 }
 
-// queueReads is how often the queues of a vhost are read at most, if they change during each read.
+// queueReads is the maximum number of times that the queues of a vhost are read. They are read
+// again if they changed during the last read.
 const queueReads = 3
 
 // queues reads the queues of a vhost page by page. If a queue is deleted between two pages, the

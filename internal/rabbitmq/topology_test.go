@@ -36,8 +36,9 @@ type fault struct {
 	from    string   // the first RabbitMQ version that has the fault; "" = all versions
 	before  string   // the first RabbitMQ version that no longer has the fault; "" = none
 
-	// These fields are for a fault that people have to cure by hand. The function cure does what the
-	// text of the finding says. After that, dead letters must reach the queue arrives.
+	// These fields are for a fault that people have to cure by hand. The function cure does what
+	// the text of the finding says. After that, dead letters must reach the queue whose name is in
+	// the last field.
 	says    string
 	cure    func(t *testing.T, b *faulty)
 	arrives string // "" = dlo.letters
@@ -279,8 +280,8 @@ var rejectMessages atomic.Bool
 func TestEachFaultOnABroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
-	// A queue that dead letters at least once repeats what was not confirmed after three minutes. The
-	// test shortens this time for the case "stuck".
+	// A queue with the strategy at-least-once sends a dead letter again if it was not confirmed
+	// within three minutes. The test shortens this time for the case "stuck".
 	if _, err := node.Ctl("eval", "application:set_env(rabbit, dead_letter_worker_publisher_confirm_timeout, 15000)."); err != nil {
 		t.Fatal(err)
 	}
@@ -327,8 +328,8 @@ func TestEachFaultOnABroker(t *testing.T) {
 	}
 }
 
-// atMostOnce returns the finding that a plan leaves for a quorum queue, unless the plan is for
-// at-least-once.
+// atMostOnce returns the finding about a quorum queue that dead-letters its messages at most once.
+// The plan leaves this finding, unless it is a plan for at-least-once.
 func atMostOnce(f fault) string {
 	if f.orders["x-queue-type"] == "quorum" {
 		return "at_most_once orders"

@@ -76,7 +76,8 @@ func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
 	l.noteWaiters()
 }
 
-// noteWaiters puts into the status which waiters cannot be used. The caller must hold l.mu.
+// noteWaiters writes into the status which waiters cannot be used, and why. The caller must hold
+// l.mu.
 func (l *Link) noteWaiters() {
 	l.status.Note = ""
 	for _, waiter := range slices.Sorted(maps.Keys(l.refused)) {

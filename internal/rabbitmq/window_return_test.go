@@ -92,7 +92,8 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 // yet. If the network swallows everything and no heartbeat has been missed yet, the broker
 // considers a dead session alive. A new session then gets the letters behind the window first. The
 // first letters of a new session therefore prove nothing about the window until the broker has
-// ended the old session. An exclusive queue of the old session shows when it has.
+// ended the old session. The old session has an exclusive queue, which disappears when the broker
+// has ended that session.
 func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 	t.Parallel()
 	const inbox = "inbox"

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// clerk is one dlo process, as the store and the broker that its dispatcher uses. After the process
-// was killed, its calls have no effect.
+// clerk is one dlo process. It takes the place of the store and of the broker that the dispatcher
+// of the process uses. After the process was killed, calls to the clerk have no effect.
 type clerk struct {
 	requeue.Store
 	*desk

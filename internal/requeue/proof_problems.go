@@ -57,8 +57,8 @@ func (d *Dispatcher) replacedProblem(mark *deadletter.Progress) deadletter.Probl
 	}
 }
 
-// unnotedProblem returns the problem that the mark in the broker cannot be read or written. The
-// parameter "verb" is "read" or "written".
+// unnotedProblem returns a problem which says that the mark in the broker cannot be read or
+// written. The parameter "verb" is "read" or "written".
 func (d *Dispatcher) unnotedProblem(verb string, err error) deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
@@ -68,8 +68,8 @@ func (d *Dispatcher) unnotedProblem(verb string, err error) deadletter.Problem {
 	}
 }
 
-// nowhereProblem returns the problem that nothing is sent, because the progress can be recorded
-// neither in the broker nor beside the store.
+// nowhereProblem returns a problem which says that nothing is sent. The reason is that the progress
+// can be recorded neither in the broker nor beside the store.
 func (d *Dispatcher) nowhereProblem(err error) deadletter.Problem {
 	p := d.unnotedProblem("written", err)
 	p.Severity = deadletter.SeverityPage

@@ -116,7 +116,8 @@ func (d *Dispatcher) highestRate(queue string) float64 {
 	return rate
 }
 
-// nacking records since when each queue has rejected every letter.
+// nacking contains the queues that reject every letter. For each of them, it records the time of
+// the first rejection.
 type nacking struct {
 	mu    sync.Mutex
 	since map[string]time.Time

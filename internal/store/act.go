@@ -121,9 +121,9 @@ func (t *tx) unwatch(r *record, reason string) error {
 	return t.recordResult(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, reason)
 }
 
-// destination returns the queue to which a letter would be sent. This is the target of the
-// operation, otherwise the target of a saved redirect, otherwise the queue in which the letter
-// died.
+// destination returns the queue to which a letter would be sent. If the operation has a target,
+// this is the target. Otherwise, it is the target of a saved redirect. If there is no redirect
+// either, it is the queue in which the letter died.
 func (t *tx) destination(do *actor, r *record) (deadletter.Origin, error) {
 	var inbox int64
 	if r.origin == 0 {

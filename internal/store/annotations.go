@@ -102,8 +102,9 @@ func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (in
 func (t *tx) windowStart() int64 { return t.now - deadletter.AnnotationWindow.Milliseconds() }
 
 // annotationBroker returns the broker name under which annotations are stored. Several entries of
-// the configuration can lead to the same broker and vhost. In that case, all their annotations are
-// stored under the name that the store first knew for the first entry.
+// the configuration can lead to the same broker and vhost. In that case, the first of these entries
+// counts. All annotations are stored under the name that this entry had when the store first knew
+// it.
 func (s *Store) annotationBroker(broker string) string {
 	return s.known.firstName(s.known.entryName(broker))
 }
@@ -145,7 +146,7 @@ func keyOf(broker, vhost string, k deathKey) int64 {
 }
 
 // joinLetters joins an annotation to stored letters of its death, in the order in which the letters
-// were received. It returns the number of joined letters, which is at most the parameter room. An
+// were received. It joins at most as many letters as room says, and returns their number. An
 // annotation that names no queue can join many letters. Any other annotation joins one letter for
 // each time it was reported.
 func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, error) {
@@ -443,8 +444,9 @@ func (s *Store) addAnnotations(ctx context.Context, list []deadletter.Letter, ro
 	return nil
 }
 
-// PruneAnnotations deletes expired rows and returns their number. A row expires if an annotation
-// joined no letter within the window, or if no annotation arrived for the key of a letter.
+// PruneAnnotations deletes expired rows and returns their number. The row of an annotation expires
+// if the annotation joined no letter within the window. The row of a letter's key expires if no
+// annotation arrived for the key.
 func (s *Store) PruneAnnotations(ctx context.Context) (int, error) {
 	sum := 0
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()

@@ -14,8 +14,8 @@ type Arrivals struct {
 	Since   time.Time // time at which the first of them was received
 }
 
-// Arrivals counts at most this many letters, and none that are older, so that even a large store is
-// read quickly.
+// Arrivals counts at most arrivalsMax letters. It counts no letter that is older than arrivalsOf.
+// Because of these limits, even a large store is read quickly.
 const (
 	arrivalsOf  = 7 * 24 * time.Hour
 	arrivalsMax = 10000

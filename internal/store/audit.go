@@ -13,9 +13,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// actThrough is an SQL expression for how an act e was requested: page, API or command line. Older
-// versions did not record this. An act by dlo itself then counts as automatic. An act that started
-// an operation o then counts as requested in the same way as the operation.
+// actThrough is an SQL expression for the way in which an act e was requested: page, API or command
+// line. Older versions did not record this. In their entries, an act by dlo itself counts as
+// automatic. An act that started an operation o counts as requested in the same way as the
+// operation.
 const actThrough = `CASE WHEN e.through <> '' THEN e.through WHEN e.actor = 'dlo' THEN 'dlo' WHEN e.kind = o.action AND e.actor = o.by THEN o.through ELSE '' END`
 
 // actDone is an SQL expression for the number of letters, groups or other things that an act

@@ -21,8 +21,8 @@ func (s *Store) NextReceived(ctx context.Context, n int) ([]deadletter.Letter, e
 }
 
 // innocentFirst returns up to n letters that have never crashed the process, with their bodies. If
-// there are none, it returns one letter that has. The parameters fromClause and orderClause are the
-// SQL clauses that select and sort the letters.
+// there are no such letters, it returns one letter that has crashed the process. The parameters
+// fromClause and orderClause are the SQL clauses that select and sort the letters.
 func (s *Store) innocentFirst(ctx context.Context, fromClause, orderClause string, n int) ([]deadletter.Letter, error) {
 	query := `SELECT l.id, ` + heldSize + ` ` + fromClause + ` AND l.crashes %s ORDER BY ` + orderClause + ` LIMIT $1`
 	serials, err := s.serials(ctx, fmt.Sprintf(query, `= 0`), n)
@@ -39,8 +39,9 @@ func (s *Store) innocentFirst(ctx context.Context, fromClause, orderClause strin
 // alone.
 const maxRead = 32 << 20
 
-// serials runs a query and returns the first column of each row that fits into one batch. The
-// second column must be the size of a letter in bytes. The first row is always returned.
+// serials runs a query for the serials and sizes of letters. It returns the serials of those
+// letters that fit into one batch. The first column of the query must be the serial, and the second
+// column must be the size in bytes. The first letter is always returned.
 func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64, error) {
 	rows, err := s.ask(ctx, query, args...)
 	if err != nil {
@@ -168,8 +169,8 @@ func (t *tx) recordVerdict(c *deadletter.Classified, groups map[[32]byte]*groupe
 }
 
 // diedAt returns the time at which a letter died. The result ok is false if this time must not
-// count as a death of the group: the letter was imported, or its rules only decide again and its
-// time of death is unknown.
+// count as a death of the group. This is the case for an imported letter. It is also the case for a
+// released letter about which the rules decide again, if the time of its death is unknown.
 func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bool, err error) {
 	if c.Imported {
 		return at, false, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// serialRange converts a term on the time of receipt to a range of letter serials. The range
-// includes the result "from", but not the result "to".
+// serialRange converts a term on the time of receipt to a range of letter serials. The range begins
+// with the serial "from" and ends before the serial "to".
 func serialRange(f query.Field, v query.Value) (from, to int64) {
 	at, after := deadletter.SerialAt(v.Time), deadletter.SerialAt(v.Time.Add(time.Millisecond))
 	switch {
@@ -27,8 +27,8 @@ func serialRange(f query.Field, v query.Value) (from, to int64) {
 	return after, math.MaxInt64
 }
 
-// maxTokens is the maximum number of values for which one query reads the search index. The values
-// are those of one column by which letters are counted, such as the queue.
+// maxTokens is the maximum number of values for which one query reads the search index. It applies
+// to the values of a column by which letters are counted, such as the queue.
 const maxTokens = 100
 
 // condition converts one term of a query to an SQL condition. It ignores the negation of the term.

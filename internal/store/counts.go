@@ -45,8 +45,8 @@ func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exa
 	return n, true, nil
 }
 
-// faceted lists the fields that have facets. The column of a field is the one by which letters are
-// counted.
+// faceted lists the fields that have facets. For each field, it contains the column whose values
+// are counted.
 var faceted = []struct {
 	field  query.Field
 	column string

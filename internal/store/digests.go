@@ -14,8 +14,9 @@ import (
 )
 
 // digestGroups selects the groups h of a digest from minute $1 to minute $2. All these groups are
-// in the inbox. In each row, c.needs is the number of letters of the group that need people. At
-// most x.n of these letters died between the two minutes.
+// in the inbox. In each row, c.needs is the number of letters of the group that need people. The
+// column x.n is the number of deaths between the two minutes. At most so many of these letters died
+// then.
 const digestGroups = needyGroups + ` c CROSS JOIN groups h ON h.id = c.id
 	JOIN (SELECT coalesce(m.head, m.id) AS id, sum(x.n) AS n FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2 GROUP BY 1) x ON x.id = c.id
 	WHERE h.status NOT IN ('snoozed', 'resolved')`

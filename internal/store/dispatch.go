@@ -135,8 +135,9 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 	return claimed, nil
 }
 
-// turns remembers the origin with which the last claim began, for each broker. Otherwise the first
-// queue would keep all other queues waiting for as long as it has due letters.
+// turns contains, for each broker, the origin with which the last claim began. The next claim
+// begins with another origin. If every claim began with the first queue, all other queues would
+// wait for as long as the first queue has due letters.
 type turns struct {
 	mu    sync.Mutex
 	began map[string]int64

@@ -51,21 +51,22 @@ func (t *tx) recordPulse(g *grouped) error {
 	return err
 }
 
-// failingCondition returns the SQL condition that a group g is failing. A group is failing if its
-// letters are dying now, or if its retries are overdue. The letters and retries of groups merged
-// into it count too.
+// failingCondition returns an SQL condition which is true if a group g is failing. A group is
+// failing if its letters are dying now, or if its retries are overdue. The letters and retries of
+// groups merged into it count too.
 func (s *Store) failingCondition() string { return failingAt(s.millis()) }
 
-// failingAt returns the SQL condition that a group g is failing at a given time. The parameter now
-// is an SQL expression for this time in milliseconds.
+// failingAt returns an SQL condition which is true if a group g is failing at a given time. The
+// parameter now is an SQL expression for this time in milliseconds.
 func failingAt(now string) string {
 	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, familyIDs, dyingCondition("f", now), familyIDs)
 }
 
 func (s *Store) millis() string { return fmt.Sprint(s.now().UnixMilli()) }
 
-// dyingCondition returns the SQL condition that the last letter of a group died recently. It
-// ignores merged groups. The usual gap between the group's deaths determines what counts as recent.
+// dyingCondition returns an SQL condition which is true if the last letter of a group died
+// recently. It ignores merged groups. The usual gap between the group's deaths determines what
+// counts as recent.
 func dyingCondition(alias, now string) string {
 	return fmt.Sprintf(`%s.last_at >= %s - max(%d, %d * %s.gap)`, alias, now, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps, alias)
 }

@@ -53,8 +53,8 @@ func openHand(path string) (hand, []int64, error) {
 	return h, serials, nil
 }
 
-// writeNote writes to the file that the reader at the given position reads the letter with this
-// serial; 0 = no letter.
+// writeNote notes in the file which letter a background reader is reading. The parameter at is the
+// position of the reader, and serial identifies the letter; 0 = no letter.
 func (h hand) writeNote(at int, serial int64) error {
 	if _, err := h.file.WriteAt(binary.BigEndian.AppendUint64(nil, uint64(serial)), int64(at*noteSize)); err != nil {
 		return fmt.Errorf("note which letter is being read: %w", err)
@@ -77,8 +77,9 @@ func (s *Store) Rereading(id deadletter.ID) error {
 	return s.hand.writeNote(rereader, serial)
 }
 
-// countCrashes adds a crash to each letter that was being read when the last process ended. It
-// skips a letter whose reading was recorded after all.
+// countCrashes adds a crash to each letter that was being read when the last process ended. The
+// last process may already have recorded the result of reading the letter. In that case,
+// countCrashes skips the letter.
 func (s *Store) countCrashes(ctx context.Context, serials []int64) error {
 	return s.tx(ctx, classify, func(t *tx) error {
 		for _, serial := range serials {

@@ -145,10 +145,10 @@ func (t *tx) leaveIncident(n *deadletter.Notice) error {
 	return err
 }
 
-// closingChannels returns the channels to which the notice n of an end is sent. These are the
-// channels on which an earlier notice with the same key was sent or is due. The notices of all
-// groups in an incident have the same key. The method also raises the severity of n to the highest
-// severity among the earlier notices.
+// closingChannels returns the channels to which the notice n is sent, which says that something is
+// over. These are the channels on which an earlier notice with the same key was sent or is due. The
+// notices of all groups in an incident have the same key. The method also raises the severity of n
+// to the highest severity among the earlier notices.
 func (t *tx) closingChannels(n *deadletter.Notice) (channels []string, err error) {
 	rows, err := t.query(`SELECT DISTINCT o.severity, d.channel FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.state IN ('sent', 'due') ORDER BY d.channel`, n.Key)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// layOut inserts a row for each letter of a frozen selection. It skips letters that belong to
-// another operation, because a letter belongs to one operation at a time. If that operation is
-// cancelled and has only not freed the letter yet, layOut frees the letter and takes it.
+// layOut inserts a row for each letter of a frozen selection. A letter belongs to one operation at
+// a time, so layOut skips letters that belong to another operation. There is one exception. If the
+// other operation is cancelled and has not touched the letter, layOut takes the letter from it.
 func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []picked) error {
 	for _, l := range list {
 		done, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, grp) VALUES ($1, $2, $3, $4, (SELECT grp FROM letters WHERE id = $2)) ON CONFLICT DO NOTHING`, int64(op), l.serial, l.origin, string(as))

@@ -21,8 +21,8 @@ const (
 )
 
 // bySchema is an SQL condition that selects letters, or counts of letters, that a schema decodes.
-// All other letters have the type name that their framework gives. Older versions did not use the
-// type names of frameworks. They also did not store how they had read a letter.
+// If no schema decodes a letter, its type name comes from its framework. Older versions did not use
+// the type names of frameworks. They also did not store how they had read a letter.
 var bySchema = func() string {
 	list := []string{"''"}
 	for _, r := range deadletter.Readings {

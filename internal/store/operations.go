@@ -12,8 +12,9 @@ import (
 // Advance acts on the next n pending letters of a running operation, in the order of the operation
 // and in one transaction. A requeue makes the letters scheduled and due now. Other actions change
 // the letters at once. If an action is not possible for a letter, Advance skips the letter and
-// records the reason. It calls the function allow to check each queue to which letters would be
-// sent; nil permits all queues. It returns the number of letters that it took.
+// records the reason. Before a letter is released to a queue, Advance checks the queue with the
+// function allow. If allow is nil, all queues are permitted. Advance returns the number of letters
+// that it took.
 func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0

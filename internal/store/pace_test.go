@@ -48,7 +48,8 @@ func TestEachQueueHasItsTurn(t *testing.T) {
 	}
 }
 
-// Letters of a paused queue or group are not claimed. If a person requeues them, they are.
+// Letters of a paused queue or group are not claimed. If a person requeues such letters, they are
+// claimed.
 func TestPausedRetriesStay(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -210,7 +210,8 @@ const (
 	fewBranches = 16
 )
 
-// probe replaces the condition on the search tokens by an equal condition on letters.
+// probe replaces the condition on the search tokens by a condition on letters that selects the same
+// letters.
 func (p *plan) probe() {
 	if p.match != "" {
 		p.rest = append(p.rest, clause{"l.id IN (SELECT words.rowid FROM words WHERE words MATCH ?)", []any{p.match}})

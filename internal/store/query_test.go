@@ -209,7 +209,8 @@ func TestListsAndCounts(t *testing.T) {
 	}
 }
 
-// For each of its values, a facet shows how many letters a search with this value would find.
+// A facet shows a number beside each value. This is the number of letters that a search with this
+// value would find.
 func TestFacetsCountWhatTheyWouldSelect(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

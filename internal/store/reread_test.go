@@ -252,8 +252,9 @@ func TestWhatIsLearned(t *testing.T) {
 	}
 }
 
-// A completed reading removes the crash of a letter, even if nothing changed. Otherwise, whenever
-// the process died again for any reason, the letter would be shown as plain bytes forever.
+// A completed reading removes the crash of a letter, even if nothing changed. If the crash stayed,
+// the letter could gather more of them whenever the process died for any reason. In the end, it
+// would be shown as plain bytes forever.
 func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	t.Parallel()
 	p := start(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// whyRestored is the reason that is shown for a letter that is held because the store was restored
-// from a copy.
+// whyRestored is the reason that people see for a held letter if the store was restored from a
+// copy.
 const whyRestored = "the store was restored from a copy: it may have been sent since"
 
 const (

@@ -21,8 +21,9 @@ const heldSize = `l.size + CASE WHEN l.revision = 0 THEN 0 ELSE ` + sentSize + `
 // Revise stores a person's edit of a letter as a revision. From then on, the revision is sent
 // instead of the received letter, which is kept. The number of the revision must be the number that
 // the person saw, plus one. Revise returns ErrConflict if there is a newer revision, or if nobody
-// can act on the letter. If the person sends the same key again with equal content, Revise returns
-// the existing revision. If the content differs, Revise returns ErrConflict.
+// can act on the letter. A request contains a key. If a second request has the same key and equal
+// content, Revise returns the existing revision. If the content differs, Revise returns
+// ErrConflict.
 func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.Revision, error) {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		serial, random, _ := r.Letter.Split()
@@ -128,8 +129,8 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 
 const revisionColumns = `n, properties, body, changes, reason, by, at, operation, coalesce(key, '')`
 
-// revisionOf reads one revision, except for the letter's id. It returns sql.ErrNoRows if the
-// revision does not exist.
+// revisionOf reads one revision. It leaves out the id of the letter. It returns sql.ErrNoRows if
+// the revision does not exist.
 func revisionOf(row func(text string, args []any, dest ...any) error, where string, args ...any) (deadletter.Revision, error) {
 	var r deadletter.Revision
 	var properties []byte

@@ -11,9 +11,9 @@ import (
 )
 
 // SchemaVersions calls the function visit for versions of the descriptor sets in use, with their
-// content. The versions come in the order in which they became current. For each set, these are
-// only its newest versions. The parameter maxVersions is their maximum number per set. If the
-// function returns an error, SchemaVersions stops and returns the error.
+// content. It visits only the newest versions of each set, at most maxVersions of them. The
+// versions come in the order in which they became current. If the function visit returns an error,
+// SchemaVersions stops and returns the error.
 func (s *Store) SchemaVersions(ctx context.Context, maxVersions int, visit func(deadletter.SchemaVersion) error) error {
 	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, content FROM schema_versions WHERE id IN (
 			SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY name ORDER BY current_at DESC) AS place FROM schema_versions WHERE removed_at IS NULL) WHERE place <= $1)
@@ -40,9 +40,9 @@ func (s *Store) SchemaVersions(ctx context.Context, maxVersions int, visit func(
 }
 
 // AddSchemaVersion stores a version as the newest of its set and fills in its times. A version that
-// the set already has becomes the newest, and is not stored twice. In the same transaction,
-// AddSchemaVersion requests that the letters which the version may decode differently be read
-// again. The parameter detail is for the audit.
+// the set already has becomes the newest, and is not stored twice. Some letters may be decoded
+// differently with the new version. In the same transaction, AddSchemaVersion requests that these
+// letters be read again. The parameter detail is for the audit.
 func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion
 }
 
 // RemoveSchema disables a set with all its versions. The versions are kept. It returns ErrNotFound
-// if no set with that name is in use. In the same transaction, it requests that the letters which
-// the set decoded be read again.
+// if no set with that name is in use. In the same transaction, it requests another reading of the
+// letters that the set decoded.
 func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r deadletter.Reread) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE schema_versions SET removed_at = $2 WHERE name = $1 AND removed_at IS NULL`, name, t.now)

@@ -73,8 +73,8 @@ var seenTables = map[string]string{
 	"operation_letters": `SELECT * FROM main.operation_letters WHERE +origin IN seen`,
 	"operation_counts":  `SELECT * FROM main.operation_counts WHERE origin IN seen`,
 
-	// The groups in a merged group that are in the scope form a merged group of their own. If the head
-	// is outside the scope, the oldest group in the scope becomes the head.
+	// If some groups of a merged group are in the scope, they form a merged group of their own. If
+	// the head is outside the scope, the oldest group in the scope becomes the head.
 	"groups": `SELECT CASE WHEN g.head IS NULL OR EXISTS (SELECT 1 FROM main.groups x WHERE x.id = g.head AND x.origin IN seen) THEN g.head
 		ELSE (SELECT nullif(min(x.id), g.id) FROM main.groups x WHERE x.head = g.head AND x.origin IN seen) END AS head, g.* FROM main.groups g WHERE +g.origin IN seen`,
 

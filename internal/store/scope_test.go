@@ -62,9 +62,9 @@ func TestEachTableHasAScope(t *testing.T) {
 	}
 }
 
-// TestARollbackWidensNoScope reads the letters of a scope while a transaction has added a queue of
-// this scope. After a rollback, a queue outside the scope gets the id of the first one. The scope
-// must not include it.
+// TestARollbackWidensNoScope adds a queue in a transaction. During the transaction, it reads the
+// letters of a scope that includes this queue. Then the transaction is rolled back, and a queue
+// outside the scope gets the same id. The scope must not include this second queue.
 func TestARollbackWidensNoScope(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

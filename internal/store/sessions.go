@@ -18,9 +18,9 @@ const sessionUse = time.Minute
 const sessionStep = time.Minute
 
 // hasEnded reports whether a session has ended. A session has ended if it was not used since the
-// time "idle", or if it began before the time "oldest". A session has also ended if it began, or if
-// its user entered the password again, in the future. In that case the clock was set back, and
-// nobody knows how long ago this was.
+// time "idle", or if it began before the time "oldest". It has also ended if it began in the
+// future, or if its user entered the password in the future. In that case the clock was set back,
+// and nobody knows how long ago this was.
 func (s *Store) hasEnded(n deadletter.Session, idle, oldest time.Time) bool {
 	latest := s.now().Add(sessionStep)
 	return n.UsedAt.Before(idle) || n.CreatedAt.Before(oldest) || n.CreatedAt.After(latest) || n.ConfirmedAt.After(latest)

@@ -69,8 +69,8 @@ func (s *Store) PauseOperation(ctx context.Context, op deadletter.OperationID, b
 }
 
 // ResumeOperation resumes a paused or stopped operation. A stopped operation begins with a canary
-// again. A paused operation also does, if its canary was still being watched. ResumeOperation
-// returns ErrConflict if the operation is neither paused nor stopped.
+// again. A paused operation begins with a canary again only if its canary was still being watched.
+// ResumeOperation returns ErrConflict if the operation is neither paused nor stopped.
 func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var action deadletter.Verb

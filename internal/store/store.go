@@ -336,8 +336,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	})
 }
 
-// placeholders returns the SQL text "$1, $2, ..." for n arguments. The first number is the
-// parameter from.
+// placeholders returns the SQL text "$1, $2, ..." for n arguments. The numbers begin with from.
 func placeholders(from, n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ErrNames means that a broker is configured under a name under which the store has the letters of
-// another broker.
+// ErrNames means that two brokers have the same name in the store. The configuration gives a broker
+// a name under which the store has the letters of another broker.
 var ErrNames = errors.New("two brokers claim the same letters")
 
 // calledKey returns a key in the table meta. The value of this key is the name that a broker had at
@@ -110,9 +110,9 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	if err := t.uniteInboxes(alias, first); err != nil {
 		return 0, err
 	}
-	// The table became maps each origin of the alias that has data to its new origin. If the first
-	// name has no origin for the same queue, the origin of the alias keeps its row, which is moved to
-	// the first name.
+	// The temporary table "became" maps each origin of the alias that has data to its new origin.
+	// If the first name has no origin for the same queue, the origin of the alias keeps its row,
+	// which is moved to the first name.
 	for _, text := range []string{
 		`CREATE TEMP TABLE IF NOT EXISTS became (was INTEGER PRIMARY KEY, is_now INTEGER NOT NULL)`,
 		`DELETE FROM became`,
@@ -148,8 +148,9 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	return letters, t.uniteSelections()
 }
 
-// regroup lists the letters of the origins in the table became, so that they are read again and
-// indexed again. When they are read again, they get groups under the broker's first name.
+// regroup lists the letters of all origins in the temporary table "became". These letters are then
+// read again and indexed again. When they are read again, they get groups under the broker's first
+// name.
 func (t *tx) regroup(present, alias string) (int64, error) {
 	const theirs = `SELECT id FROM letters WHERE origin IN (SELECT was FROM became) AND state NOT IN ('received', 'purged')`
 	done, err := t.exec(`INSERT INTO unread (letter) ` + theirs + ` ON CONFLICT DO NOTHING`)
@@ -174,7 +175,7 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 }
 
 // uniteSQL contains the SQL that moves data to the new origins. Numbers are added up. If both names
-// have a pause or a breaker for a queue, that of the first name stays. If both names have a
+// have a pause or a breaker for a queue, the one of the first name stays. If both names have a
 // redirect for a queue, the later redirect stays.
 var uniteSQL = slices.Concat(
 	[]string{`UPDATE letters SET origin = coalesce((SELECT is_now FROM became WHERE was = letters.origin), origin), target = coalesce((SELECT is_now FROM became WHERE was = letters.target), target)

@@ -88,8 +88,8 @@ func (t *tx) openOldGroups() (int, error) {
 	return int(n), err
 }
 
-// hourlyCounts is an SQL query about the groups that the caller lists, all of which received
-// letters in the last hour. For each group, it returns the number of letters received in the last
+// hourlyCounts is an SQL query about groups that received letters in the last hour. The caller
+// lists the groups. For each group, the query returns the number of letters received in the last
 // hour, the number received before, and the time at which the group began.
 const hourlyCounts = `SELECT coalesce(g.head, g.id) AS id, sum(CASE WHEN r.bucket >= $1 THEN r.n ELSE 0 END) AS hour, sum(CASE WHEN r.bucket < $1 THEN r.n ELSE 0 END) AS before, min(g.first_at) AS first
 	FROM rollups r INDEXED BY rollups_group JOIN groups g ON g.id = r.grp WHERE r.bucket >= $2 AND r.grp IN `

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// linedUp returns the time at which a letter leaves its wait queue, in Unix milliseconds. In one
-// wait queue, each message has its own expiration. There, a letter cannot leave before the letters
-// in front of it.
+// linedUp returns the time at which a letter leaves its wait queue, in Unix milliseconds. In the
+// queue dlo.wait.ttl, each message has its own expiration. A letter cannot leave this queue before
+// the letters in front of it.
 func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
 	due := m.DueAt.UnixMilli()
 	if m.WaitsIn != deadletter.WaitTTL {

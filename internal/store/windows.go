@@ -67,9 +67,9 @@ func decodeEntries(b []byte) []entry {
 }
 
 // maxFruitless is the maximum number of sessions in a row that end without a settled window. After
-// that, the next session starts with a small window again, because the earlier sessions may have
-// ended because their first window was too large. In that case, letters that came back out of order
-// may become separate rows.
+// that, the next session starts with a small window again. The earlier sessions may have ended
+// because their first window was too large. With a small window, letters that came back out of
+// order may become separate rows.
 const maxFruitless = 20
 
 // BeginSession counts a new session of an inbox. It returns the state that earlier sessions stored.

@@ -16,8 +16,9 @@ func (p *Policy) Words() string {
 	return fmt.Sprintf("pattern %s, apply-to %s, priority %d, definition %s", safeName(p.Pattern), safeName(p.ApplyTo), p.Priority, p.Definition.JSON())
 }
 
-// Differences compares the plan p with a plan that was made just now, in the parameter now. It
-// returns one sentence for each difference. If it returns none, p can be applied as it was shown.
+// Differences compares the plan p with the parameter now, which is a plan that was made just now.
+// It returns one sentence for each difference. If it returns none, p can be applied as it was
+// shown.
 func (p *Plan) Differences(now *Plan) []string {
 	var list []string
 	for i := range p.Policies {

@@ -58,8 +58,8 @@ func (v *view) dropsAutomatically() bool {
 	return len(v.droppingLimits()) > 0
 }
 
-// certainQueues returns the queues that dead letters certainly reach. Queues that only messages
-// with a guessed routing key reach are not among them.
+// certainQueues returns the queues that dead letters certainly reach. It leaves out a queue if only
+// messages with a guessed routing key reach it.
 func (v *view) certainQueues() []string {
 	return slices.DeleteFunc(slices.Clone(v.Queues), func(q string) bool { return slices.Contains(v.Guessed, q) })
 }

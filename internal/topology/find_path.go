@@ -95,8 +95,8 @@ func (in *inspector) keysLost(v *view) {
 	in.add(f)
 }
 
-// lostAgain reports a queue whose letters are lost when they were requeued and die again. Their
-// first death is routed to a queue.
+// lostAgain reports a queue that loses letters after they were requeued. When such a letter dies
+// for the first time, it is routed to a queue. When it dies again, it is lost.
 func (in *inspector) lostAgain(v *view) {
 	f := Finding{
 		Kind: SecondDeathLost, Queue: v.Name, Plannable: in.replaceable(v),
@@ -190,7 +190,7 @@ func (v *view) reachedLimit() (limit Limit, holds string, reached bool) {
 	return Limit{}, "", false
 }
 
-// source says what sets a setting, in words that begin a sentence.
+// source returns words that say what sets a setting. A sentence can begin with these words.
 func (s Setting) source() string {
 	if s.Policy == "" {
 		return "An argument of the queue"
@@ -198,7 +198,7 @@ func (s Setting) source() string {
 	return fmt.Sprintf("The %s %s", s.From, safeName(s.Policy))
 }
 
-// setBy says what sets a setting, in words that come before its value in a sentence.
+// setBy returns words that say what sets a setting. In a sentence, they come before its value.
 func (s Setting) setBy(key string) string {
 	if s.Policy == "" {
 		return "it was declared with the argument x-" + key

@@ -12,7 +12,8 @@ import (
 // Options holds facts that a snapshot does not contain.
 type Options struct {
 	Inboxes []string // the dead-letter queues that dlo drains
-	// Idle holds, for each queue without a consumer, the time since when it has had none.
+	// Idle contains the queues without a consumer. For each of them, it contains the time from
+	// which the queue has had no consumer.
 	Idle map[string]time.Time
 	// IdleAfter is how long a queue may be without a consumer before dlo reports a finding. 0 means 15
 	// minutes, which is longer than a rolling deployment takes to bring the consumers back.

@@ -9,8 +9,8 @@ import (
 type QueueAt struct{ VHost, Name string }
 
 // QueueLines returns, for each queue in a definitions file, the number of the line that contains
-// its name. If the file does not name the vhost, the vhost of the keys is empty. The result is
-// empty for a text that is not a definitions file.
+// its name. If the file does not name the vhost, the field VHost of the keys is empty. The result
+// is empty for a text that is not a definitions file.
 func QueueLines(text []byte) map[QueueAt]int {
 	lines := map[QueueAt]int{}
 	decoder := json.NewDecoder(bytes.NewReader(text))

@@ -196,8 +196,8 @@ func (p *planner) accept(name string) (*view, string) {
 	return v, ""
 }
 
-// makesAtLeastOnce reports whether the plan makes a queue dead-letter at least once that does not
-// do so now.
+// makesAtLeastOnce reports whether the plan changes a queue so that it dead-letters at least once.
+// If the queue already does so now, the result is false.
 func (p *planner) makesAtLeastOnce(v *view) bool {
 	_, works := v.atLeastOnce()
 	return p.w.AtLeastOnce && v.Kind() == Quorum && !works
@@ -307,10 +307,11 @@ func (p *Planned) ProbeQueue() string {
 	return deadletter.ProbePrefix + strings.TrimPrefix(p.Name, policyPrefix)
 }
 
-// Without returns the policy for the queues that remain when others leave it, in a vhost as it is
-// now. The priority of the new policy is so high that it applies while both policies exist. If
-// another policy applies to a remaining queue, the new policy would hide the keys of that policy,
-// or be hidden by it. In this case, Without returns the reason why the queues cannot leave.
+// Without returns the policy for the queues that remain when the queues in leaving are removed from
+// it. The parameter s is the vhost as it is now. The priority of the new policy is so high that it
+// applies while both policies exist. If another policy applies to a remaining queue, the new policy
+// would hide the keys of that policy, or be hidden by it. In this case, Without returns the reason
+// why the queues cannot be removed.
 func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 	old := p.Name
 	p.Queues = slices.DeleteFunc(slices.Clone(p.Queues), func(q string) bool { return slices.Contains(leaving, q) })

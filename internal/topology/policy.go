@@ -106,8 +106,8 @@ func policyFor(policies []Policy, q *Queue, applied *string) rule {
 	return r
 }
 
-// decide makes the policy that the broker names the winner if dlo cannot evaluate the pattern of
-// that policy.
+// decide is called with the name of the policy that the broker says applies. If dlo cannot evaluate
+// the pattern of this policy, decide makes it the winner.
 func (r *rule) decide(applied string) {
 	if i := slices.IndexFunc(r.unsure, func(p *Policy) bool { return p.Name == applied }); i >= 0 {
 		if r.winner != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // TestAccuracy ranks random messages of the types. A message is decidable if no other type decodes
-// it with the same shape. Two shapes are the same if they have the same fields, and texts, bytes
-// and messages of the same shape in the same places.
+// it with the same shape. Two messages have the same shape if they have the same fields, and if the
+// same fields contain texts, bytes, or messages of the same shape.
 func TestAccuracy(t *testing.T) {
 	c := load()
 	step, each := 5, 1
@@ -129,8 +129,8 @@ func alike(all []protoreflect.MessageDescriptor, m *dynamicpb.Message, body []by
 	return n
 }
 
-// mayRead reports whether it is useful to decode with a type. With it, most types need not be
-// tried.
+// mayRead reports whether it is useful to decode a body with a type. Because of this check, most
+// types need not be tried.
 func mayRead(md protoreflect.MessageDescriptor, m protoreflect.Message) bool {
 	ok := true
 	m.Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {

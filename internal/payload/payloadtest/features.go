@@ -20,7 +20,8 @@ var EditedField = map[string]struct {
 	Name   string
 }{kinds: {3, "count"}, order: {2, "amount"}, cart: {2, "items"}}
 
-// With returns the body to which v is appended as the value of the edited field.
+// With appends the value v to the body, as a new value of the edited field. It returns the new
+// body.
 func (f WireFeature) With(v uint64) []byte {
 	return wire(f.Body, varint(EditedField[f.Type].Number, v))
 }

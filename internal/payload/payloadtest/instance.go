@@ -12,8 +12,8 @@ import (
 )
 
 // Instance returns a message in which about two thirds of the fields are set. The values are
-// identifiers, names, sentences, counts and times of recent years. If two random sources r are
-// equal, the messages are equal.
+// identifiers, names, sentences, counts and times of recent years. For the same state of the random
+// source r, the message is the same.
 func Instance(md protoreflect.MessageDescriptor, r *rand.Rand) *dynamicpb.Message {
 	m := dynamicpb.NewMessage(md)
 	fill(m, r, 0)

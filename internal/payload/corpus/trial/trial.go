@@ -24,8 +24,8 @@ type Types struct {
 	All      []protoreflect.MessageDescriptor
 }
 
-// Load makes a registry of the types that are linked into the program. It omits the types for which
-// the function leave returns true. These must be top-level messages that no other message uses.
+// Load makes a registry of the types that are linked into the program. If leave returns true for a
+// type, Load omits the type. Such a type must be a top-level message that no other message uses.
 func Load(leave func(protoreflect.FullName) bool) Types {
 	set := &descriptorpb.FileDescriptorSet{}
 	var all []protoreflect.MessageDescriptor
@@ -86,5 +86,5 @@ func Field(md protoreflect.MessageDescriptor, r *rand.Rand) (b []byte) {
 	return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), "seventeen bytes..")
 }
 
-// Percent returns n as a percentage of all; if all is 0, it returns 0.
+// Percent returns the percentage that n is of the number all. If all is 0, it returns 0.
 func Percent(n, all int) float64 { return 100 * float64(n) / float64(max(all, 1)) }
