@@ -1,7 +1,8 @@
 // Package classify reads letters after they are stored. It decodes their bodies within a memory
 // budget, and writes the masked summary and error that lists show. It finds out where and why the
 // letters died, and applies the rules to decide what happens to them. If reading a letter kills the
-// process, the letter is tried once more, alone, and then left as "undecodable (crash)".
+// process, the letter is read alone the next time. After deadletter.MaxCrashes crashes, it is no
+// longer read, and counts as "undecodable (crash)".
 package classify
 
 import (

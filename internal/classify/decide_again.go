@@ -8,10 +8,10 @@ import (
 )
 
 // DecideAgain applies the current rules again to letters that wait for a retry. It returns one
-// decision for each letter, in the same order, and changes nothing. It computes due times and ages
-// from the death after which a letter began to wait. Rules that did not change therefore decide as
-// before. DecideAgain decodes one body at a time, and needs the memory for one. It stops when ctx
-// ends.
+// decision for each letter, in the same order, and changes nothing. A letter waits because it died.
+// DecideAgain computes due times and ages from this death. Rules that did not change therefore
+// decide as before. DecideAgain decodes one body at a time, so it needs the memory for one body. It
+// stops when ctx ends.
 func (c *Classifier) DecideAgain(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.NewDecision, error) {
 	decided := make([]deadletter.NewDecision, 0, len(letters))
 	for i := range letters {

@@ -52,8 +52,8 @@ func (c *cause) parts() []string {
 // withGroup puts the group of a letter into its verdict. Letters of one group have the same origin
 // queue, broker, vhost, reason, type and normalised error. If a rule sets the group, only the
 // origin and the name of that group count. If the origin queue is unknown, the inbox takes its
-// place, because people who may see one inbox need not be allowed to see another. The key of a
-// group does not change when its broker is renamed.
+// place. This keeps the letters of two inboxes apart, because some people may see only one of them.
+// The key of a group does not change when its broker is renamed.
 func (c *Classifier) withGroup(l *deadletter.Letter, v deadletter.Classified, why cause) deadletter.Classified {
 	place := []string{c.o.FirstName(v.Origin.Broker), v.Origin.VHost, v.Origin.Queue}
 	if v.Origin.Queue == "" {

@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// TestTheGroupOfARule checks that a group which a rule sets holds all letters of one origin that
-// the rule matches, whatever their error is. The title of the group must begin with the name that
-// the rule gives.
+// TestTheGroupOfARule covers a rule that sets a group. The group must hold all letters of one
+// origin that the rule matches, whatever their error is. The title of the group must begin with the
+// name that the rule gives.
 func TestTheGroupOfARule(t *testing.T) {
 	t.Parallel()
 	o := options()

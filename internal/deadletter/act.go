@@ -106,8 +106,8 @@ const (
 // ActBreaker returns the kind of the act that records the new state of a breaker.
 func ActBreaker(s GuardState) string { return "breaker " + string(s) }
 
-// Acts lists all kinds of acts: the actions on letters, the acts on operations, groups and
-// everything else, and the automatic changes to groups.
+// Acts lists all kinds of acts. These are the actions on letters, the acts on operations and
+// groups, the automatic changes to groups, and the acts on everything else.
 var Acts = slices.Concat(texts(Actions), []string{
 	ActCancelled, ActPaused, ActResumed, ActRate, ActStopped, ActDone,
 	ActMerged, ActSplit, ActSnoozed, ActReopened, ActAssigned, ActUnassigned, ActSeverity, ActTicket, ActNote, ActUndone, ActRegrouped,

@@ -142,9 +142,9 @@ func (a *Annotation) Many() bool { return a.Token == "" && a.Queue == "" }
 
 // Fits reports whether the annotation describes a death. The parameter k contains the keys of the
 // death, and o is its origin. The caller must compare the broker and the vhost. If the annotation
-// has a token, only the token must be equal. Otherwise its other fields must match. A message that
-// dlo sent has the name of its queue as its routing key, or it comes from an exchange of dlo. An
-// annotation with such a routing key or exchange fits too.
+// has a token, only the token must be equal. Otherwise its other fields must match. If dlo sent the
+// message, an annotation may contain an exchange of dlo, or the name of the message's queue as the
+// routing key. Both count as matches.
 func (a *Annotation) Fits(k DeathKeys, o Origin) bool {
 	if a.Token != "" {
 		return a.Token == k.Token
@@ -180,7 +180,7 @@ func (l *Letter) DeathKeys() DeathKeys {
 	return DeathKeys{Token: token, MessageID: l.Arrived.MessageID, Body: sum[:]}
 }
 
-// Annotated contains what happened to annotations that were to be stored.
+// Annotated contains the numbers that result from storing annotations.
 type Annotated struct {
 	New    int
 	Again  int // number of annotations that were already stored within the window

@@ -91,6 +91,7 @@ type Unseen struct {
 	Why     string
 	Since   time.Time // the reason applies to letters that were in the queue at this time
 	Settles bool      // the letters are settled as unverified; otherwise they are held
-	// Letters that people redirected to the queue are settled as unverified.
+	// If SettlesRedirected is true, letters that people redirected to the queue are settled as
+	// unverified.
 	SettlesRedirected bool
 }

@@ -11,7 +11,7 @@ type Pulse []time.Time
 // maxPulse is the maximum number of times in a Pulse.
 const maxPulse = 16
 
-// Beat returns the pulse with more deaths, which may be in any order.
+// Beat adds deaths to a pulse and returns the new pulse. The deaths may be in any order.
 func (p Pulse) Beat(deaths ...time.Time) Pulse {
 	all := slices.SortedFunc(slices.Values(append(slices.Clone(p), deaths...)), time.Time.Compare)
 	return all[max(0, len(all)-maxPulse):]

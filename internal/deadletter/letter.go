@@ -48,8 +48,8 @@ type Window struct {
 	Prefetch      int       // maximum number of letters in the next window
 	GivesBack     bool      // later letters may come back with the redelivered flag, although they are not in this window
 
-	// The following fields say which redeliveries can be distinguished from new deliveries, and how
-	// far back twins are searched for.
+	// The following fields help to distinguish redeliveries from new deliveries. They also say what
+	// happens to a letter that may be a copy, and how far back the store searches for its twin.
 	Restarted          bool // the broker was restarted recently, so that acks may be lost
 	RedeliveredLeaks   bool // this inbox may also set the redelivered flag on first deliveries (quorum, >= 4.0; all, >= 4.1)
 	EveryReturnCounted bool // this inbox counts every return of a letter in x-delivery-count (quorum, >= 4.3)
@@ -110,7 +110,7 @@ const (
 	MarkerUnknown                    // dlo could not look for the marker
 )
 
-// String describes the state in words with which a sentence can begin.
+// String describes the state in words. A sentence can begin with these words.
 func (s MarkerState) String() string {
 	switch s {
 	case MarkerEmptied:
@@ -123,7 +123,8 @@ func (s MarkerState) String() string {
 	return "the broker was not restarted"
 }
 
-// Uncertain says what is done with a letter that may be a copy of its twin.
+// Uncertain says what happens to a letter if nobody can tell whether it is a copy. The twin of such
+// a letter is the stored letter that it equals.
 type Uncertain string
 
 const (

@@ -34,7 +34,7 @@ const (
 	NoticeOver      NoticeKind = "over"      // a problem about which people were notified is over
 	NoticeDigest    NoticeKind = "digest"
 
-	// The following kinds are for machines. Webhooks get them with any rules.
+	// The following kinds are for machines. A webhook gets them, whatever its rules are.
 	EventGroupQuiet        NoticeKind = "group.quiet"        // no letter of a group has died for a while
 	EventGroupResolved     NoticeKind = "group.resolved"     // a group no longer needs people
 	EventOperationFinished NoticeKind = "operation.finished" // an operation is done or cancelled

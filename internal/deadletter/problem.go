@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Problem is something that prevents a part of dlo from working, or because of which letters are
-// lost.
+// Problem is something that prevents a part of dlo from working, or that causes the loss of
+// letters.
 type Problem struct {
 	Kind     ProblemKind
 	Severity Severity // how urgent the problem is
@@ -60,8 +60,8 @@ func (p *Problem) Key() string {
 	return fmt.Sprintf("problem %s %s %s %s", p.Kind, p.Broker, Visible(p.VHost), Visible(cmp.Or(p.Queue, p.Inbox)))
 }
 
-// Problems returns the problems of a broker. While dlo is not connected to the broker, dlo does not
-// know the other problems of the broker.
+// Problems returns the problems of a broker. If dlo is not connected to the broker, it knows only
+// this one problem.
 func (s *BrokerStatus) Problems() []Problem {
 	var list []Problem
 	if !s.Connected {
@@ -87,8 +87,8 @@ func (s *BrokerStatus) Problems() []Problem {
 	return append(list, s.Queues...)
 }
 
-// awayProblem returns the problem that dlo is not connected to a broker. If dlo was never connected
-// to it, nothing at the broker keeps the messages that die there.
+// awayProblem returns a problem which says that dlo is not connected to a broker. If dlo was never
+// connected to it, nothing at the broker keeps the messages that die there.
 func (s *BrokerStatus) awayProblem() Problem {
 	p := Problem{
 		Kind: ProblemBrokerAway, Severity: SeverityPage, Broker: s.Name, VHost: s.VHost, Since: s.Since,

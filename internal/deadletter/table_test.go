@@ -158,7 +158,8 @@ func properties() *rapid.Generator[deadletter.Properties] {
 	})
 }
 
-// beforeHeaders returns the bytes before the table, in properties that contain only headers.
+// beforeHeaders encodes properties that contain only headers. It returns the bytes before the table
+// of headers.
 func beforeHeaders(t interface{ Fatal(...any) }) []byte {
 	table := deadletter.Table{"k": nil}
 	whole, err := deadletter.Properties{Headers: table}.Encode()

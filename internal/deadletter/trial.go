@@ -2,10 +2,9 @@ package deadletter
 
 import "time"
 
-// TrialQueue is the queue of trials. dlo sends a letter of its own through this queue, so that
-// people can see the path of a letter before they trust dlo with their letters. It is the only one
-// of dlo's own queues in which letters die and to which dlo sends letters back. This applies only
-// to letters that dlo made.
+// TrialQueue is the queue of trials. dlo sends a letter of its own through this queue. People can
+// thus see the path of a letter before they trust dlo with their letters. Letters that dlo made die
+// in this queue, and dlo sends them back to it. dlo does this in no other queue of its own.
 const TrialQueue = "dlo.try"
 
 // TrialRule is the name of the rule for letters that dlo made for a trial. No configured rule can

@@ -50,8 +50,8 @@ func TestTypedShowsTheTypeOfEachValue(t *testing.T) {
 	}
 }
 
-// Every value is the same after it was encoded and decoded, except for the payload of a NaN, which
-// JSON cannot contain.
+// Every value is the same after it was encoded and decoded. The only exception is the payload of a
+// NaN, which JSON cannot contain.
 func TestEveryValueSurvivesTypedJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -114,8 +114,8 @@ func withoutPosition(path string) string {
 	return path
 }
 
-// inFile returns the name of a file and of a function in it. It removes a hash from the name of the
-// file.
+// inFile returns the name of a file, followed by ":" and the name of a function. It removes a hash
+// from the name of the file.
 func inFile(path, name string) string {
 	path = strings.ReplaceAll(path, `\`, "/")
 	file := foldChunkOf(path[strings.LastIndexByte(path, '/')+1:])

@@ -163,7 +163,8 @@ func (a *Accounts) newHash(ctx context.Context, password, name string) (hash str
 	return hash, cmp.Or(err, refused)
 }
 
-// start starts a session of a user who has just proved or set the password with the hash verified.
+// start starts a session of a user who has just proved or set a password. The parameter verified is
+// the hash of this password.
 func (a *Accounts) start(ctx context.Context, name, verified string, b Browser) (secret string, err error) {
 	secret = deadletter.NewSecret()
 	idle, oldest := a.limits()

@@ -213,8 +213,8 @@ func TestNoProxy(t *testing.T) {
 	}
 }
 
-// TestAProxyThatNamesNobody checks a proxy that does not authenticate people. dlo trusts the
-// address that it reports, but no name in its headers.
+// TestAProxyThatNamesNobody covers a proxy that does not authenticate people. dlo trusts the
+// address that the proxy reports. It trusts no name in the headers of the proxy.
 func TestAProxyThatNamesNobody(t *testing.T) {
 	t.Parallel()
 	i := New(Options{Proxy: Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, Users: NewAccounts(nil, nil), Grants: newIdentity().Grants})

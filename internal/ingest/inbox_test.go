@@ -227,7 +227,7 @@ func (i *inbox) Ack(w []deadletter.Arrival) error {
 	return nil
 }
 
-// coveredByAck returns how many letters of the window the ack on its way covers. The tags of the
+// coveredByAck returns the number of letters that the current ack acknowledges. The tags of the
 // letters have no gaps.
 func (i *inbox) coveredByAck() int { return len(i.held) - int(i.tag-i.ack) }
 

@@ -200,10 +200,10 @@ func TestTwinsBehindAWindow(t *testing.T) {
 	}
 }
 
-// TestTwinsOfALargerWindow checks windows that become smaller because of large bodies. A session
-// then gives back more letters than the next window has. Twins that come in place of the earlier
-// window do not all fit into the first window of the next session, unless that session knows their
-// number.
+// TestTwinsOfALargerWindow covers windows that become smaller because of large bodies. A session
+// then gives back more letters than the next window has. If twins come in place of the earlier
+// window, the first window of the next session may be too small for all of them. The session must
+// know the number of letters to make the window large enough.
 func TestTwinsOfALargerWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -284,8 +284,8 @@ func TestAFlaggedWindowThatTookAll(t *testing.T) {
 	}
 }
 
-// TestAWindowThatComesBackTwice checks a window that took every letter that the session before may
-// have received. No such letter can be behind it.
+// TestAWindowThatComesBackTwice covers a window that took all letters that an earlier session may
+// have received. No such letter can then be behind the window.
 func TestAWindowThatComesBackTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

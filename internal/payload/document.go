@@ -55,8 +55,9 @@ type Document struct {
 
 	Ranking Ranking // if nothing names a type, the registered types that can decode the body; no verdict = they were not compared
 
-	// Problem is a sentence that says why the body is not shown as the letter declares it, such as
-	// "acme.v1.X (the type property) is not registered". It is "" if the body is shown as declared.
+	// Problem is a sentence that says why the body is not shown in the form that the letter
+	// declares, such as "acme.v1.X (the type property) is not registered". If the body is shown in
+	// that form, Problem is "".
 	Problem  string
 	TooLarge bool // the body is "too large to decode safely"; Problem names the limit
 
@@ -135,7 +136,7 @@ type Node struct {
 	left int    // number of bytes of the value that text omits
 }
 
-// Range is a range of bytes. From is included, and To is not.
+// Range is a range of bytes. It includes the byte at From, and ends before the byte at To.
 type Range struct{ From, To int }
 
 func (d *Document) step(ok bool, text string) { d.Steps = append(d.Steps, Step{ok, text}) }

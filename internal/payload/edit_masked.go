@@ -53,8 +53,8 @@ func (n *jsonNode) hideNames() {
 	}
 }
 
-// keepSource stores, in each masked list or object of the tree n, the text that it has in source.
-// The parameter parsed is the tree of source. Both trees have the same values.
+// keepSource stores the original text of each masked list or object in the tree n. The texts come
+// from source. The parameter parsed is the tree of source. Both trees have the same values.
 func (n *jsonNode) keepSource(parsed *jsonNode, source string) {
 	if n.masked && isContainer(n.kind) {
 		n.raw = source[parsed.from:parsed.to]

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// openText prepares a text body for editing. It handles each line separately, so that a line that
-// is shown masked or escaped can be found again after the edit.
+// openText prepares a text body for editing. It handles each line separately. If a line is shown
+// masked or escaped, it can therefore be found again after the edit.
 func (s *editing) openText() error {
 	var ok bool
 	if s.text, ok = wholeText(s.doc); !ok {

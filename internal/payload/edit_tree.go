@@ -310,7 +310,7 @@ func (p *jsonParser) item(n *jsonNode, depth int, end byte, container string) (l
 	return false, p.fail(p.at, p.withReason("a comma or "+string(end)+" is missing"))
 }
 
-// element returns the index of a list element as paths contain it.
+// element returns the index of a list element in the form that paths contain, such as "[0]".
 func element(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
 // withReason appends the reason to an error message if the next characters of the text explain the

@@ -101,7 +101,8 @@ func compareUnseen(before, after []unseen) (kept, lost []unseen) {
 
 const maxUnseen = 3 // if there are more unseen parts, they are only counted
 
-// checksOf returns checks that say which unseen parts an edit has kept, and which it has lost.
+// checksOf returns checks about the unseen parts of a message. They say which of these parts an
+// edit has kept, and which it has lost.
 func checksOf(kept, lost []unseen) (list []Check) {
 	sum := func(of []unseen) (n int) {
 		for i := range of {

@@ -48,7 +48,8 @@ func (s site) locate(n *jsonNode, at int) (string, site) {
 	}
 }
 
-// member returns the site of a member of the object n. The name of the member is name.
+// member returns the site of a member of the JSON object n. The parameter name is the name of the
+// member.
 func (s site) member(n *jsonNode, name string) site {
 	if s.fd != nil && s.fd.IsMap() && !s.element {
 		return site{fd: s.fd, md: s.fd.MapValue().Message(), element: true, types: s.types}

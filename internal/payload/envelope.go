@@ -140,7 +140,8 @@ func (r *reading) attribute(path, text string) string {
 	return text
 }
 
-// spotOf returns the spot of the member of an envelope at the given path.
+// spotOf returns the spot of a member of the current envelope. The parameter path is the path of
+// the member.
 func (r *reading) spotOf(path string) spot {
 	at := place{spot: r.rootSpot()}
 	at.json()
@@ -224,9 +225,9 @@ func shortText(token []byte) string {
 	return unquoteJSON(token)
 }
 
-// firstInvalid returns the first of the named members that is missing or does not begin with the
-// byte kind: '"' for a string, '{' for an object, '[' for a list. It returns "" if all members are
-// valid.
+// firstInvalid returns the first of the named members that is not valid. A member is not valid if
+// it is missing, or if it does not begin with the byte in kind: '"' for a string, '{' for an
+// object, '[' for a list. If all members are valid, firstInvalid returns "".
 func (o object) firstInvalid(kind byte, names ...string) string {
 	for _, n := range names {
 		v := o.value(n)

@@ -15,7 +15,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// check checks what must be true for every document, whatever the body is.
+// check fails the test if a document breaks a rule that applies to every document, whatever its
+// body is.
 func check(t *testing.T, d *Document, b *budget.Budget, size int) {
 	t.Helper()
 	checkWithin(t, b)

@@ -38,8 +38,8 @@ func (r *reading) peelKombu() {
 }
 
 const (
-	// maxBzip2 is the maximum size in bytes of compressed bzip2 data. Larger data is not unpacked,
-	// because a compressed block of 30 bytes takes as long as a full one.
+	// maxBzip2 is the maximum size in bytes of compressed bzip2 data. Larger data is not unpacked.
+	// A compressed block of only 30 bytes takes as long to unpack as a full one.
 	maxBzip2 = 1 << 20
 	// bzip2Memory is the memory in bytes that a compress/bzip2 reader allocates: 4 bytes for each of
 	// the 900,000 bytes of a block, plus its tables.

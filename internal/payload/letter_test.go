@@ -133,9 +133,9 @@ func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 	}
 }
 
-// TestAnOldLetterIsReadByAnOldVersion covers a letter without a type name, and a new version of a
-// set that can no longer decode it. The letter must stay readable with the version that it matched
-// before, unless that version does not know all of the body.
+// TestAnOldLetterIsReadByAnOldVersion covers a letter without a type name. A new version of a set
+// can no longer decode it. The letter must stay readable with the version that it matched before,
+// if that version knows all of the body.
 func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
 	t.Parallel()
 	types := descriptor.NewRegistry()

@@ -22,9 +22,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// reference compares a body with a type in a simple way, with nothing but the descriptors. It uses
-// no signatures, shapes or tree, and does not stop early. The fast ranking must give the same
-// evidence for every type that it lists. It must also list every type that the reference lists.
+// reference compares a body with a type in a simple way. It uses only the descriptors, without
+// signatures, shapes or a tree, and does not stop early. The fast ranking must give the same
+// evidence for every type that the ranking lists. It must also list every type that the reference
+// lists.
 type reference struct {
 	types  *descriptor.Resolver
 	e      evidence

@@ -114,8 +114,8 @@ field 7  (empty) length-delimited [{28 30}]`)
 	}
 }
 
-// TestDeviationsAreSaid checks that the document reports fields whose encoding differs from the one
-// that their type would write.
+// TestDeviationsAreSaid checks fields whose encoding is not the one that their type would write.
+// The document must report them.
 func TestDeviationsAreSaid(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -178,7 +178,7 @@ func (t *tree) unknowns(items []item, m protoreflect.Message, found map[protowir
 	return items
 }
 
-// items returns the nodes of parts of a message of the type md.
+// items returns the nodes for a list of items. The items are parts of a message of the type md.
 func (t *tree) items(items []item, md protoreflect.MessageDescriptor, at spot) []Node {
 	if len(items) == 0 {
 		return nil

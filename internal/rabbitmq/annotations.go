@@ -34,8 +34,8 @@ const (
 )
 
 // Annotations drains a queue of annotations until ctx ends. Whenever a session ends, it opens
-// another one. It logs an obstacle once, and again only when the obstacle changes, because
-// consumers work without annotations.
+// another one. If it cannot read the queue, it logs the reason once, and again only when the reason
+// changes. Consumers work without annotations, so this is enough.
 func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 	if a.Crash == nil {
 		a.Crash = func(string) {}

@@ -144,7 +144,8 @@ func publishLetters(t *testing.T, ch *amqp.Channel, queue string, letters ...str
 	}
 }
 
-// consume starts a consumer with the tag "reader" and at most prefetch unacknowledged letters.
+// consume starts a consumer with the tag "reader". The consumer gets at most as many unacknowledged
+// letters as prefetch says.
 func consume(t *testing.T, ch *amqp.Channel, queue string, prefetch int) <-chan amqp.Delivery {
 	t.Helper()
 	if err := ch.Qos(prefetch, 0, false); err != nil {
@@ -196,7 +197,7 @@ func awaitReady(t *testing.T, ch *amqp.Channel, queue string, n int) {
 	}
 }
 
-// takeOne removes the first letter of a queue and checks that its body is want.
+// takeOne removes the first letter of a queue, and fails the test unless its body equals want.
 func takeOne(t *testing.T, ch *amqp.Channel, queue, want string) {
 	t.Helper()
 	d, ok, err := ch.Get(queue, true)

@@ -61,8 +61,8 @@ func readingInbox(t *testing.T, url string, limits Limits) *Inbox {
 	return inbox
 }
 
-// takeAll reads and acknowledges windows until it has read a letter whose body is the parameter
-// last.
+// takeAll reads and acknowledges windows until it has read the last letter. The parameter last is
+// the body of this letter.
 func takeAll(t *testing.T, inbox *Inbox, last string) (all []deadletter.Arrival, windows []int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -11,9 +11,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// lockInbox makes sure that nothing else drains the inbox: neither another dlo, nor an earlier
+// lockInbox makes sure that nothing else drains the inbox. This could be another dlo, or an earlier
 // session whose end the broker has not noticed. Such a session still holds the open window. A new
-// session would receive the letters after that window and would conclude that the window was
+// session would receive the letters after that window, and would conclude that the window was
 // acknowledged (window_return_test.go). The lock is an exclusive queue, which exists as long as
 // this connection.
 func (i *Inbox) lockInbox() error {

@@ -18,9 +18,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Management queries RabbitMQ's HTTP API. The numbers that it returns are 1 to 6 s old. Fields may
-// be absent, which means that a value is unknown and never that it is 0 (measured on 3.10.8, 4.0.5,
-// 4.3.6).
+// Management queries RabbitMQ's HTTP API. The numbers that it returns are 1 to 6 s old. If a field
+// is absent, its value is unknown. An absent number is never 0 (measured on 3.10.8, 4.0.5, 4.3.6).
 type Management struct {
 	base     string
 	user     string

@@ -114,7 +114,7 @@ func TestFactsOfAQueue(t *testing.T) {
 }
 
 // TestAQueueThatOnlyTheAPIDoesNotKnow covers a management URL that leads to another broker. dlo
-// must then believe the AMQP broker, so that it holds no letter whose queue exists.
+// must then believe the AMQP broker. Otherwise it would hold letters although their queue exists.
 func TestAQueueThatOnlyTheAPIDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	_, address := testenv.Broker(t).VHost(t)

@@ -90,8 +90,9 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	}
 }
 
-// TestAnInboxThatMayNotBeRead checks that dlo neither drains an inbox nor shows it as drained until
-// its user may read the inbox. The check of the permission must take no letter.
+// TestAnInboxThatMayNotBeRead covers a user who may not read an inbox. Until the user may read it,
+// dlo must not drain the inbox, and must not show it as drained. The check of the permission must
+// take no letter.
 func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

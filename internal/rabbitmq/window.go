@@ -153,8 +153,8 @@ func (i *Inbox) fetchRequeued(have, room int, take func(d *amqp.Delivery) error)
 // a loaded machine).
 const sweepMost = 5 * time.Second
 
-// Ack acknowledges a window. The broker may process the acknowledgement later. Fence waits until it
-// has.
+// Ack acknowledges a window. The broker may process the acknowledgement later. Fence waits until
+// the broker has processed it.
 func (i *Inbox) Ack(w []deadletter.Arrival) error {
 	if err := i.ch.Ack(w[len(w)-1].Tag, true); err != nil {
 		return fmt.Errorf("ack %d letters of %s: %w", len(w), i.queue, err)

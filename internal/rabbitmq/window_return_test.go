@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// window is the number of letters in a window of these tests. behind is the number of letters that
-// wait after the window.
+// The constant window is the number of letters in a window of these tests. The constant behind is
+// the number of letters that wait after the window.
 const (
 	window = 200
 	behind = 50
@@ -207,9 +207,9 @@ func describeReturn(left []amqp.Delivery) string {
 	return "whole"
 }
 
-// sessionLock is a queue that only the reader's connection may use. The broker deletes it only when
-// it has noticed the end of that connection, so that another connection can detect the end. A new
-// session that began earlier would see the letters behind the window first.
+// sessionLock is a queue that only the reader's connection may use. The broker deletes this queue
+// only when it has noticed the end of that connection. Another connection can therefore detect the
+// end. If a new session began earlier, it would see the letters behind the window first.
 const sessionLock = "session lock"
 
 func lockSession(t *testing.T, ch *amqp.Channel) {

@@ -12,14 +12,14 @@ const (
 	lookedFor = 10 * time.Minute // an unconfirmed look is forgotten after this time
 )
 
-// sights contains the queues in which dlo cannot observe the fate of letters, by name. For each
-// queue, it contains the reason and the time of the first look.
+// sights contains the queues in which dlo cannot observe the fate of letters. The key is the name
+// of the queue. The value contains the reason, and the time of the first look at the queue.
 type sights map[string]deadletter.Unseen
 
 // look returns the reason why dlo cannot observe the fate of letters in a queue. If dlo can observe
-// it, u.Why is "". The result confirmed is true if an earlier look confirms the reason. That look
-// must have had the same reason, at least lookAgain ago, and no look since then may have had a
-// different one. The reason then applies to letters that were in the queue at the earlier look.
+// it, u.Why is "". The result confirmed is true if two looks have found the same reason, with at
+// least lookAgain in between. No look between them may have found a different reason. The reason
+// then applies to letters that were in the queue at the earlier look.
 func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u deadletter.Unseen, confirmed bool) {
 	u = unseenReason(deadletter.Visible(queue), f)
 	u.Since = now
@@ -39,7 +39,8 @@ func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u de
 	return u, true
 }
 
-// forget removes looks that no later look has confirmed.
+// forget removes the results of old looks. A look is old if no later look has confirmed it within
+// lookedFor.
 func (s sights) forget(now time.Time) {
 	for queue, u := range s {
 		if now.Sub(u.Since) > lookedFor {

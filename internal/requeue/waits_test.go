@@ -80,10 +80,10 @@ func deskWithWait(t *testing.T, w rules.Waiter, wait time.Duration) *desk {
 	return d
 }
 
-// TestALetterThatDoesNotWaitInTheBroker checks letters that are claimed late. A late letter must
-// wait for the rest of its time, or for the full time in a queue in which all letters wait equally
-// long. It must not wait in the broker if it is too late for such a queue, if it is due, or if the
-// broker has no place for it.
+// TestALetterThatDoesNotWaitInTheBroker covers letters that are claimed late. A late letter must
+// wait for the rest of its time. In a queue in which all letters wait equally long, it must wait
+// for the full time. A letter must not wait in the broker if it is too late for such a queue, if it
+// is due, or if the broker has no place for it.
 func TestALetterThatDoesNotWaitInTheBroker(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -129,8 +129,8 @@ func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 	}
 }
 
-// TestALookIsOfWhatWasInTheQueueThen checks that a look at a queue has no effect on letters that
-// are sent to the queue after that.
+// TestALookIsOfWhatWasInTheQueueThen covers a letter that is sent to a queue after dlo has looked
+// at the queue. The earlier look must have no effect on this letter.
 func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)

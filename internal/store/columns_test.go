@@ -52,8 +52,8 @@ func TestNothingOfOneRowIsReadIntoTheNext(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoTimeIsAnError checks that a database value that is not a number of milliseconds is
-// not read as a time or a duration.
+// TestWhatIsNoTimeIsAnError covers a database value that is not a number of milliseconds. The store
+// must not read it as a time or a duration.
 func TestWhatIsNoTimeIsAnError(t *testing.T) {
 	t.Parallel()
 	var at time.Time

@@ -117,8 +117,8 @@ func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.D
 	return out, err
 }
 
-// checkUnchanged returns an error that wraps ErrChanged, unless the last change to a group was at
-// the given time. It accepts any change if the time is zero.
+// checkUnchanged checks that the last change to a group was at the given time. If it was not, the
+// error wraps ErrChanged. If the time is zero, checkUnchanged accepts any change.
 func (t *tx) checkUnchanged(id deadletter.GroupID, at time.Time) error {
 	var changed int64
 	if at.IsZero() {
@@ -392,7 +392,8 @@ func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	return &deadletter.Notice{Kind: deadletter.NoticeOpened, Key: g.Key, Group: g.ID, Severity: severity, Channels: g.Channels}, nil
 }
 
-// decidedNotice selects the newest notice about a group since the last decision about the group.
+// decidedNotice selects the newest notice about a group. The notice must have been written after
+// the last decision about the group.
 const decidedNotice = `SELECT max(id) FROM notices WHERE grp = $1 AND at >= (SELECT changed_at FROM groups WHERE id = $1)`
 
 // withdrawEnd withdraws the notice that tells machines that a group no longer needs people. If the

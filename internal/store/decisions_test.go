@@ -96,7 +96,7 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 }
 
 // An undo corrects the notices to people. If people were not yet notified that a group is over,
-// they never are. If they were, they are notified about the group again.
+// they never get this notice. If they were notified, they are notified about the group again.
 func TestUndoAndWhatPeopleWereTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

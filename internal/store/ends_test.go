@@ -242,8 +242,8 @@ func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	}
 }
 
-// A selection that is made while a write is running does not include the changes of that write,
-// because a reader cannot see them yet.
+// A reader cannot see the changes of a write that is still running. A selection that is made in the
+// meantime does not include these changes.
 func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -391,8 +391,8 @@ func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
 	}
 }
 
-// A window that may consist of copies stays in doubt if it is cut off again, because letters that
-// an earlier session gave back may still be behind it.
+// A window that may consist of copies is cut off again. It stays in doubt. Letters that an earlier
+// session gave back may still be behind it.
 func TestADoubtfulClaimThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -95,8 +95,8 @@ func (t *tx) saveGroup(g *deadletter.GroupLife, was deadletter.GroupStatus) erro
 	return t.saveLife(g)
 }
 
-// endSnoozesByCause ends the snoozes that last until the same error is seen in another queue. It
-// compares the error with those of the snoozed group and of the groups merged into it.
+// endSnoozesByCause ends the snoozes that last until the same error is seen in another queue. The
+// error may be that of the snoozed group, or that of a group merged into it.
 func (t *tx) endSnoozesByCause(origin int64, cause []byte) error {
 	if len(cause) == 0 {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestFailingAndQuiet checks that a group is failing for five minutes after a death, or for three
-// times the usual gap between its deaths if that is longer. After that, the group is quiet. Lists
-// of groups with these statuses show the same.
+// TestFailingAndQuiet checks that a group is failing for some time after a death. This is five
+// minutes, or three times the usual gap between its deaths, whichever is longer. After that, the
+// group is quiet. Lists of groups with these statuses show the same.
 func TestFailingAndQuiet(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -59,8 +59,9 @@ func TestFailingAndQuiet(t *testing.T) {
 	}
 }
 
-// TestAGroupFailsWithWhatIsMergedIntoIt checks that a group is failing if letters of a group merged
-// into it are dying, even if no other letters of the group are.
+// TestAGroupFailsWithWhatIsMergedIntoIt covers a group into which another group is merged. If
+// letters of the merged group are dying, the whole group is failing, even if no other letters are
+// dying.
 func TestAGroupFailsWithWhatIsMergedIntoIt(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -266,8 +266,7 @@ func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
 	})
 }
 
-// isFirst reports whether a notice is the first with its key on a channel, which means that none
-// with this key was sent there.
+// isFirst reports whether no notice with the same key was sent on a channel before this one.
 func (s *Store) isFirst(ctx context.Context, key, channel string) (first bool, err error) {
 	err = s.askRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = $1 AND d.channel = $2 AND d.state = 'sent')`, []any{key, channel}, &first)
 	return first, err

@@ -12,11 +12,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// onTheWayBack contains the fields of a listed letter that a verdict does not set.
+// onTheWayBack contains the fields of a listed letter that no verdict sets.
 var onTheWayBack = []string{"Attempts", "WaitsIn", "Unverified"}
 
-// TestALetterIsListedWhole checks that a verdict in which all values are set fills every field that
-// lists show. It also checks that the complete letter has the same values.
+// TestALetterIsListedWhole covers a verdict in which all values are set. The letter in a list must
+// have values in all fields. The complete letter must have the same values.
 func TestALetterIsListedWhole(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -66,9 +66,8 @@ func (t *table[T]) forget(id int64) {
 	t.changes++
 }
 
-// load reads the tables of names. If a broker was renamed, a place can have several rows. In that
-// case, load adds the row with the broker's first name before the others, because all letters refer
-// to that row.
+// load reads the tables of names. If a broker was renamed, a place can have several rows. load then
+// adds the row with the broker's first name before the others. All letters refer to this row.
 func (n *names) load(ctx context.Context, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, known *brokers,

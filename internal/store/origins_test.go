@@ -8,8 +8,8 @@ import (
 )
 
 // An origin can be configured for a queue. It is used for letters whose headers do not say where
-// they died, and for letters that may only have been delayed in the queue that their headers name.
-// For other letters, the classifier uses the headers.
+// they died. It is also used if the queue in the headers may only have delayed the letter. For
+// other letters, the classifier uses the headers.
 func TestAnOriginForLettersThatDoNotSay(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -166,9 +166,9 @@ func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 	}
 }
 
-// TestWhatPeoplePausedIsNotOverdue checks that a letter does not become overdue because of a pause
-// or because the broker was not connected. After that, the letter gets the full time for its
-// retries again.
+// TestWhatPeoplePausedIsNotOverdue covers a pause, and a broker that is not connected. A letter
+// that has to wait because of them does not become overdue. Afterwards, the letter gets the full
+// time for its retries again.
 func TestWhatPeoplePausedIsNotOverdue(t *testing.T) {
 	t.Parallel()
 	for name, guard := range map[string]deadletter.Guard{"queue": ofQueue("pay", "", "ann"), "group": {Group: 1, By: "ann"}} {

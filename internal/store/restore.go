@@ -27,9 +27,9 @@ type restoring struct {
 
 // Restored records that the file is an older copy of a store. The parameter noted is the progress
 // that was noted for this store. Letters that may have been sent since the copy was made are not
-// sent again. Restored holds those that would be sent automatically, and marks the others. After
-// that, it raises the progress of the file to the noted progress. If dlo dies before that, the next
-// start detects the copy again and continues.
+// sent again. Restored holds such a letter if dlo would send it automatically, and otherwise marks
+// it. After that, it raises the progress of the file to the noted progress. If dlo dies before
+// that, the next start detects the copy again and continues.
 func (s *Store) Restored(ctx context.Context, noted deadletter.Progress) error {
 	return s.hold(ctx, noted, max(0, noted.Received-s.opened.Received), deadletter.Service.Name)
 }
@@ -116,9 +116,9 @@ func (t *tx) stopSending(why string) error {
 	return nil
 }
 
-// holdRestored holds letters that are scheduled, that were being sent when the copy was made, or
-// that are watched. It does not hold letters that this process is publishing, because another
-// broker has proved that they may be sent.
+// holdRestored holds letters that are scheduled, letters that are watched, and letters that were
+// being sent when the copy was made. It does not hold letters that this process is publishing. For
+// these letters, another broker has proved that they may be sent.
 func (s *Store) holdRestored(ctx context.Context, r *restoring) error {
 	for more := true; more; {
 		err := s.tx(ctx, classify, func(t *tx) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestASessionFromTheFuture sets the clock back after a session has begun, or after its user has
-// entered the password again. The session ends. It must not come back to life when the clock is set
+// TestASessionFromTheFuture begins a session, or lets its user enter the password again, and then
+// sets the clock back. The session ends. It must not come back to life when the clock is set
 // forward, or when the clock reaches the time at which the session began.
 func TestASessionFromTheFuture(t *testing.T) {
 	t.Parallel()

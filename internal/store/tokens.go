@@ -52,8 +52,8 @@ func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken
 		return t, nil
 	}
 	err = s.tx(ctx, bulk, func(x *tx) error {
-		// The token is found by its hash, because a token that was added in the meantime can have the id
-		// of a token that was revoked.
+		// The token is found by its hash and not by its id. If a token was revoked, a token that is
+		// added in the meantime can have the same id.
 		if err := x.row(`UPDATE tokens SET used_at = $2, used_from = $3 WHERE hash = $1 RETURNING id`, []any{hash[:], x.now, from}, &t.ID); err != nil {
 			return orNotFound("token", err)
 		}

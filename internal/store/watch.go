@@ -63,11 +63,11 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 	return done, err
 }
 
-// EndWatch ends the watch over up to n letters that were in a queue before u.Since and whose watch
+// EndWatch ends the watch over up to n letters that were in a queue before u.Since, if their watch
 // is due to end. It is called when dlo can no longer see what happens to these letters in the
 // queue. The parameter u determines whether the letters are held or settled as unverified. Groups
 // count held letters as letters that need people. The function channels returns the channels of a
-// rule. EndWatch returns the number of letters.
+// rule. EndWatch returns the number of letters whose watch it ended.
 func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen, channels func(rule string) []string) (int, error) {
 	done := 0
 	err := s.tx(ctx, classify, func(t *tx) error {

@@ -153,8 +153,8 @@ func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) e
 
 // Look returns the window of an inbox that was committed but not settled. If there is none, it
 // returns nil. There is at most one, because a window is settled before the next one is fetched.
-// Before the session gets a letter, Look also records that the session looks for the window. This
-// matters if the session ends without a decision. After that, letters that are equal to those of
+// Look also records that the session looks for the window. It does so before the session gets a
+// letter, because the session may end without a decision. After that, letters that equal those of
 // the window may come back, and they are also flagged as redelivered.
 func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
 	open := &deadletter.OpenWindow{}
@@ -204,10 +204,10 @@ func (t *tx) settle(window int64) error {
 	return err
 }
 
-// RejoinWindow continues an open window if all its letters were delivered again, in any order. It
-// then creates no new rows. If it is not certain that the deliveries are the same letters, they are
-// stored as new letters and marked as suspects, unless w.Uncertain requires otherwise. The receipt
-// names the window that must be settled.
+// RejoinWindow continues an open window if all its letters were delivered again, in any order.
+// Usually, it creates no rows. It may be uncertain whether the deliveries are the same letters. In
+// that case, they are stored as new letters and marked as suspects, if w.Uncertain does not require
+// something else. The receipt names the window that must be settled.
 func (s *Store) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -385,8 +385,8 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	if err != nil {
 		return nil, err
 	}
-	// A row that was created after this restart and that is linked to a twin has also claimed that
-	// twin. The serial of a row shows when the row was created, because it begins with the time.
+	// A row that was created after this restart may be linked to a twin. Such a row has claimed
+	// this twin. The serial of a row begins with the time, so it shows when the row was created.
 	rows, err := t.query(`SELECT twin FROM letters WHERE id >= (SELECT restarted_at << 12 FROM inboxes WHERE id = $1) AND inbox = $1 AND twin IS NOT NULL`, inbox)
 	if err != nil {
 		return nil, err

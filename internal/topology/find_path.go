@@ -73,9 +73,9 @@ func (in *inspector) unknownTarget(v *view) bool {
 	return v.Bound && len(v.Queues) == 0 && (in.s.lacksQueues() || v.Dangles && !in.s.ReadAt.IsZero())
 }
 
-// replaceable reports whether a new policy may route the dead letters of a queue to dlo. It may if
-// the exchange comes from a policy and not from an argument, and if all queues that the dead
-// letters reach now are inboxes of dlo.
+// replaceable reports whether a new policy may route the dead letters of a queue to dlo. There are
+// two conditions. The exchange must come from a policy and not from an argument. All queues that
+// the dead letters reach now must be inboxes of dlo.
 func (in *inspector) replaceable(v *view) bool {
 	return v.Exchange.From == FromPolicy && !slices.ContainsFunc(v.Queues, func(name string) bool { return !in.isInbox(name) })
 }

@@ -15,8 +15,8 @@ type Options struct {
 	// Idle contains the queues without a consumer. For each of them, it contains the time from
 	// which the queue has had no consumer.
 	Idle map[string]time.Time
-	// IdleAfter is how long a queue may be without a consumer before dlo reports a finding. 0 means 15
-	// minutes, which is longer than a rolling deployment takes to bring the consumers back.
+	// IdleAfter is how long a queue may be without a consumer before dlo reports a finding. 0 means
+	// 15 minutes. A rolling deployment needs less time to bring the consumers back.
 	IdleAfter time.Duration
 	Applied   []Planned // policies that dlo has set and nobody has undone
 	Intents   []IntentOf

@@ -6,8 +6,8 @@ import (
 )
 
 // unsupported lists, for each type of queue, the policy keys that it does not support. If a policy
-// has one of these keys, RabbitMQ applies none of its keys to a queue of that type (capabilities of
-// the queue types of 3.10.8, 4.0.5 and 4.3.6).
+// has one of these keys, RabbitMQ applies no key of the policy to a queue of that type. The source
+// is the list of capabilities of the queue types of 3.10.8, 4.0.5 and 4.3.6.
 var unsupported = map[string][]string{
 	Classic: {"max-age", "stream-max-segment-size-bytes", "initial-cluster-size", "delivery-limit", "dead-letter-strategy", "target-group-size"},
 	Quorum:  {"max-priority", "queue-mode", "ha-mode", "ha-params", "ha-sync-mode", "ha-promote-on-shutdown", "ha-promote-on-failure", "queue-master-locator", "max-age", "stream-max-segment-size-bytes", "initial-cluster-size"},

@@ -1,7 +1,7 @@
-// Package untuned tests matching with types that were not used when its scores were chosen. The
-// bodies are such as dead letters have: some are truncated, some are of a type that is not
-// registered, and some come from a producer that is ahead of its schema. The types come from Envoy,
-// containerd and OpenFGA.
+// Package untuned tests matching with types that were not used when the scores of matching were
+// chosen. The bodies resemble those of real dead letters. Some are truncated, some have a type that
+// is not registered, and some come from a producer that is ahead of its schema. The types come from
+// Envoy, containerd and OpenFGA.
 package untuned
 
 import (
