@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/failure"
 )
 
-// skew is the difference between the clocks of a broker and a consumer that dlo tolerates.
+// skew is how much the clocks of a broker and a consumer may differ.
 const skew = time.Minute
 
 // place finds out where, why and when a letter died, and puts this into the verdict. It uses the

@@ -37,9 +37,9 @@ func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
 	return &Reader{loop: work, store: store, c: c, read: read}
 }
 
-// Between calls change while no letter is being classified or read. The function change may change
-// the known types, and may tell the store to read letters again. Between therefore wakes the reader
-// afterwards. No letter that the store lists after that is read with the old types.
+// Between is called with a function that may change the known types and may tell the store to read
+// letters again. It runs this function while no letter is being classified or read. Afterwards, it
+// wakes the reader. No letter that the store lists after that is read with the old types.
 func (r *Reader) Between(change func() error) error {
 	r.c.types.Lock()
 	defer r.c.types.Unlock()

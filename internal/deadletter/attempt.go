@@ -83,5 +83,6 @@ func (k OutcomeKind) Open() bool {
 	return k == OutcomeOpen || k == OutcomeConfirmed || k == OutcomeInDoubt
 }
 
-// Used reports whether the letter is known to have reached its queue. Only such an attempt counts.
+// Used reports whether an attempt with this outcome certainly reached the letter's queue. Only such
+// an attempt counts.
 func (k OutcomeKind) Used() bool { return k == OutcomeConfirmed || k == OutcomeCameBack }

@@ -73,8 +73,9 @@ type QueueFacts struct {
 	LeadsOn      bool          // the queue sends dead messages to a place other than dlo, as a delay queue does; false if unknown
 }
 
-// HasSingleActive returns the field SingleActive and reports whether it is known. The broker
-// reports all arguments of a queue together, so it is known if the TTL is known.
+// HasSingleActive returns the field SingleActive and reports whether its value is known. The broker
+// reports all arguments of a queue together. The value is therefore known if the field TTL is
+// known.
 func (f QueueFacts) HasSingleActive() (single, known bool) {
 	return f.SingleActive, f.SingleActive || f.TTL >= 0
 }

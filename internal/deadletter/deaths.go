@@ -4,9 +4,9 @@ import "time"
 
 // Death is one entry of x-death. It says that a message died in Queue for Reason. This happened
 // Count times, and the first time was FirstAt. RabbitMQ keeps one entry per queue and reason, most
-// recent first. Count includes only messages that the broker itself routed again. From 4.0 on, it
-// is 1 again after each publish by a client (measured on 3.10.8, 4.0.5, 4.3.6). Therefore no
-// decision depends on Count.
+// recent first. Count includes only messages that the broker itself routed again. From RabbitMQ 4.0
+// on, Count is 1 again after each publish by a client (measured on 3.10.8, 4.0.5, 4.3.6). Therefore
+// no decision depends on Count.
 type Death struct {
 	Queue, Exchange string
 	RoutingKeys     []string

@@ -30,10 +30,10 @@ func (p Pulse) Gap() time.Duration {
 	return gaps[len(gaps)/2]
 }
 
-// FailingFor is a time in which a group still counts as failing after its last death. For some
-// groups, the time is longer.
+// FailingFor is how long a group counts as failing after its last death. For some groups, the time
+// is longer (see FailingGaps).
 const FailingFor = 5 * time.Minute
 
-// FailingGaps is a multiple of the usual time between two deaths of a group. The group still counts
-// as failing until this time has passed since its last death.
+// FailingGaps is a number of usual gaps between two deaths of a group. If the last death is no
+// longer ago than these gaps together, the group still counts as failing.
 const FailingGaps = 3

@@ -2,7 +2,7 @@ package deadletter
 
 import "time"
 
-// Waiting is a letter that waits for its retry and about which the rules are to decide again.
+// Waiting is a letter that waits for its retry. The rules are to decide about this letter again.
 type Waiting struct {
 	Letter
 	Since  time.Time // time at which dlo received the death because of which the letter waits

@@ -52,8 +52,8 @@ type Reread struct {
 	Group  GroupID
 }
 
-// Read is the result of reading a letter again. Of the verdict, only Letter, Type, Reading,
-// Summary, Error and the fields about the group are used.
+// Read is the result of reading a letter again. Only some fields of the verdict are used: Letter,
+// Type, Reading, Summary, Error and the fields about the group.
 type Read struct {
 	Classified
 	AsOf time.Time // time of the last change to the letter, when the letter was read

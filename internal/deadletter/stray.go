@@ -16,5 +16,6 @@ func (s *Stray) Waiting() int { return s.Counts[StateScheduled] + s.Counts[State
 // broker is not configured.
 func (s *Stray) Needy() int { return s.Counts[StateDead] + s.Counts[StateHeld] }
 
-// Watched returns the number of letters that were sent. Nobody watches whether they come back.
+// Watched returns the number of letters that were sent and may still come back. Nobody sees whether
+// they do, because their broker is not configured.
 func (s *Stray) Watched() int { return s.Counts[StateRequeued] }

@@ -32,8 +32,8 @@ type Session struct {
 	Agent       string // User-Agent of the browser
 }
 
-// Short returns a name of the session that may be public. It reveals nothing, because it is the
-// hash of a hash.
+// Short returns a name for the session. The name may be public. It is the hash of a hash, so it
+// reveals nothing.
 func (s Session) Short() string {
 	sum := sha256.Sum256(s.Hash[:])
 	return hex.EncodeToString(sum[:6])

@@ -314,8 +314,8 @@ func leakedCanary(text string, canaries []string) string {
 	return ""
 }
 
-// TestCanariesOfFields checks that a value that a rule or debug_redact hides is not shown anywhere,
-// whatever its form on the wire is.
+// TestCanariesOfFields covers values that a rule or debug_redact hides. They must not be shown
+// anywhere, whatever their form on the wire is.
 func TestCanariesOfFields(t *testing.T) {
 	payloadtest.Unraced(t)
 	t.Parallel()

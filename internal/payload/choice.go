@@ -125,8 +125,8 @@ func (d *Decoder) candidate(name, source string, by deadletter.Reading) candidat
 	return c
 }
 
-// hide masks the name that is shown for a candidate if the property that contains it is masked. It
-// does not mask the name of a registered type, because that name comes from the schema.
+// hide masks the shown name of a candidate. It does so if the name comes from a property that is
+// masked. It does not mask the name of a registered type, because that name comes from the schema.
 func (c *candidate) hide(m *Mask, property, value, name string) {
 	if len(c.defs) == 0 && m.maskedPart(property, value, name) != name {
 		c.told = Masked

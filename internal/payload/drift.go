@@ -13,8 +13,8 @@ import (
 )
 
 // A producer may be one deployment ahead of the schemas. It then sends fields that its type does
-// not have yet. dlo assumes such new fields in two conditions: all earlier letters in the queue had
-// one type, and this type can decode everything in the body except the new fields. The document
+// not have yet. dlo assumes such new fields under two conditions: all earlier letters in the queue
+// had one type, and this type can decode everything in the body except the new fields. The document
 // then lists the new fields.
 
 const (

@@ -78,8 +78,9 @@ func (s *editing) editText(text string) (*Edited, error) {
 // escapePattern matches the escape sequences that the function visible writes.
 var escapePattern = regexp.MustCompile(`\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[abfnrtv])`)
 
-// restoreLines replaces lines that are shown differently with the stored lines. If several lines
-// look alike, they are restored in their original order, as long as their number has not changed.
+// restoreLines puts the stored lines back in place of lines that are shown differently. If several
+// lines look alike, they are restored in their original order, as long as their number has not
+// changed.
 func restoreLines(stored, shown, text string) (string, error) {
 	olds, seen, lines := strings.Split(stored, "\n"), strings.Split(shown, "\n"), strings.Split(text, "\n")
 	if len(olds) != len(seen) { // a masked value contains line ends

@@ -313,8 +313,8 @@ func (p *jsonParser) item(n *jsonNode, depth int, end byte, container string) (l
 // element returns the index of a list element in the form that paths contain, such as "[0]".
 func element(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// withReason appends the reason to an error message if the next characters of the text explain the
-// mistake.
+// withReason looks at the next characters of the text. If they explain the mistake, it appends the
+// reason to the error message.
 func (p *jsonParser) withReason(message string) string {
 	switch {
 	case p.at == len(p.src):

@@ -36,8 +36,8 @@ func fieldsOf(m protoreflect.Message) fields {
 	return f
 }
 
-// message returns the bytes of a message to which the difference is applied, and whether there is a
-// difference. If there is none, it returns b itself.
+// message applies the difference to a message. It returns the resulting bytes, and whether there is
+// a difference. If there is none, it returns b itself.
 func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fields) ([]byte, bool) {
 	w := &rewrite{parts: piecesOf(g.types, b, md), in: make(map[int][]byte), new: make(map[protowire.Number][]byte)}
 	isAny := g.isAny(md, was, now)

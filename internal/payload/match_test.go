@@ -174,8 +174,9 @@ func TestTypesThatAreNotCompared(t *testing.T) {
 	}
 }
 
-// TestHostileBodiesAreMatchedInBounds checks that matching a body never needs more than its budget
-// and the memory that is used again, whatever the body contains.
+// TestHostileBodiesAreMatchedInBounds checks the memory that matching a body needs. It must never
+// be more than the budget and the memory that is kept for the next body, whatever the body
+// contains.
 func TestHostileBodiesAreMatchedInBounds(t *testing.T) {
 	const size = 16_000_000
 	groups := func(depth, inside int) []byte {

@@ -109,7 +109,7 @@ func TestATypeThatIsNotComparedMayHide(t *testing.T) {
 }
 
 // TestEditOfAGuessKeepsWhatIsHidden covers values that another type hides. They must stay hidden
-// after an edit, even if only the visible type can decode the new body.
+// after an edit, even if only the type that people see can decode the new body.
 func TestEditOfAGuessKeepsWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	const secret = "ann@acme.example"

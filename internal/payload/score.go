@@ -24,8 +24,8 @@ const (
 
 const maxElements = 64 // maximum number of elements of a packed field that are examined
 
-// evidence is what a body says for or against one type. Except for covered and parts, the numbers
-// count fields at all levels.
+// evidence is what a body says for or against one type. The numbers count fields at all levels,
+// except for the numbers in the fields covered and parts.
 type evidence struct {
 	bytes, unread  int64 // bytes of the body, and of fields that the type does not know
 	unreadFields   int

@@ -117,9 +117,9 @@ func TestWhereAQueueLeads(t *testing.T) {
 	}
 }
 
-// TestWhereAQueueLeadsWithoutAnAnswer covers a management API that does not respond. A letter that
-// came through dlo's exchange counts as ended in its queue. For other letters, the next queue is
-// unknown, and the result contains the reason.
+// TestWhereAQueueLeadsWithoutAnAnswer covers a management API that does not respond. If a letter
+// came through dlo's exchange, its path counts as ended in its queue. For other letters, the next
+// queue is unknown, and the result contains the reason.
 func TestWhereAQueueLeadsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,7 +10,8 @@ import (
 )
 
 // TestAPatientCallerWaitsForTheAPI covers a broker that has just started, and whose API begins to
-// listen a moment later. An inbox must wait for the API. A request of a person must not.
+// listen a moment later. An inbox must wait for the API. A request of a person must not wait for
+// it.
 func TestAPatientCallerWaitsForTheAPI(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

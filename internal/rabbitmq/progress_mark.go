@@ -103,7 +103,7 @@ func (l *Link) declareMark(ch *amqp.Channel, queue string) error {
 
 // WriteMark records the progress of a store in the broker and waits for the confirm. The parameter
 // session is the number of a publishing connection. If this is not the current connection,
-// WriteMark fails, and writes nothing over another one.
+// WriteMark fails. It never writes the mark over another connection.
 func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progress) error {
 	l.marking.Lock()
 	defer l.marking.Unlock()

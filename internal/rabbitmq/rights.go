@@ -104,7 +104,8 @@ func (l *Link) grantCommand(rights []deadletter.Right) string {
 
 // mayWrite checks whether dlo may publish. It publishes a mandatory message to a queue that does
 // not exist. If the user may publish, the broker returns the message. If not, the broker closes the
-// channel (3.10.8, 4.0.5, 4.3.6). A broker under an alarm does not reply, so this shows nothing.
+// channel (3.10.8, 4.0.5, 4.3.6). A broker under an alarm does not reply. In that case, the check
+// shows nothing.
 func (l *Link) mayWrite(ctx context.Context, conn *amqp.Connection) bool {
 	ch, err := conn.Channel()
 	if err != nil {

@@ -33,8 +33,8 @@ type fetch struct {
 
 // window takes one window of letters from the inbox. It consumes, and cancels the consumer when the
 // window is full. Letters that arrive before cancel-ok belong to the window. Letters that the
-// cancel returned to the queue are fetched and added. The window is empty if no letter arrives
-// within the time silence.
+// cancel returned to the queue are fetched and added. If no letter arrives within f.silence, the
+// window is empty.
 func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, error) {
 	fail := func(err error) ([]deadletter.Arrival, error) {
 		if isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive use") {

@@ -284,8 +284,8 @@ func TestARampEndsWithLettersThatStayAway(t *testing.T) {
 	l.wantState("")
 }
 
-// TestABreakerDoesNotCountWhatWaitsInTheBroker checks that a letter that still waits in the broker
-// does not count as a letter that stayed away.
+// TestABreakerDoesNotCountWhatWaitsInTheBroker covers letters that still wait in the broker. The
+// breaker must not count them as letters that stayed away.
 func TestABreakerDoesNotCountWhatWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

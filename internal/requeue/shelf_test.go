@@ -93,8 +93,8 @@ func (s *shelf) byID(id deadletter.ID) *item {
 // toMillis cuts a time to milliseconds, which is the precision of the store.
 func toMillis(at time.Time) time.Time { return time.UnixMilli(at.UnixMilli()).UTC() }
 
-// scheduled returns the letters that wait in the store and that fit, in the order in which they are
-// due.
+// scheduled returns letters that wait in the store, in the order in which they are due. It returns
+// the letters for which the function fits returns true.
 func (s *shelf) scheduled(fits func(*item) bool) []*item {
 	var list []*item
 	for _, i := range s.letters {

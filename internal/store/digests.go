@@ -15,8 +15,7 @@ import (
 
 // digestGroups selects the groups h of a digest from minute $1 to minute $2. All these groups are
 // in the inbox. In each row, c.needs is the number of letters of the group that need people. The
-// column x.n is the number of deaths between the two minutes. At most so many of these letters died
-// then.
+// column x.n is an upper limit for the number of these letters that died between the two minutes.
 const digestGroups = needyGroups + ` c CROSS JOIN groups h ON h.id = c.id
 	JOIN (SELECT coalesce(m.head, m.id) AS id, sum(x.n) AS n FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2 GROUP BY 1) x ON x.id = c.id
 	WHERE h.status NOT IN ('snoozed', 'resolved')`
@@ -146,7 +145,7 @@ func (s *Store) SettledByPeople(ctx context.Context, from, to time.Time) (int, e
 }
 
 // settledByPeople counts the letters that were received in a range of rollup buckets and then sent
-// by an operation. The bucket end is no longer part of the range.
+// by an operation. The range begins with the bucket first, and ends before the bucket end.
 func (s *Store) settledByPeople(ctx context.Context, first, end int64) (n int, err error) {
 	err = s.askRow(ctx, `SELECT count(*) FROM operations o JOIN operation_letters ol ON ol.operation = o.id AND ol.result IN ('quiet', 'unverified')
 		WHERE o.created_at >= $1 AND ol.letter >= $2 AND ol.letter < $3`, []any{first * rollupMillis, first * rollupMillis << 12, end * rollupMillis << 12}, &n)

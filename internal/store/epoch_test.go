@@ -43,7 +43,8 @@ func restarted(t testing.TB, s *store.Store) {
 }
 
 // After a broker restart, letters of earlier sessions may come back one by one, all flagged as
-// redelivered. A delivery that has only the flag always gets a row.
+// redelivered. The flag alone proves nothing. A delivery that equals no earlier letter always gets
+// a row.
 func TestLettersAfterABrokerRestart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -139,7 +139,8 @@ func (s *Store) sameErrorGroups(ctx context.Context, id deadletter.GroupID) (lis
 	return list, err
 }
 
-// groupRow returns the row of a group or of a group merged into it, by id.
+// groupRow finds a row by its id. The row may be that of the group, or that of a group merged into
+// it.
 func groupRow(g *deadletter.Group, id int64) *deadletter.GroupRow {
 	for i := range g.Merged {
 		if int64(g.Merged[i].ID) == id {

@@ -73,9 +73,9 @@ func dyingCondition(alias, now string) string {
 
 const inInbox = `g.status NOT IN ('snoozed', 'resolved')`
 
-// statusCondition returns the SQL condition that a group g has one of the given statuses. The value
-// "failing" selects groups in the inbox that are failing now. The value "quiet" selects the other
-// groups in the inbox.
+// statusCondition returns an SQL condition which is true if a group g has one of the given
+// statuses. The value "failing" selects groups in the inbox that are failing now. The value "quiet"
+// selects the other groups in the inbox.
 func (s *Store) statusCondition(values []query.Value) clause {
 	var list []clause
 	plain := slices.DeleteFunc(slices.Clone(values), func(v query.Value) bool {

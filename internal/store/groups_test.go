@@ -27,8 +27,8 @@ func withGroups(t *testing.T) *groups {
 	return &groups{Store: s, t: t, clock: c}
 }
 
-// die lets n letters of a queue die in the group that has the given key. Each function in changes
-// changes the verdict of each letter.
+// die lets n letters of a queue die in the group that has the given key. Each of the given
+// functions changes the verdict of each letter.
 func (g *groups) die(queue string, key byte, n int, changes ...func(*deadletter.Classified)) []deadletter.ID {
 	g.t.Helper()
 	g.window++

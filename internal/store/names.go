@@ -166,9 +166,9 @@ func (n *names) originsWhere(match func(place) bool) []any {
 	return idsWhere(n, &n.origins, match)
 }
 
-// generation returns a number that grows with each change of the known origins and inboxes. The
-// number of names would not do: after a rollback, the next transaction can give the same ids to
-// other names.
+// generation returns a number that grows with each change of the known origins and inboxes. It is
+// not enough to count the names, because the next transaction after a rollback can give the same
+// ids to other names.
 func (n *names) generation() int {
 	n.mu.RLock()
 	defer n.mu.RUnlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Position returns a number that changes when data changes that the request may see. If the scope
-// of the request has limits, the number depends only on data in that scope. It therefore does not
+// Position returns a number that changes with the data that the request may see. If the scope of
+// the request has limits, the number depends only on data in that scope. It therefore does not
 // reveal how many changes there are outside the scope, or when they happen.
 func (s *Store) Position(ctx context.Context) (int64, error) {
 	if deadletter.ScopeOf(ctx).Everywhere() {

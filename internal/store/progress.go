@@ -109,7 +109,7 @@ func (t *tx) recordConfirmed(n deadletter.Noted) error {
 	return err
 }
 
-// Unproved records, for one broker, whether proof is missing that the file is current. Without this
+// Unproved records, for one broker, whether dlo lacks proof that the file is current. Without this
 // proof, the file may be an older copy.
 func (s *Store) Unproved(ctx context.Context, broker, vhost string, unproved bool) error {
 	return s.tx(ctx, urgent, func(t *tx) error {

@@ -118,9 +118,8 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// TestWhatAFileSystemDoesNotTakeIsToldFromMistakes checks that a write that the file system
-// rejected is distinguished from a programming mistake. SQLite reports a rejected write in several
-// ways.
+// TestWhatAFileSystemDoesNotTakeIsToldFromMistakes covers writes that the file system rejects. They
+// must be distinguished from programming mistakes. SQLite reports a rejected write in several ways.
 func TestWhatAFileSystemDoesNotTakeIsToldFromMistakes(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filledStore(t)

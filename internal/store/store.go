@@ -95,9 +95,9 @@ var pragmas = []struct{ name, value, reads string }{
 const readers = 4
 
 // Open opens the store at a path, or creates it. It also locks the store and migrates its schema.
-// If the error wraps ErrLocked, ErrDamaged, ErrNames or migrations.ErrNewer, the file is unchanged,
-// with two exceptions. ErrNames, and damage that is found late, are detected only after the schema
-// was migrated.
+// If the error wraps ErrLocked or migrations.ErrNewer, the file is unchanged. If it wraps
+// ErrDamaged, the file is usually unchanged too. However, some damage is found only after the
+// schema was migrated. ErrNames is always found after that.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, known: brokersOf(o.Brokers), stmts: map[string]*sql.Stmt{}}
 	if s.now == nil {

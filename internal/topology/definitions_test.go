@@ -60,8 +60,9 @@ func TestBadDefinitions(t *testing.T) {
 	}
 }
 
-// TestTheLineOfAQueue checks the line numbers of queues whose names JSON escapes. It also covers
-// queues that have the same name as a policy, or as a queue of another vhost.
+// TestTheLineOfAQueue checks the line numbers of queues whose names contain characters that JSON
+// escapes. It also covers queues that have the same name as a policy, or as a queue of another
+// vhost.
 func TestTheLineOfAQueue(t *testing.T) {
 	lines := topology.QueueLines([]byte(`{
 "policies": [{"name": "orders", "vhost": "/"}],

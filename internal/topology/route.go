@@ -56,7 +56,8 @@ type routed struct {
 	unsure  bool     // an exchange routes by headers, or is of an unknown type
 }
 
-// route finds out where a message goes that is published to an exchange with a routing key.
+// route finds out where a message goes. The message is published to the given exchange with the
+// given routing key.
 func (n *network) route(exchange, key string) routed {
 	var r routed
 	n.follow(exchange, key, &r, map[string]bool{})

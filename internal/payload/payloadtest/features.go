@@ -14,7 +14,8 @@ type WireFeature struct {
 	Body       []byte
 }
 
-// EditedField holds, for each type of the features, the field that edits change. It is a varint.
+// EditedField contains a field for each type of WireFeatures. Edits change this field. It is a
+// varint.
 var EditedField = map[string]struct {
 	Number protowire.Number
 	Name   string
