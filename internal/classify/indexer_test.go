@@ -11,15 +11,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// indexed lists the field names that the method entry writes, by the index version that introduced
-// them.
+// indexed lists the field names that the method "entry" writes, by the index version that
+// introduced them.
 var indexed = map[int]string{
 	2: "app body.tier correlation_id exchange header.x-tenant id key message_id read rule sibling",
 }
 
 // TestWhatALetterIsFoundBy indexes a letter that has every field that queries find through the
-// index. It checks that the method entry writes all of these fields. If it writes other fields than
-// before, the index version must change.
+// index. It checks that the method "entry" writes all of these fields. If it writes other fields
+// than before, the index version must change.
 func TestWhatALetterIsFoundBy(t *testing.T) {
 	t.Parallel()
 	l := storetest.Filled[deadletter.Letter]()

@@ -27,8 +27,8 @@ func (l *loop) Wake() {
 	}
 }
 
-// run calls the function step again and again until ctx ends. The function step reports whether it
-// did anything.
+// run calls the function "step" again and again until ctx ends. The function "step" reports whether
+// it did anything.
 func (l *loop) run(ctx context.Context, step func(ctx context.Context) (bool, error)) {
 	for ctx.Err() == nil {
 		more, err := step(ctx)
@@ -45,7 +45,7 @@ func (l *loop) run(ctx context.Context, step func(ctx context.Context) (bool, er
 	}
 }
 
-// rest waits until Wake is called, or until the time idle has passed.
+// rest waits until Wake is called, or until the time "idle" has passed.
 func (l *loop) rest(ctx context.Context) {
 	select {
 	case <-l.wake:

@@ -12,7 +12,7 @@ import (
 
 // read decodes the body of a letter, and puts its type, error, summary and group into the verdict.
 // The parameter f is the failure found in the headers. read returns the decision of the function
-// decide. If a person has picked a type for the letter's group, read decodes the body again with
+// "decide". If a person has picked a type for the letter's group, read decodes the body again with
 // that type. The letter still stays in that group, so that the pick is found again.
 func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadletter.Classified, k *known, decide func(*payload.Document) rules.Decision) rules.Decision {
 	h := c.o.Decoder().HintsOf(l)

@@ -45,8 +45,9 @@ func (t APIToken) Principal() Principal {
 	return Principal{Name: TokenName + t.Name, Grants: []Grant{t.Grant}}
 }
 
-// NewAPIToken returns a token with the given grant. From the time expires on, the token is no
-// longer valid. If expires is zero, the token is valid for ever. The error wraps ErrInvalid.
+// NewAPIToken returns a token with the given grant. The parameter "expires" is the time at which
+// the token becomes invalid. If it is zero, the token is valid for ever. The error wraps
+// ErrInvalid.
 func NewAPIToken(name string, g Grant, expires, now time.Time) (APIToken, error) {
 	var err error
 	switch {

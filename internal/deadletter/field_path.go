@@ -79,8 +79,8 @@ type MaskedField struct {
 }
 
 // Masked reports whether a path in a query leads to a masked field or into one. The parameter
-// fields contains paths that match from any name in the query's path. The parameter json contains
-// paths that match only from the outermost value of a JSON body.
+// "fields" contains paths that match from any name in the query's path. The parameter "json"
+// contains paths that match only from the outermost value of a JSON body.
 func Masked(fields []MaskedField, json []FieldPath, path string) bool {
 	return slices.ContainsFunc(fields, func(f MaskedField) bool { return len(f.Path) > 0 && f.Path.Covers(path, false) }) ||
 		slices.ContainsFunc(json, func(p FieldPath) bool { return p.Covers(path, true) })

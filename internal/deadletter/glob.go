@@ -1,8 +1,8 @@
 package deadletter
 
 // Glob reports whether a pattern matches a whole name. A * in the pattern matches any number of
-// bytes, including dots. If the parameter marks is true, a ? matches any single byte. Otherwise a ?
-// matches only itself. Glob takes at most len(pattern) x len(name) steps.
+// bytes, including dots. If the parameter "marks" is true, a ? matches any single byte. Otherwise a
+// ? matches only itself. Glob takes at most len(pattern) x len(name) steps.
 func Glob(pattern, name string, marks bool) bool {
 	star, mark := -1, 0
 	p, n := 0, 0

@@ -217,7 +217,7 @@ func (g *GroupLife) Forget() {
 	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels, g.Began, g.Deploy = 0, "", time.Time{}, "", nil, time.Time{}, 0
 }
 
-// Hand passes the incident of the group g to the group that g is merged into. The parameter to is
+// Hand passes the incident of the group g to the group that g is merged into. The parameter "to" is
 // that other group. It continues with the key that people know. If people already know of the other
 // group, Hand instead returns the notice that ends the incident of g.
 func (g *GroupLife) Hand(to *GroupLife) *Notice {

@@ -55,8 +55,8 @@ func (r *Role) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// need says what a principal needs to perform an action. The field least is the lowest role that
-// permits the action. The field words describes the action, for a person who may not perform it.
+// need says what a principal needs to perform an action. The field "least" is the lowest role that
+// permits the action. The field "words" describes the action, for a person who may not perform it.
 type need struct {
 	least Role
 	words string

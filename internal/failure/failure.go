@@ -109,7 +109,7 @@ func Join(header, body deadletter.Failure) deadletter.Failure {
 	return f
 }
 
-// fillFrom fills the empty fields of f from the failure other. It takes all fields of an error or
+// fillFrom fills the empty fields of f from the failure "other". It takes all fields of an error or
 // none of them, because a message from one source with a stack from another would describe a
 // failure that never happened. The queue, the exchange and the routing key are also taken all
 // together.

@@ -100,7 +100,7 @@ func (f *folder) readChunk() {
 }
 
 // readURL reads the rest of a URL whose scheme ends at the current position. Before that, it adds
-// the text in front of the scheme. This text begins at the position from.
+// the text in front of the scheme. This text begins at the position "from".
 func (f *folder) readURL(from int) {
 	scheme := f.at
 	for scheme > from && isLetter(f.src[scheme-1]) {

@@ -11,7 +11,7 @@ import (
 // sneakers reads the header "retry_info". The Maxretry handler of Sneakers and Kicks adds it to
 // messages that it publishes to <queue>-error. It is a JSON object. After repeated failures, it is
 // a list whose first element is the newest. The handler keeps no other header. If there was no
-// exception, the field error is the reason: "reject" or "timeout". The backtrace is a list of
+// exception, the field "error" is the reason: "reject" or "timeout". The backtrace is a list of
 // lines. In old versions, it is one text with commas.
 func (r *reading) sneakers() (f deadletter.Failure, found bool) {
 	const header = "retry_info"

@@ -142,8 +142,8 @@ func (i *Identity) permissions(ctx context.Context, name string) []deadletter.Wr
 }
 
 // known is the principal who makes a request. Some actions need a password that was entered
-// recently. The field again says why the principal may not perform these actions now. If it is "",
-// the principal may perform them.
+// recently. The field "again" says why the principal may not perform these actions now. If it is
+// "", the principal may perform them.
 type known struct {
 	deadletter.Principal
 	again string

@@ -27,8 +27,8 @@ type Once struct {
 }
 
 // NewOnce returns a Once that takes as many letters as "count" says. If "count" is 0, it takes
-// letters until the queue is empty. The Once calls the function report with the reason why it makes
-// no progress, or with "" when it makes progress.
+// letters until the queue is empty. The Once calls the function "report" with the reason why it
+// makes no progress, or with "" when it makes progress.
 //
 // The caller must call either Run or Resolve, and only once. Run drains the queue. Resolve only
 // closes the window that an earlier Once left open.
@@ -63,8 +63,8 @@ func (o *Once) Resolve(ctx context.Context) error {
 }
 
 // runSessions runs one session after another. Each session first decides what happened to the open
-// window. It then calls the function step. When this function reports that it is done, runSessions
-// ends.
+// window. It then calls the function "step". When this function reports that it is done,
+// runSessions ends.
 func (o *Once) runSessions(ctx context.Context, step func(ctx context.Context) (done bool, err error)) error {
 	defer o.inbox.Close()
 	for ctx.Err() == nil && o.storeBack(ctx) == nil {

@@ -89,7 +89,7 @@ func (o *office) Look(ctx context.Context, broker, vhost, inbox string) (*deadle
 
 // Receive stores a window. It checks that at most one window is open and that no letter is stored
 // twice. After a broker restart, a letter may come back and be stored again. In this case, the rows
-// of the letter are counted at the end, by the method check.
+// of the letter are counted at the end, by the method "check".
 func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	if err := o.failure(ctx, "commit"); err != nil {
 		return deadletter.Receipt{}, err

@@ -146,7 +146,7 @@ func tooLong(n int) error {
 	return &EditError{Message: fmt.Sprintf("the text has %s, and at most %s can be edited here: replace the body as a whole", deadletter.Bytes(n), deadletter.Bytes(maxJSON))}
 }
 
-// Replace uses the bytes raw as the new body, without the wrapping of the old body. The checks
+// Replace uses the bytes "raw" as the new body, without the wrapping of the old body. The checks
 // report how the new body is decoded.
 func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e *Edited, err error) {
 	defer panicToError(&err)
@@ -291,7 +291,7 @@ func (s *editing) markedTree(shown, plain *Document) (*jsonNode, error) {
 	return tree, nil
 }
 
-// read decodes an unwrapped body in the same way as the original one. The parameter masked says
+// read decodes an unwrapped body in the same way as the original one. The parameter "masked" says
 // whether it uses the mask.
 func (s *editing) read(body []byte, masked bool) *Document {
 	d := s.decoder

@@ -10,9 +10,9 @@ import (
 
 const maxChanged = 50 // maximum number of paths that are listed
 
-// changes lists the paths at which two trees differ, and the additional paths in extra. The paths
-// are in the order of the new tree. Removed values come at the end of their object. Names are in
-// the form in which people see them.
+// changes lists the paths at which two trees differ, and the additional paths in the list "extra".
+// The paths are in the order of the new tree. Removed values come at the end of their object. Names
+// are in the form in which people see them.
 func changes(before, after *jsonNode, extra []string) []string {
 	c := &changed{}
 	c.compare(before, after, "")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// overlay records how people see each value, in the tree of the stored JSON. The tree masked
+// overlay records how people see each value, in the tree of the stored JSON. The tree "masked"
 // contains the same JSON, printed with a mask, so its values are in the same order. If two names of
 // one object look alike when they are masked, overlay fails, because nobody could tell them apart.
 func overlay(stored, masked *jsonNode) error {
@@ -53,8 +53,9 @@ func (n *jsonNode) hideNames() {
 	}
 }
 
-// keepSource stores the original text of each masked list or object in the tree n. The texts come
-// from source. The parameter parsed is the tree of source. Both trees have the same values.
+// keepSource stores the original text of each masked list or object in the tree n. The original
+// texts are parts of the text "source". The parameter "parsed" is the tree of this text. Both trees
+// have the same values.
 func (n *jsonNode) keepSource(parsed *jsonNode, source string) {
 	if n.masked && isContainer(n.kind) {
 		n.raw = source[parsed.from:parsed.to]
@@ -174,7 +175,7 @@ func (k *keeper) fail(at int, path, message string) error {
 	return &EditError{Line: line, Column: column, Path: path, Message: message}
 }
 
-// value compares an edited value with the stored value at the same path. The parameter stored is
+// value compares an edited value with the stored value at the same path. The parameter "stored" is
 // nil if no value is stored at that path. The parameter maskError is the error for a mask that
 // stands for no stored value.
 func (k *keeper) value(e, stored *jsonNode, path, maskError string) error {

@@ -31,7 +31,7 @@ func editText(t testing.TB, d *Decoder, body []byte, h Hints) string {
 	return e.Text
 }
 
-// change edits a body by replacing texts in its JSON. The parameter pairs holds old and new texts
+// change edits a body by replacing texts in its JSON. The parameter "pairs" holds old and new texts
 // in turn.
 func change(t testing.TB, d *Decoder, body []byte, h Hints, pairs ...string) *Edited {
 	t.Helper()

@@ -75,7 +75,7 @@ func (s *editing) editText(text string) (*Edited, error) {
 	return e, s.finish(e, inner)
 }
 
-// escapePattern matches the escape sequences that the function visible writes.
+// escapePattern matches the escape sequences that the function "visible" writes.
 var escapePattern = regexp.MustCompile(`\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[abfnrtv])`)
 
 // restoreLines puts the stored lines back in place of lines that are shown differently. If several

@@ -17,9 +17,9 @@ import (
 )
 
 // encodeAs applies an edit of the JSON of a message to the bytes of the message. The parameter
-// stored is the JSON of the body. The parameter edited is a person's edit of it. Everything that
-// the edit does not touch keeps its bytes. The checks name the data that the JSON does not show,
-// and say whether it was kept.
+// "stored" is the JSON of the body. The parameter "edited" is a person's edit of it. Everything
+// that the edit does not touch keeps its bytes. The checks name the data that the JSON does not
+// show, and say whether it was kept.
 func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked, b *budget.Budget) ([]byte, []Check, error) {
 	seen := &tolerant{Resolver: def.Types}
 	was, err := messageOf(def, stored, nil, seen, b)
@@ -51,8 +51,8 @@ func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked
 	return out, append(checks, checksOf(kept, lost)...), nil
 }
 
-// messageOf parses protojson. The parameter tree is the tree of that JSON, or nil if dlo wrote the
-// JSON itself.
+// messageOf parses protojson. The parameter "tree" is the tree of that JSON, or nil if dlo wrote
+// the JSON itself.
 func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *tolerant, b *budget.Budget) (m *dynamicpb.Message, err error) {
 	// A set may define a well-known type in a way that protojson does not expect. In that case
 	// protojson panics.
@@ -223,7 +223,7 @@ func explain(def *descriptor.Type, err error, u *unmasked) error {
 }
 
 // byteAt returns the byte offset of a line and a column. It is the inverse of the function
-// position.
+// "position".
 func byteAt(text string, line, column int) int {
 	at := 0
 	for ; line > 1; line-- {

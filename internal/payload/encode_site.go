@@ -83,7 +83,7 @@ func (s site) member(n *jsonNode, name string) site {
 }
 
 // instruction returns an instruction for the person whose JSON protojson has rejected. The
-// parameter mistake is the error text of protojson.
+// parameter "mistake" is the error text of protojson.
 func (s site) instruction(mistake string) string {
 	has := func(part string) bool { return strings.Contains(mistake, part) }
 	switch {

@@ -226,8 +226,8 @@ func shortText(token []byte) string {
 }
 
 // firstInvalid returns the first of the named members that is not valid. A member is not valid if
-// it is missing, or if it does not begin with the byte in kind: '"' for a string, '{' for an
-// object, '[' for a list. If all members are valid, firstInvalid returns "".
+// it is missing, or if it does not begin with the byte "kind": '"' for a string, '{' for an object,
+// '[' for a list. If all members are valid, firstInvalid returns "".
 func (o object) firstInvalid(kind byte, names ...string) string {
 	for _, n := range names {
 		v := o.value(n)

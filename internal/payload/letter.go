@@ -15,8 +15,8 @@ import (
 func (d *Decoder) Letter(l *deadletter.Letter) *Document { return d.LetterAmong(l, nil) }
 
 // LetterAmong does the same as Letter. It also sorts types that can decode a body equally well by
-// their share among the letters of the queue. The parameter shares holds these shares, from 0 to 1.
-// They never decide the type, because the type was decided when the letter was classified.
+// their share among the letters of the queue. The parameter "shares" holds these shares, from 0 to
+// 1. They never decide the type, because the type was decided when the letter was classified.
 func (d *Decoder) LetterAmong(l *deadletter.Letter, shares map[string]float64) *Document {
 	_, body := l.Current()
 	if l.Undecodable() {

@@ -207,8 +207,8 @@ func (r *reference) countUnknown(size int) {
 	r.e.unreadFields++
 }
 
-// number checks whether a value fits the type of a field. The result odd is true if the value is
-// outside the range of the type. The result outside is 1 if the value is not in the enum of the
+// number checks whether a value fits the type of a field. The result "odd" is true if the value is
+// outside the range of the type. The result "outside" is 1 if the value is not in the enum of the
 // field.
 func (r *reference) number(fd protoreflect.FieldDescriptor, v uint64) (odd bool, outside int) {
 	switch fd.Kind() {

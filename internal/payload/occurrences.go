@@ -60,7 +60,7 @@ func accepts(fd protoreflect.FieldDescriptor, wire protowire.Type) bool {
 }
 
 // filterAccepted returns those occurrences that the decoder accepts for the field fd. If the
-// parameter accepted is false, it returns the other occurrences instead.
+// parameter "accepted" is false, it returns the other occurrences instead.
 func filterAccepted(list []occurrence, fd protoreflect.FieldDescriptor, accepted bool) []occurrence {
 	for i := range list {
 		if accepts(fd, list[i].wire) == accepted {

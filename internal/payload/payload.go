@@ -106,7 +106,7 @@ func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document)
 }
 
 // Bytes returns a document that shows only the bytes of a body. It does not decode them. The
-// parameter reason says why. Bytes is for bodies that crashed a decoder.
+// parameter "reason" says why. Bytes is for bodies that crashed a decoder.
 func (d *Decoder) Bytes(body []byte, h Hints, reason string) *Document {
 	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: reason, guarded: d.mustHideUndecoded(h)}
 	doc.hideUnread()

@@ -146,8 +146,8 @@ type places struct {
 	seen   map[string]bool
 }
 
-// hiddenIn looks at a part of the body. The result some is true if any of its bytes are hidden, and
-// the result all is true if all of them are hidden.
+// hiddenIn looks at a part of the body. The result "some" is true if any of its bytes are hidden,
+// and the result "all" is true if all of them are hidden.
 func (p *places) hiddenIn(from, to int) (some, all bool) {
 	i, _ := slices.BinarySearchFunc(p.hidden, from, func(r Range, from int) int {
 		if r.To <= from {

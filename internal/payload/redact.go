@@ -29,7 +29,8 @@ func redacting(t *descriptor.Resolver) bool {
 	}).(bool)
 }
 
-// redactorKey is the cache key of a type for the function redacts. It is the full name of the type.
+// redactorKey is the cache key of a type for the function "redacts". It is the full name of the
+// type.
 type redactorKey protoreflect.FullName
 
 // redacts reports whether a message of the type may contain a field with debug_redact, at any

@@ -24,8 +24,8 @@ const (
 
 const maxElements = 64 // maximum number of elements of a packed field that are examined
 
-// evidence is what a body says for or against one type. The numbers count fields at all levels,
-// except for the numbers in the fields covered and parts.
+// evidence is what a body says for or against one type. The numbers count fields at all levels.
+// Only the fields "covered" and "parts" count top-level fields alone.
 type evidence struct {
 	bytes, unread  int64 // bytes of the body, and of fields that the type does not know
 	unreadFields   int
@@ -42,7 +42,7 @@ type evidence struct {
 
 // score returns a value from 0 to 1. Every kind of defect lowers the score by more than all absent
 // fields together. Some defects show that the publisher does not use this type. Each of these
-// defects lowers the score by more than all absent fields and the constant margin together.
+// defects lowers the score by more than all absent fields and the constant "margin" together.
 func (e *evidence) score() float64 {
 	if e.known == 0 || e.bytes == 0 {
 		return 0

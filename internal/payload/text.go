@@ -14,7 +14,7 @@ const maxText = 64 << 10 // bytes of a text body that are shown; any page stays 
 
 // visible escapes characters that would be invisible or deceptive: control characters, format
 // characters (bidirectional overrides, zero-width), line and paragraph separators, and bytes that
-// are not UTF-8. The parameter keep lists characters that are not escaped.
+// are not UTF-8. The parameter "keep" lists characters that are not escaped.
 func visible(s, keep string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
 		return s

@@ -18,7 +18,7 @@ const (
 )
 
 // wireNode is one field on the wire. If its content may be a message, the nodes of this content
-// come directly after the wireNode. The field next is the index after the last of them.
+// come directly after the wireNode. The field "next" is the index after the last of them.
 type wireNode struct {
 	num    int32
 	next   int32 // index of the first node after this one and all nodes below it

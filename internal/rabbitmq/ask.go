@@ -10,7 +10,7 @@ import (
 
 // Ask finds out what the broker permits dlo to do, and which settings of the broker could lose
 // letters. It changes nothing: it takes no letter, declares only a queue that disappears with the
-// connection, and does not disturb a running dlo. The parameter annotations is the name of the
+// connection, and does not disturb a running dlo. The parameter "annotations" is the name of the
 // annotations queue, or "" if there is none.
 func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerStatus {
 	conn, err := l.dial(ctx, "check")

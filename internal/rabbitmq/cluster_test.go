@@ -29,9 +29,9 @@ const (
 	clusterAll    = 50
 )
 
-// inCluster creates an inbox with 50 letters. The parameter home is the node of a classic queue, or
-// of the leader of a quorum queue. The parameter node is the node to which the session of the inbox
-// connects.
+// inCluster creates an inbox with 50 letters. The parameter "home" is the node of a classic queue,
+// or of the leader of a quorum queue. The parameter "node" is the node to which the session of the
+// inbox connects.
 func inCluster(t *testing.T, c *testenv.Cluster, kind string, home, node int) *clustered {
 	t.Helper()
 	vhost, url := c.Nodes[home].VHost(t)

@@ -27,8 +27,8 @@ var rejectedAndDropped = regexp.MustCompile(`^rabbitmq_global_messages_dead_lett
 
 // Dropped returns how many rejected messages a node has dropped since the node started. A message
 // is dropped if a consumer rejects it and its queue has no dead-letter exchange. The management API
-// does not count these messages, but the plugin rabbitmq_prometheus does. The parameter metrics is
-// the URL of that plugin on the node. The counter does not say in which queues or vhosts the
+// does not count these messages, but the plugin rabbitmq_prometheus does. The parameter "metrics"
+// is the URL of that plugin on the node. The counter does not say in which queues or vhosts the
 // messages were.
 func Dropped(ctx context.Context, metrics string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, droppedWait)

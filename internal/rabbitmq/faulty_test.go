@@ -45,7 +45,7 @@ func (b *faulty) deletePolicy(t *testing.T, kind, name string) {
 	}
 }
 
-// setPolicy replaces the policy of the queue orders.
+// setPolicy replaces the policy of the queue "orders".
 func (b *faulty) setPolicy(t *testing.T, pairs ...any) {
 	t.Helper()
 	setPolicy(t, b.node, b.vhost, "policies", "dlo", map[string]any{"pattern": "^orders$", "apply-to": "queues", "priority": 10, "definition": toDLO(pairs...)})
@@ -57,7 +57,7 @@ func deleteLimits(t *testing.T, b *faulty) {
 	b.deletePolicy(t, "policies", "limits")
 }
 
-// startRejecting starts a consumer of the queue orders that rejects everything.
+// startRejecting starts a consumer of the queue "orders" that rejects everything.
 func startRejecting(t *testing.T, b *faulty) {
 	t.Helper()
 	deliveries, err := b.ch.Consume("orders", "", false, false, false, false, nil)

@@ -27,7 +27,7 @@ func (a outspoken) Response() string {
 	return a.Authentication.Response()
 }
 
-// logins returns the authentication methods that a URL names. The parameter properties holds the
+// logins returns the authentication methods that a URL names. The parameter "properties" holds the
 // properties of the connection. The result is nil if the client does not know one of the methods,
 // because the client then reports the error itself.
 func logins(u amqp.URI, properties amqp.Table) []amqp.Authentication {

@@ -61,7 +61,7 @@ func (l *Link) Inbox(queue string, limits Limits) *Inbox {
 }
 
 // Once returns an Inbox for a queue that is drained once: Next returns no letters when the queue is
-// empty, and Open gives up on a queue that cannot be drained. The Inbox calls the function report
+// empty, and Open gives up on a queue that cannot be drained. The Inbox calls the function "report"
 // with the reason why the queue cannot be read, and with "" when it can be read.
 func (l *Link) Once(queue string, limits Limits, report func(text string)) *Inbox {
 	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: report, sleep: sleep, probation: probation{proof: steady}}

@@ -264,10 +264,10 @@ func (m *Management) Own(ctx context.Context, vhost string) ([]managedQueue, err
 const lag = 15 * time.Second
 
 // KnownQueue queries an existing queue again and again, until the API shows its type. For a quorum
-// queue, the API must also show the effect of its policies. KnownQueue gives up after the time lag,
-// and its result then lacks the values that the API does not show, for example on a broker without
-// statistics. If the parameter patient is true, it waits equally long for an API that does not
-// respond.
+// queue, the API must also show the effect of its policies. KnownQueue gives up after the time
+// "lag", and its result then lacks the values that the API does not show, for example on a broker
+// without statistics. If the parameter "patient" is true, it waits equally long for an API that
+// does not respond.
 func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient bool) (*managedQueue, error) {
 	for began := time.Now(); ; {
 		q, err := m.Queue(ctx, vhost, name)

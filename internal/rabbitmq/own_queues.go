@@ -54,7 +54,7 @@ func (l *Link) storeProblems(problems []deadletter.Problem) {
 }
 
 // checkOwnQueues queries the management API for everything that makes the broker lose messages of
-// dlo's queues. If the parameter mend is true, it restores a missing binding.
+// dlo's queues. If the parameter "mend" is true, it restores a missing binding.
 func (l *Link) checkOwnQueues(ctx context.Context, mend bool) []deadletter.Problem {
 	if l.management == nil {
 		return nil

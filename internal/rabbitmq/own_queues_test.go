@@ -16,8 +16,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// awaitProblems connects to a broker and passes the problems of its queues to the function done
-// again and again. When this function returns true, awaitProblems returns the problems.
+// awaitProblems connects to a broker. Again and again, it passes the problems of the broker's
+// queues to the function "done". When this function returns true, awaitProblems returns the
+// problems.
 func awaitProblems(t *testing.T, b rabbitmq.Broker, done func([]deadletter.Problem) bool) []deadletter.Problem {
 	t.Helper()
 	link := runLink(t, b)

@@ -4,7 +4,7 @@ import "time"
 
 // probation prevents dlo from reporting an inbox as read while its sessions end soon after their
 // start, one after another. The inbox counts as read once a session settles a window, or once a
-// session has lived for the time that the field proof contains.
+// session has lived for the time that the field "proof" contains.
 type probation struct {
 	proof time.Duration // how long a session has to live to prove itself
 	began time.Time     // when the session began; zero = there is no session, or it has proved itself

@@ -11,7 +11,7 @@ import (
 )
 
 // Probe declares a temporary queue of the given type and rejects one message in it. It waits until
-// somebody closes the channel arrived, and then deletes the queue. If dlo is killed before that,
+// somebody closes the channel "arrived", and then deletes the queue. If dlo is killed before that,
 // the queue expires. The queue has no argument for a dead-letter exchange, so only a policy can
 // lead the message to dlo.
 func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error {
@@ -53,8 +53,9 @@ func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.Trial
 	return l.rejectUntil(ctx, c.ch, queue, arrived)
 }
 
-// rejectUntil rejects the messages of a queue until somebody closes the channel arrived. A message
-// may die before it is rejected, because the policy may also set a length limit or a time-to-live.
+// rejectUntil rejects the messages of a queue until somebody closes the channel "arrived". A
+// message may die before it is rejected, because the policy may also set a length limit or a
+// time-to-live.
 func (l *Link) rejectUntil(ctx context.Context, ch *amqp.Channel, queue string, arrived <-chan struct{}) error {
 	for {
 		d, ok, err := ch.Get(queue, false)

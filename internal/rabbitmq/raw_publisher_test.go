@@ -49,7 +49,7 @@ func dyingArguments(to string) amqp.Table {
 	return amqp.Table{"x-message-ttl": int32(0), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": to}
 }
 
-// publish sends a message. The parameter properties holds the raw bytes of a content header, from
+// publish sends a message. The parameter "properties" holds the raw bytes of a content header, from
 // the property flags on.
 func (p *rawPublisher) publish(t *testing.T, queue, properties, body string) {
 	t.Helper()
@@ -74,8 +74,8 @@ func longString(s string) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(len(s)))) + s
 }
 
-// headers returns properties that contain only a table of headers. The parameter fields holds names
-// and values in turn.
+// headers returns properties that contain only a table of headers. The parameter "fields" holds
+// names and values in turn.
 func headers(fields ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(fields); i += 2 {

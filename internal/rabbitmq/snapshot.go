@@ -215,7 +215,7 @@ func (m *Management) allPages(ctx context.Context, vhost string) ([]json.RawMess
 }
 
 // addQueues adds queues to a snapshot. It leaves out queues whose names are already in the set
-// seen, and adds the other names to this set.
+// "seen", and adds the other names to this set.
 func addQueues(items []json.RawMessage, seen map[string]bool, s *topology.Snapshot) {
 	for _, item := range items {
 		var q topology.Queue

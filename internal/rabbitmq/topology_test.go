@@ -36,7 +36,7 @@ type fault struct {
 	from    string   // the first RabbitMQ version that has the fault; "" = all versions
 	before  string   // the first RabbitMQ version that no longer has the fault; "" = none
 
-	// These fields are for a fault that people have to cure by hand. The function cure does what
+	// These fields are for a fault that people have to cure by hand. The function "cure" does what
 	// the text of the finding says. After that, dead letters must reach the queue whose name is in
 	// the last field.
 	says    string
@@ -440,7 +440,7 @@ func publishTo(t *testing.T, ch *amqp.Channel, queue string) {
 	}
 }
 
-// reject publishes a message to the queue orders and rejects it.
+// reject publishes a message to the queue "orders" and rejects it.
 func reject(t *testing.T, ch *amqp.Channel) {
 	t.Helper()
 	rejectOf(t, ch, "orders")
@@ -465,7 +465,7 @@ func rejectOf(t *testing.T, ch *amqp.Channel, queue string) {
 	}
 }
 
-// rejectUntilDead publishes messages to the queue orders and rejects them, until a letter arrives
+// rejectUntilDead publishes messages to the queue "orders" and rejects them, until a letter arrives
 // in the given queue. The broker applies a policy some time after it accepts the policy.
 func rejectUntilDead(t *testing.T, ch *amqp.Channel, queue string) {
 	t.Helper()

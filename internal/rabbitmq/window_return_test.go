@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// The constant window is the number of letters in a window of these tests. The constant behind is
-// the number of letters that wait after the window.
+// The constant "window" is the number of letters in a window of these tests. The constant "behind"
+// is the number of letters that wait after the window.
 const (
 	window = 200
 	behind = 50

@@ -196,8 +196,8 @@ func (d *Dispatcher) work(ctx context.Context) {
 }
 
 // restTime returns how long a worker rests until it checks for due letters again. This is the time
-// until the next letter is due. It is never shorter than the constant soonest, and never longer
-// than the constant tick.
+// until the next letter is due. It is never shorter than the constant "soonest", and never longer
+// than the constant "tick".
 func (d *Dispatcher) restTime(ctx context.Context) time.Duration {
 	now := d.o.Now()
 	next, err := d.store.NextDue(ctx, now)

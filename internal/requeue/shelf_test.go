@@ -94,7 +94,7 @@ func (s *shelf) byID(id deadletter.ID) *item {
 func toMillis(at time.Time) time.Time { return time.UnixMilli(at.UnixMilli()).UTC() }
 
 // scheduled returns letters that wait in the store, in the order in which they are due. It returns
-// the letters for which the function fits returns true.
+// the letters for which the function "fits" returns true.
 func (s *shelf) scheduled(fits func(*item) bool) []*item {
 	var list []*item
 	for _, i := range s.letters {

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// everySecond runs the function check once a second until ctx is done. Each check, for example of
+// everySecond runs the function "check" once a second until ctx is done. Each check, for example of
 // requeued letters, breakers or the clock, has its own goroutine, so checks do not wait for each
 // other.
 func (d *Dispatcher) everySecond(ctx context.Context, check func(context.Context) error) {

@@ -145,7 +145,7 @@ func (s *Store) SettledByPeople(ctx context.Context, from, to time.Time) (int, e
 }
 
 // settledByPeople counts the letters that were received in a range of rollup buckets and then sent
-// by an operation. The range begins with the bucket first, and ends before the bucket end.
+// by an operation. The range begins with the bucket "first", and ends before the bucket "end".
 func (s *Store) settledByPeople(ctx context.Context, first, end int64) (n int, err error) {
 	err = s.askRow(ctx, `SELECT count(*) FROM operations o JOIN operation_letters ol ON ol.operation = o.id AND ol.result IN ('quiet', 'unverified')
 		WHERE o.created_at >= $1 AND ol.letter >= $2 AND ol.letter < $3`, []any{first * rollupMillis, first * rollupMillis << 12, end * rollupMillis << 12}, &n)

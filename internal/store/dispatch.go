@@ -166,7 +166,7 @@ type taking struct {
 
 // tooLateToWait reports whether it is too late to put a letter into a wait queue with one fixed
 // delay. The queue would keep the letter for the whole delay, so the letter must wait in the store.
-// The parameters wait and due are in milliseconds.
+// The parameters "wait" and "due" are in milliseconds.
 func tooLateToWait(waiter string, wait, due int64, now time.Time) bool {
 	return waiter == deadletter.WaiterQueue && due-now.UnixMilli() < wait-max(1000, wait/10)
 }

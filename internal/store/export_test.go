@@ -47,7 +47,7 @@ func HasScope(table string) bool {
 	return seen || slices.Contains(hiddenTables, table)
 }
 
-// RollBack adds an origin in a transaction, calls the function during, and then undoes the
+// RollBack adds an origin in a transaction, calls the function "during", and then undoes the
 // transaction.
 func (s *Store) RollBack(ctx context.Context, o deadletter.Origin, during func()) error {
 	undone := errors.New("undone")

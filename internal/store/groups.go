@@ -42,7 +42,7 @@ const needyGroups = `(SELECT coalesce(m.head, m.id) AS id, sum(k.dead) AS dead, 
 	SELECT grp, n AS dead, 0 AS overdue FROM counters INDEXED BY counters_needy WHERE state IN ('dead', 'held') AND n > 0
 	UNION ALL SELECT grp, 0, n FROM overdue) k JOIN groups m ON m.id = k.grp GROUP BY 1)`
 
-// listedGroup is a row of the table groups. It contains ids instead of names.
+// listedGroup is a row of the table "groups". It contains ids instead of names.
 type listedGroup struct {
 	deadletter.GroupRow
 	origin, typ int64

@@ -74,7 +74,7 @@ func (s *Store) readLetters(ctx context.Context, rows *sql.Rows) ([]deadletter.L
 	return list, nil
 }
 
-// rowColumns are the columns that the method rows reads.
+// rowColumns are the columns that the method "rows" reads.
 var rowColumns = new(shown).columns().list()
 
 func (s *Store) rows(ctx context.Context, rows *sql.Rows) ([]deadletter.Row, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Mark records the outcomes of attempts in one transaction. If an attempt came back before its
-// confirm was recorded, the letter only gets an event. The parameter noted is the progress of the
+// confirm was recorded, the letter only gets an event. The parameter "noted" is the progress of the
 // store that the broker has just confirmed.
 func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {

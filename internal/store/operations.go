@@ -224,7 +224,7 @@ func (t *tx) noticeFinished(op deadletter.OperationID) error {
 }
 
 // hasResult sets found to whether an operation has a letter with one of the given results. The
-// parameter results is an SQL list.
+// parameter "results" is an SQL list.
 func (t *tx) hasResult(op deadletter.OperationID, results string, found *bool) error {
 	return t.row(`SELECT EXISTS (SELECT 1 FROM operation_letters WHERE operation = $1 AND result IN (`+results+`))`, []any{int64(op)}, found)
 }

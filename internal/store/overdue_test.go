@@ -17,7 +17,7 @@ func (g *groups) withRetry(delay, longest time.Duration) func(*deadletter.Classi
 	}
 }
 
-// overdue marks letters whose retries should be over. The parameter since is the time from which
+// overdue marks letters whose retries should be over. The parameter "since" is the time from which
 // the broker has accepted messages.
 func (g *groups) overdue(since time.Time) int {
 	g.t.Helper()

@@ -119,9 +119,9 @@ func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	}
 }
 
-// inTwoLanes receives due letters. The rule of the first letters is "slow", and the parameter slow
-// is their number. The other letters have the default rule. All letters are distributed over the
-// given number of groups.
+// inTwoLanes receives due letters. The rule of the first letters is "slow", and the parameter
+// "slow" is their number. The other letters have the default rule. All letters are distributed over
+// the given number of groups.
 func inTwoLanes(t *testing.T, s *store.Store, c *clock, letters, slow, groups int) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", letters))

@@ -44,7 +44,7 @@ func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 
 // AddPick saves a pick and fills in its id and time. It replaces an earlier pick for the same
 // letter, the same group, or the same queue and routing key. The letters to which the pick applies
-// are then read again. The function fits reports whether a queue matches the glob of a pick for
+// are then read again. The function "fits" reports whether a queue matches the glob of a pick for
 // queues.
 func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, queue string) bool) (deadletter.Pick, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {

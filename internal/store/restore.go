@@ -25,7 +25,7 @@ type restoring struct {
 	newest int64 // serial of the newest letter in the copy
 }
 
-// Restored records that the file is an older copy of a store. The parameter noted is the progress
+// Restored records that the file is an older copy of a store. The parameter "noted" is the progress
 // that was noted for this store. Letters that may have been sent since the copy was made are not
 // sent again. Restored holds such a letter if dlo would send it automatically, and otherwise marks
 // it. After that, it raises the progress of the file to the noted progress. If dlo dies before

@@ -336,7 +336,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	})
 }
 
-// placeholders returns the SQL text "$1, $2, ..." for n arguments. The numbers begin with from.
+// placeholders returns the SQL text "$1, $2, ..." for n arguments. The parameter "from" is the
+// first number.
 func placeholders(from, n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -126,9 +126,9 @@ func (t *tx) escalate() (int, error) {
 	return changed, nil
 }
 
-// escalates reports whether n letters in an hour are far more than usual. The parameter earlier is
-// the number of letters before that hour, and buckets is the number of quarter hours in which they
-// were received. A group younger than a day has no usual rate.
+// escalates reports whether n letters in an hour are far more than usual. The parameter "earlier"
+// is the number of letters before that hour, and buckets is the number of quarter hours in which
+// they were received. A group younger than a day has no usual rate.
 func escalates(n, earlier, buckets int64) bool {
 	if buckets < int64(newFor/rollupStep) || n < escalatesFrom {
 		return false

@@ -66,7 +66,7 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 // EndWatch ends the watch over up to n letters that were in a queue before u.Since, if their watch
 // is due to end. It is called when dlo can no longer see what happens to these letters in the
 // queue. The parameter u determines whether the letters are held or settled as unverified. Groups
-// count held letters as letters that need people. The function channels returns the channels of a
+// count held letters as letters that need people. The function "channels" returns the channels of a
 // rule. EndWatch returns the number of letters whose watch it ended.
 func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen, channels func(rule string) []string) (int, error) {
 	done := 0

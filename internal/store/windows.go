@@ -323,7 +323,7 @@ func (t *tx) compareWindow(entries []entry, gaveBack bool, w deadletter.Window) 
 }
 
 // eachDelivery calls fn for each delivery within the horizon, newest window first. It also passes
-// the session of the delivery. The parameter aftermath says whether the delivery came after the
+// the session of the delivery. The parameter "aftermath" says whether the delivery came after the
 // broker's restart was detected.
 func (t *tx) eachDelivery(w deadletter.Window, fn func(session int64, aftermath bool, e entry)) error {
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)

@@ -136,7 +136,7 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	return nil
 }
 
-// beginWrite returns the time that a write records for everything it changes. The method end is
+// beginWrite returns the time that a write records for everything it changes. The method "end" is
 // called when the write is visible or undone.
 func (s *Store) beginWrite() int64 {
 	s.moment.Lock()

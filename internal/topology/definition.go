@@ -42,8 +42,8 @@ func (d Definition) Number(key string) (int64, bool) {
 	return i, err == nil
 }
 
-// With returns a copy of d, and adds the keys of the definition other to the copy. If both have a
-// key, the copy has the value of other.
+// With returns a copy of d, and adds the keys of the parameter "other" to the copy. If both have a
+// key, the copy has the value of "other".
 func (d Definition) With(other Definition) Definition {
 	c := maps.Clone(d)
 	if c == nil {

@@ -9,7 +9,7 @@ import (
 // an argument nor a policy sets a limit.
 const defaultDeliveryLimit = 20
 
-// DeliveryLimitOf returns the delivery limit that applies to a quorum queue. The parameter set
+// DeliveryLimitOf returns the delivery limit that applies to a quorum queue. The parameter "set"
 // holds the limits of its argument, its policy and its operator policy. A limit that is not set is
 // nil. The result limited is false if there is no limit. On 4.0 and later, a negative limit means
 // no limit, and a limit that is not negative overrides it. On 3.x and unknown versions, the

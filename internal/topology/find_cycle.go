@@ -66,8 +66,8 @@ func (v *view) certainQueues() []string {
 
 // roundTrip returns the shortest path on which dead letters of a queue come back to that queue. The
 // path is a list of queue names, and its first and last name are the name of that queue. The result
-// is nil if there is no such path. The path contains only queues for which the parameter step
-// returns true. The parameter successors returns the queues that come after a queue.
+// is nil if there is no such path. The path contains only queues for which the parameter "step"
+// returns true. The parameter "successors" returns the queues that come after a queue.
 func (in *inspector) roundTrip(from *view, step func(*view) bool, successors func(*view) []string) []string {
 	if !step(from) {
 		return nil

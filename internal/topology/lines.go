@@ -45,7 +45,7 @@ func QueueLines(text []byte) map[QueueAt]int {
 	return lines
 }
 
-// eachMember calls the function visit for every key of the next JSON object. The function visit
+// eachMember calls the function "visit" for every key of the next JSON object. The function "visit"
 // must read the value of the key. If it returns false, eachMember stops.
 func eachMember(decoder *json.Decoder, visit func(key string) bool) {
 	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {

@@ -29,8 +29,8 @@ type hop struct {
 	to string
 }
 
-// path finds out where the dead letters of a queue go. The parameter carried holds the routing keys
-// of dead letters that come into this queue from other queues.
+// path finds out where the dead letters of a queue go. The parameter "carried" holds the routing
+// keys of dead letters that come into this queue from other queues.
 func (n *network) path(e *Effect, carried []publishedKey) Path {
 	var p Path
 	p.Exchange, p.Set = e.Text("dead-letter-exchange")

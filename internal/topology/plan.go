@@ -307,7 +307,7 @@ func (p *Planned) ProbeQueue() string {
 	return deadletter.ProbePrefix + strings.TrimPrefix(p.Name, policyPrefix)
 }
 
-// Without returns the policy for the queues that remain when the queues in leaving are removed from
+// Without returns the policy for the queues that remain when the queues "leaving" are removed from
 // it. The parameter s is the vhost as it is now. The priority of the new policy is so high that it
 // applies while both policies exist. If another policy applies to a remaining queue, the new policy
 // would hide the keys of that policy, or be hidden by it. In this case, Without returns the reason

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// site returns a vhost without a fault. A policy leads the dead letters of the queue orders to
+// site returns a vhost without a fault. A policy leads the dead letters of the queue "orders" to
 // dlo.dlx, which routes them to the inbox.
 func site(version string) *topology.Snapshot {
 	s := &topology.Snapshot{Broker: "main", VHost: "/", Version: version}
@@ -87,7 +87,7 @@ func withoutManagement(s *topology.Snapshot) {
 	*s = topology.Snapshot{Broker: s.Broker, VHost: s.VHost, Passive: true, Gaps: []topology.Gap{{What: "exchanges, bindings, policies and other queues", Why: "no API"}}, Queues: []topology.Queue{{Name: "orders"}, {Name: "dlo.letters"}}}
 }
 
-// bindBehind returns a function that changes a vhost. After the change, the queue orders is bound
+// bindBehind returns a function that changes a vhost. After the change, the queue "orders" is bound
 // to an exchange that does not look at routing keys, and the dead-letter exchange dlx has a binding
 // for one key only.
 func bindBehind(kind, key string) func(s *topology.Snapshot) {

@@ -52,8 +52,8 @@ func Gzipped(t testing.TB, b []byte) []byte {
 	return w.Bytes()
 }
 
-// Zipped returns a zip file. The parameter files holds the contents by name. A name with the prefix
-// "->" is a link.
+// Zipped returns a zip file. The parameter "files" holds the contents by name. A name with the
+// prefix "->" is a link.
 func Zipped(t testing.TB, files map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
