@@ -15,8 +15,8 @@ import (
 // code gets the current time from a function.
 var clocked = []string{"ingest", "drain", "annotation", "classify", "requeue", "operation", "schemas", "notify", "rules", "query", "payload", "failure", "deadletter"}
 
-// readsClock lists the functions in those packages that read the system clock anyway, each with the
-// reason.
+// readsClock lists functions that read the system clock although they are in a package of
+// "clocked". Each has a reason.
 var readsClock = map[string]string{
 	"requeue/clock.go jumpedBy":    "compares the clock that is given with the one that nobody can set",
 	"notify/digester.go Size":      "measures how long a question took",

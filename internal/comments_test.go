@@ -66,7 +66,7 @@ func TestProseFits(t *testing.T) {
 }
 
 // sources reads the files of the project, including those in the folders .ci and .github, and calls
-// the function visit for each.
+// the function "visit" for each.
 func sources(t *testing.T, visit func(path string, lines []string)) {
 	t.Helper()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

@@ -70,8 +70,8 @@ var rooms = []room{
 // all stands for every package; the words "all but" exclude the packages after them.
 const all = "all"
 
-// pure lists the packages that import only the standard library and the packages in their row of
-// rooms.
+// pure lists packages with few imports. They import only the standard library and the packages that
+// their row in the variable "rooms" names.
 var pure = []string{"internal/deadletter", "internal/api", "internal/query", "internal/failure", "internal/topology"}
 
 type pkg struct {
@@ -110,7 +110,8 @@ func packages(t *testing.T) map[string]pkg {
 	}
 }
 
-// allowed reports whether a row of rooms allows its package to import the package of.
+// allowed reports whether a package may import the package "of". The parameter "row" is the row of
+// the importing package in the variable "rooms".
 func allowed(row, of string) bool {
 	if but, ok := strings.CutPrefix(row, all+" but "); ok {
 		return !slices.Contains(strings.Fields(but), of)
@@ -196,8 +197,8 @@ const (
 	tableEnds    = "<!-- end of rooms -->\n"
 )
 
-// TestTheHouseOfTheDocument checks that docs/architecture.md contains the table of the variable
-// rooms.
+// TestTheHouseOfTheDocument checks that docs/architecture.md contains the table that is written
+// from the variable "rooms".
 func TestTheHouseOfTheDocument(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder

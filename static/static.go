@@ -59,7 +59,7 @@ func URL(name string) string {
 }
 
 // File returns the content and the Content-Type of the file whose path is url. The path is one that
-// URL returned. For any other path, the result ok is false.
+// URL returned. For any other path, the result "ok" is false.
 func File(url string) (body []byte, kind string, ok bool) {
 	f, ok := load().byPath[url]
 	return f.body, f.kind, ok

@@ -79,9 +79,9 @@ func TestTokensOnThePage(t *testing.T) {
 	}
 }
 
-// TestTheAccessPageAsksForThePassword checks that the page asks for the password 15 minutes after
-// the person gave it, and then returns to the page. A response to a form cannot be opened again, so
-// the person returns to the page before it.
+// TestTheAccessPageAsksForThePassword uses the page 15 minutes after the person gave the password.
+// The page must ask for the password and then show itself again. A response to a form cannot be
+// opened again, so the person then gets the page before that response.
 func TestTheAccessPageAsksForThePassword(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Handlers return values. The adapters page, act and api write the responses. No other code handles
-// status codes, errors and logging.
+// Handlers return values. The adapters "page", "act" and "api" write the responses. No other code
+// handles status codes, errors and logging.
 
 // movedError redirects the reader to another address.
 type movedError struct{ to string }
@@ -100,8 +100,8 @@ func withInput[T any](f func(r *http.Request, in T) (any, error)) func(r *http.R
 	}
 }
 
-// each calls convert for every element of a list, and returns the results.
-// The returned slice is never nil, so that its JSON is an empty list instead of null.
+// each calls "convert" for every element of a list, and returns the results. The returned slice is
+// never nil, so that its JSON is an empty list instead of null.
 func each[A, B any](list []A, convert func(A) B) []B {
 	out := make([]B, 0, len(list))
 	for _, v := range list {

@@ -95,8 +95,8 @@ func (w *Web) apiLetters(r *http.Request) (any, error) {
 	return api.Letters{Letters: each(w.hideRows(rows), apiRowOf), Next: older}, nil
 }
 
-// orderAsked returns the order of a list. The parameter order of the URL takes precedence over the
-// query.
+// orderAsked returns the order of a list. The URL parameter "order" takes precedence over the order
+// in the query.
 func orderAsked(text string, q query.Query) (deadletter.Order, error) {
 	order := cmp.Or(deadletter.Order(text), q.Order(), deadletter.OrderReceived)
 	if !slices.Contains(deadletter.Orders, order) {
@@ -232,7 +232,7 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	return w.wholeLetter(r, l, reveal)
 }
 
-// wholeLetter returns the complete letter. If the parameter reveal is true, it includes masked
+// wholeLetter returns the complete letter. If the parameter "reveal" is true, it includes masked
 // values and records the access.
 func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (out api.Letter, err error) {
 	ctx := r.Context()

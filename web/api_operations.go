@@ -28,8 +28,8 @@ func apiPaceOf(p deadletter.Pace) api.Pace {
 
 // Verdicts contains the methods of the store that only the operations API needs.
 type Verdicts interface {
-	// NewFailures counts letters that were received after an operation was requested, in the groups of
-	// the operation. Letters of the operation that came back do not count.
+	// NewFailures counts new letters in the groups of an operation. A letter counts if dlo received
+	// it after the operation was requested. Letters of the operation that came back do not count.
 	NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error)
 	// TwiceLetters returns the letters of an operation that may have been sent twice, beginning with
 	// the letter that was received first. It also returns the cursor of the next page.
@@ -104,8 +104,8 @@ func (w *Web) apiOperations(r *http.Request) (any, error) {
 	return api.Operations{Operations: each(all, apiOperationOf), Next: next}, nil
 }
 
-// twice can be given in a request instead of a result. It selects the letters that may have been
-// sent twice, whatever their result is.
+// twice is a word that a request can contain instead of a result. It selects the letters that may
+// have been sent twice, whatever their result is.
 const twice = "twice"
 
 // apiOperation handles GET /operations/{id}?result=&limit=&after=. It returns the operation, and a

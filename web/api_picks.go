@@ -18,8 +18,8 @@ type Picked interface {
 	Picks(ctx context.Context) ([]deadletter.Pick, error) // bindings first, sorted by queue; then picks for groups and letters
 }
 
-// Picker saves the types that people pick, and applies them. To apply a pick, it decodes the
-// letters that the pick matches again.
+// Picker saves the types that people pick, and applies them. To apply a pick, it finds the letters
+// that the pick matches, and decodes them again.
 type Picker interface {
 	AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pick, error)
 	RemovePick(ctx context.Context, id int64, by string) error
@@ -80,7 +80,7 @@ func (w *Web) apiPickType(r *http.Request) (any, error) {
 	return w.createPick(r, &l, p)
 }
 
-// pickFor returns a pick without a type. The parameter target says whether the pick is for the
+// pickFor returns a pick without a type. The parameter "target" says whether the pick is for the
 // letter, for its group or for its queue.
 func pickFor(l *deadletter.Letter, target string) (deadletter.Pick, error) {
 	switch target {

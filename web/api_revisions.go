@@ -120,8 +120,8 @@ func plainDiff(l payload.DiffLine) string {
 	return text
 }
 
-// editPlace returns the position of a mistake in the text of an edit. The result ok is false if err
-// is not such a mistake.
+// editPlace returns the position of a mistake in the text of an edit. The result "ok" is false if
+// err is not such a mistake.
 func editPlace(err error) (line, column int, path string, ok bool) {
 	var m *payload.EditError
 	if !errors.As(err, &m) {

@@ -20,8 +20,8 @@ type Audit interface {
 	// the cursor of the next page, or "" if this is the last page.
 	Audit(ctx context.Context, q query.Query, after string, limit int) ([]deadletter.Act, string, error)
 	// People returns the names of people who have acted, or to whom groups were assigned. Targets
-	// returns the targets of actions whose names contain the text in the parameter part. In both
-	// lists, the most recent come first.
+	// returns the targets of actions whose names contain the text "part". In both lists, the most
+	// recent come first.
 	People(ctx context.Context) ([]string, error)
 	Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error)
 }
@@ -33,8 +33,8 @@ var auditParameters = []struct {
 	field query.Field
 }{{"actor", query.Who}, {"kind", query.Action}, {"through", query.Via}, {"operation", query.Target}, {"since", query.Since}, {"before", query.Until}}
 
-// auditText returns the audit query that a URL contains. It consists of one term for each
-// parameter, followed by q.
+// auditText returns the audit query that a URL contains. The query consists of one term for each
+// parameter, followed by the parameter "q".
 func auditText(form url.Values) string {
 	var terms []string
 	for _, p := range auditParameters {

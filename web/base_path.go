@@ -7,9 +7,10 @@ import (
 )
 
 // A proxy that also serves other programs can make dlo reachable below a base path, such as /dlo.
-// Handlers and pages use paths without the base path. The function rebased removes the base path
-// from the paths of requests. The type rebasing and the function withBase add it to the paths in
-// the headers and pages of responses. The proxy may also remove the base path from requests itself.
+// Handlers and pages use paths without the base path. For this, "rebased" removes the base path
+// from the paths of requests. The type "rebasing" and the function "withBase" add it to the paths
+// in the headers and pages of responses. The proxy may also remove the base path from requests
+// itself.
 
 // rebased serves requests whose paths may begin with w.BasePath.
 func (w *Web) rebased(rw http.ResponseWriter, r *http.Request) {

@@ -14,8 +14,8 @@ func withBasePath(o *web.Options) { o.BasePath = "/tools/dlo" }
 
 var pathsOfPage = regexp.MustCompile(` (?:href|src|action|formaction|data-events|data-query)="([^"#][^"]*)"`)
 
-// TestBasePath follows every path in the pages of a dlo below a base path. Most requests are such
-// as a proxy sends that keeps the base path. Some are such as a proxy sends that removes it.
+// TestBasePath follows every path in the pages of a dlo below a base path. A proxy can keep the
+// base path in requests, or remove it. Most requests of the test still have it, and some do not.
 func TestBasePath(t *testing.T) {
 	t.Parallel()
 	h := open(t, withBasePath, withRetries, withLibrary, withUsers)

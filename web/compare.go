@@ -128,7 +128,7 @@ func (w *Web) text(name, mask, value string) payload.Field {
 	return f
 }
 
-// texts returns fields. The parameter pairs holds names and values in turn. It omits fields whose
+// texts returns fields. The parameter "pairs" holds names and values in turn. It omits fields whose
 // value is empty.
 func (w *Web) texts(pairs ...string) (list []payload.Field) {
 	for i := 0; i < len(pairs); i += 2 {

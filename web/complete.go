@@ -118,7 +118,7 @@ func fieldText(name string) string {
 	return text + ":"
 }
 
-// completeValue returns completions of the value of a field. The parameter prefix is the query up
+// completeValue returns completions of the value of a field. The parameter "prefix" is the query up
 // to the colon of the field, including the colon.
 func (w *Web) completeValue(prefix, name, value string, counted deadletter.Facets, names map[string][]string) []view.Word {
 	words := newValues(prefix, value)
@@ -147,8 +147,8 @@ type valueWords struct {
 	seen         map[string]bool
 }
 
-// newValues returns a valueWords for a value. The parameter prefix is the query up to the colon of
-// the field, including the colon. If the value is a list, only its last element is completed.
+// newValues returns a valueWords for a value. The parameter "prefix" is the query up to the colon
+// of the field, including the colon. If the value is a list, only its last element is completed.
 func newValues(prefix, value string) *valueWords {
 	if comma := strings.LastIndexByte(value, ','); comma >= 0 {
 		prefix, value = prefix+value[:comma+1], value[comma+1:]

@@ -102,8 +102,9 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	return p, nil
 }
 
-// revision returns the number of the revision that a requeue would send, if the parameter ids has
-// exactly one letter. It returns 0 if the letter has no revision, or if there are several letters.
+// revision returns the number of the revision that a requeue would send. This is for a list "ids"
+// with exactly one letter. It returns 0 if the letter has no revision, or if there are several
+// letters.
 func (w *Web) revision(ctx context.Context, ids []deadletter.ID) (int, error) {
 	if len(ids) != 1 {
 		return 0, nil
@@ -219,8 +220,8 @@ func parseIDs(texts []string) ([]deadletter.ID, error) {
 }
 
 // selection parses which letters a form selects. Usually, these are the ticked letters. With
-// scope=all, these are all letters that match q and were there at the time in the field until,
-// without the letters in the field except.
+// scope=all, these are all letters that match q and were there at the time in the field "until".
+// The letters in the field "except" are left out.
 func (w *Web) selection(r *http.Request) (query.Selection, error) {
 	if r.PostFormValue("scope") != "all" {
 		ids, err := parseIDs(append(r.PostForm["id"], strings.Fields(r.PostFormValue("ids"))...))

@@ -3,8 +3,8 @@ package web_test
 import "github.com/deadletteroffice/dlo/internal/api"
 
 // call contains the Go types for the JSON of one operation in openapi.yaml. Package web decodes a
-// request into the type of the field takes. It encodes a response from the type of the field gives.
-// For NDJSON, the type is that of one line. A type is nil if there is no JSON.
+// request into the type in the field "takes". It encodes a response from the type in the field
+// "gives". For NDJSON, the type is that of one line. A type is nil if there is no JSON.
 type call struct{ takes, gives any }
 
 // either means that the JSON has one of several types, as with anyOf.

@@ -32,7 +32,7 @@ func sample(number int, queue string) string {
 		`{"queue":{"t":"longstr","v":%[3]q},"reason":{"t":"longstr","v":"rejected"},"count":{"t":"int64","v":1}}}]}},"body":"eyJhIjogMX0="}`, number, number, queue, queue) + "\n"
 }
 
-// fakeDrains is a list of drains that drains nothing, because there is no broker.
+// fakeDrains is the Drainer of the tests. It drains nothing, because there is no broker.
 type fakeDrains struct{}
 
 func (*fakeDrains) Start(_ context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error) {

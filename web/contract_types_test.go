@@ -98,7 +98,7 @@ func (c *contract) say(at, format string, args ...any) {
 	c.wrong = append(c.wrong, at+" "+fmt.Sprintf(format, args...))
 }
 
-// holdCall checks an operation of the document against its entry in calls.
+// holdCall checks an operation of the document against its entry in the table "calls".
 func (c *contract) holdCall(name string, row call, operation any) {
 	c.holdJSON(name+" takes", row.takes, c.valueAt(operation, "requestBody"), false)
 	for status, response := range c.valueAt(operation, "responses").(map[string]any) {

@@ -14,7 +14,7 @@ type csvWriter struct{ out *bufio.Writer }
 
 func newCSV(out io.Writer) *csvWriter { return &csvWriter{bufio.NewWriter(out)} }
 
-// row adds a row to the buffer. The method flush returns its errors.
+// row adds a row to the buffer. If this fails, the method "flush" returns the error.
 func (c *csvWriter) row(cells ...string) {
 	for i, cell := range cells {
 		if i > 0 {

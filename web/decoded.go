@@ -154,7 +154,7 @@ func jsonOf(d *payload.Document) view.JSON {
 	return v
 }
 
-// raw returns the body as bytes. The parameter layer selects the innermost content, or one of the
+// raw returns the body as bytes. The parameter "layer" selects the innermost content, or one of the
 // encodings around it. The outermost encoding is the body as received. If a part of the content is
 // masked, only the content is available.
 func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) view.Raw {

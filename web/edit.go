@@ -24,9 +24,9 @@ import (
 // Reviser stores edited versions of letters, and requeues them. It checks the permission with
 // deadletter.Allow.
 type Reviser interface {
-	// Edit saves r as the newest revision of l. If send is true, it also requeues the letter at once.
-	// If the key was used before, it returns the revision and the requeue of that call. If it returns
-	// an error and operation 0, the revision was stored but not sent.
+	// Edit saves r as the newest revision of l. If "send" is true, it also requeues the letter at
+	// once. If the key was used before, it returns the revision and the requeue of that call. If it
+	// returns an error and operation 0, the revision was stored but not sent.
 	Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool) (deadletter.Revision, deadletter.OperationID, error)
 }
 
@@ -45,7 +45,7 @@ func editURL(path string) bool {
 }
 
 // editBasis returns the letter in a request, and the version on which the edit is based. This is
-// the newest revision. If the parameter revision is "0", it is the letter as received. editBasis
+// the newest revision. If the parameter "revision" is "0", it is the letter as received. editBasis
 // returns an error if the principal may not edit the letter.
 //
 // If a request with the same key has already made a revision, editBasis returns the letter and the
@@ -94,7 +94,7 @@ func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 
 var errEdited = fmt.Errorf("%w: someone else has edited the letter meanwhile; look at the newest revision first", deadletter.ErrConflict)
 
-// mayReveal returns an error if the parameter masked is true and the principal has no right to
+// mayReveal returns an error if the parameter "masked" is true and the principal has no right to
 // reveal. Otherwise, a person could edit values without seeing them, and so find out what they are.
 func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	if !masked {

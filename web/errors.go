@@ -125,10 +125,9 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	w.writePage(rw, r, code, view.Error(view.ErrorPage{Shell: shell, Status: code, Detail: sentence(err, code), Name: name}))
 }
 
-// cameFrom returns the path of the page from which a person sent a form. A form on a page that is
-// itself the response to a form names a page in its field "return", because browsers cannot open
-// the address of its own page again. For a GET request, cameFrom returns the path of the requested
-// page.
+// cameFrom returns the path of the page from which a person sent a form. Browsers cannot open a
+// page again that was itself the response to a form. A form on such a page therefore names another
+// page in its field "return". For a GET request, cameFrom returns the path of the requested page.
 func cameFrom(r *http.Request) string {
 	if r.Method == http.MethodGet {
 		return localPath(r.URL.RequestURI())

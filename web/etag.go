@@ -67,8 +67,8 @@ func tagOf(v any) string {
 	return fmt.Sprintf("\"%x\"", sum[:12])
 }
 
-// stillMatches returns an error if a change contains tags, and the tag in the parameter present is
-// not one of them.
+// stillMatches returns an error if a change contains tags, and the tag "present" is not one of
+// them.
 func stillMatches(r *http.Request, present string) error {
 	tags, err := ifMatch(r)
 	if err != nil || len(tags) == 0 || slices.Contains(tags, present) {

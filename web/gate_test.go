@@ -122,8 +122,8 @@ func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 	}
 }
 
-// TestViewAsAsksAgain checks that a request with the cookie of View as still needs the password
-// again.
+// TestViewAsAsksAgain checks a request with the cookie of the function "View as". It must still
+// need the password again.
 func TestViewAsAsksAgain(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Principal{Name: "root", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Again: "give your password again"}}}

@@ -54,7 +54,7 @@ func (w *Web) assignees(r *http.Request) ([]string, error) {
 	return append([]string{me}, slices.DeleteFunc(names, func(name string) bool { return name == me })...), err
 }
 
-// groupView returns what a page shows about a group. If withDetails is true, it also includes the
+// groupView returns what a page shows about a group. If "withDetails" is true, it also includes the
 // newest letter, and the differences between the letters of the group and letters that did not die
 // again.
 func (w *Web) groupView(r *http.Request, g deadletter.Group, withDetails bool) (view.GroupView, error) {

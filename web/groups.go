@@ -23,7 +23,7 @@ type Groups interface {
 	ScheduleLag(ctx context.Context) (time.Duration, error)                   // how late the oldest overdue retry is; 0 = none is late
 	LastNotice(ctx context.Context) (at time.Time, channel string, err error) // when and where the last notice was sent; zero = none was sent
 	// SettledByPeople counts letters that a person requeued and that have not come back since. They
-	// were received between the times from and to.
+	// were received between the times "from" and "to".
 	SettledByPeople(ctx context.Context, from, to time.Time) (int, error)
 	Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) // newest first
 	Decision(ctx context.Context, id int64) (deadletter.Decided, error)                  // ErrNotFound if there is no such decision

@@ -17,7 +17,8 @@ import (
 // Health contains the methods of the store for probes and live pages.
 type Health interface {
 	Ping(ctx context.Context) error // returns an error if the store does not respond
-	// Position returns a number that changes whenever something changes that the caller may see.
+	// Position returns a number. The number changes whenever something changes that the caller may
+	// see.
 	Position(ctx context.Context) (int64, error)
 }
 
@@ -104,7 +105,7 @@ func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
 	w.answerReady(rw, r, err == nil && p.MayEverywhere(deadletter.VerbView))
 }
 
-// answerReady responds to a readiness probe. If the parameter details is false, the response does
+// answerReady responds to a readiness probe. If the parameter "details" is false, the response does
 // not name any broker.
 func (w *Web) answerReady(rw http.ResponseWriter, r *http.Request, details bool) {
 	out := w.readiness(r.Context())
@@ -120,9 +121,9 @@ func (w *Web) answerReady(rw http.ResponseWriter, r *http.Request, details bool)
 }
 
 // Operations returns the handler for an address that serves only probes and metrics. The handler
-// does not ask who makes a request. If the parameter open is false, it accepts only requests whose
-// Host is an IP address or localhost, because the DNS of an attacker could resolve any other name.
-// If open is true, other machines may use the address.
+// does not ask who makes a request. If "open" is true, other machines may use the address. If it is
+// false, the handler accepts only requests whose Host is an IP address or localhost, because the
+// DNS of an attacker could resolve any other name.
 func (w *Web) Operations(open bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", w.healthz)

@@ -21,11 +21,12 @@ import (
 type Details interface {
 	Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error)     // with body and properties
 	Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Letter, error) // with bodies, in any order
-	// Neighbours returns the letters before and after the letter id in the list that q selects, in the
-	// given order. If there is no such letter, the result is "".
+	// Neighbours returns the letters before and after a letter in the list that q selects, in the
+	// given order. The parameter "id" names the letter. If there is no letter before or after it,
+	// that result is "".
 	Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error)
-	// Ahead returns the number of letters before the letter id in the list that q selects. It counts
-	// at most up to limit. It also reports whether the list contains the letter.
+	// Ahead returns how many letters come before the letter "id" in the list that q selects. It
+	// stops counting at "limit". It also reports whether the list contains the letter.
 	Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error)
 	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
 	History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error)    // oldest first
@@ -83,7 +84,7 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	return w.letterPage(r, l, r.URL.Query(), revealed{})
 }
 
-// letterPage returns the page of a letter. If the parameter unmasked contains a value, the page
+// letterPage returns the page of a letter. If the parameter "unmasked" contains a value, the page
 // shows this value without its mask.
 func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, unmasked revealed) (templ.Component, error) {
 	p, err := w.letterView(r, l, form, unmasked)
@@ -174,8 +175,8 @@ func (w *Web) addPosition(ctx context.Context, q query.Query, p *view.LetterPage
 	return err
 }
 
-// errMaskedBody is the error if a request for the bytes of a letter does not set reveal, and values
-// of the letter are masked or may be masked.
+// errMaskedBody is the error for a request for the bytes of a letter in which values are masked, or
+// may be masked. The request then needs the parameter "reveal".
 var errMaskedBody = fmt.Errorf("%w: the body has masked values, or it is unknown whether it does; reveal=1 gives its bytes to people who may reveal, and is audited", deadletter.ErrForbidden)
 
 // body handles GET /letters/{id}/body?reveal=. It returns the stored bytes as a download that
@@ -199,7 +200,8 @@ func (w *Web) body(rw http.ResponseWriter, r *http.Request) {
 }
 
 // mayHaveBody returns an error if the request may not get the bytes of a letter. If values in the
-// bytes are masked, the request must set reveal, and mayHaveBody records the reveal.
+// bytes are masked, the request must set the parameter "reveal", and mayHaveBody records the
+// reveal.
 func (w *Web) mayHaveBody(r *http.Request, l *deadletter.Letter) error {
 	form, err := parameters(r, "reveal")
 	if err != nil {

@@ -19,8 +19,8 @@ type Lists interface {
 	// Letters returns a page of letters without bodies. It also returns the cursors of the previous
 	// and the next page, or "" if there is no such page.
 	Letters(ctx context.Context, q query.Query, p deadletter.Page) (rows []deadletter.Row, newer, older string, err error)
-	// Count returns the number of letters that q selects, but does not count beyond limit. If limit is
-	// 0, it counts all of them.
+	// Count returns the number of letters that q selects. It stops counting at "limit"; 0 = it
+	// counts all of them.
 	Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error)
 	// Facets returns the values of each field, the most frequent first. For each field, it counts the
 	// letters that q would select without its terms about that field.
@@ -38,7 +38,8 @@ const (
 )
 
 // letters handles GET /letters?q=&after=&before=. Without q, it shows the letters that need a
-// person. The function narrow documents the other parameters, which change q.
+// person. There are other parameters that change q; the comment of the function narrow describes
+// them.
 func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	if to, found, err := w.pageOf(r.Context(), form.Get("add")); err != nil {
@@ -160,7 +161,7 @@ func sorts(q query.Query) []view.Sort {
 	return out
 }
 
-// allOf returns the query and the time that "all that match" means. The parameter shownAt is the
+// allOf returns the query and the time that "all that match" means. The parameter "shownAt" is the
 // time at which the page is shown.
 func allOf(q query.Query, shownAt time.Time) view.All {
 	fixed := q.Fixed()

@@ -31,7 +31,7 @@ type ownLists struct {
 }
 
 // waitForPlace waits until the principal with the given name gets a place, or until ctx ends. The
-// caller must call the returned function to give the place back. If name is "", there is no limit
+// caller must call the returned function to give the place back. If "name" is "", there is no limit
 // for the principal.
 func (l *lists) waitForPlace(ctx context.Context, name string) (release func(), err error) {
 	if name == "" {
@@ -75,8 +75,8 @@ func (l *lists) leave(name string) {
 // errSlow is the error of a list that has taken too long.
 var errSlow = fmt.Errorf("%w: the search was stopped after %d s; narrow it, for example with queue: or since:, or use fewer words with * or -", deadletter.ErrInvalid, listTime/time.Second)
 
-// list waits for a place for the principal, and then calls the function read, which reads lists of
-// letters. If that takes too long, list returns errSlow.
+// list waits for a place for the principal. It then calls "read", which reads lists of letters. If
+// that takes too long, list returns errSlow.
 func (w *Web) list(ctx context.Context, by deadletter.Principal, read func(ctx context.Context) error) error {
 	name := by.Name
 	if w.open {

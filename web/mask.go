@@ -23,7 +23,8 @@ func (w *Web) hide(l *deadletter.Letter) bool {
 	return w.hideFailure(l) || first || last || summarised || told
 }
 
-// queryOptions returns the settings that decide, together with its text, what a query means.
+// queryOptions returns settings for parsing queries. What a query means depends on its text and on
+// these settings.
 func (w *Web) queryOptions() query.Options {
 	return query.Options{Now: w.Now(), Masked: w.maskedField, Body: w.indexedPath}
 }
@@ -102,8 +103,8 @@ func (w *Web) hideProperties(p *deadletter.Properties) bool {
 }
 
 // hideTable returns a copy of a table of headers with its masked values replaced. It reports
-// whether it replaced any. If the table is the value of a header, the parameter inside is the name
-// of that header.
+// whether it replaced any. If the table is the value of a header, the parameter "inside" is the
+// name of that header.
 func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bool) {
 	masked := false
 	table := make(deadletter.Table, len(t))

@@ -73,7 +73,7 @@ func moment(text string) time.Time {
 }
 
 // toggled returns the query q with the value of the term t switched on, or switched off if q
-// already has it. The term t has one value. If excluded is true, the value is switched among the
+// already has it. The term t has one value. If "excluded" is true, the value is switched among the
 // excluded values. A value is never both chosen and excluded.
 func toggled(q query.Query, t query.Term, excluded bool) query.Query {
 	v := t.Values[0]

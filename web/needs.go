@@ -7,10 +7,11 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// needs contains the verb that a caller must be allowed for each route. It lists every route that
-// changes something. It also lists every route that shows more of a letter than its metadata.
-// Later, the handler checks the affected letter or other object with deadletter.Allow. A GET route
-// that is not listed needs VerbView. Any other route that is not listed is denied to everybody.
+// needs maps each route to a verb. To use the route, a caller must be allowed to do what the verb
+// says. The map lists every route that changes something. It also lists every route that shows more
+// of a letter than its metadata. Later, the handler checks the affected letter or other object with
+// deadletter.Allow. A GET route that is not listed needs VerbView. Any other route that is not
+// listed is denied to everybody.
 var needs = map[string]deadletter.Verb{
 	"POST /theme":                       deadletter.VerbView,
 	"POST /view-as":                     deadletter.VerbAccess,

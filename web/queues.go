@@ -174,8 +174,8 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	return all, nil
 }
 
-// isEmptyTrial reports whether q is the temporary queue of a policy, or the queue of trial letters
-// and no trial letter is left in it. Lists omit such queues.
+// isEmptyTrial reports whether q is the temporary queue of a policy. It also returns true for the
+// queue of trial letters if no trial letter is left in it. Lists omit such queues.
 func isEmptyTrial(q deadletter.QueueCounts) bool {
 	return deadletter.IsProbe(q.Origin.Queue) || q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }

@@ -154,8 +154,8 @@ func (w *Web) maskedHeaders(l *deadletter.Letter) map[string]bool {
 	return names
 }
 
-// showHeader puts one unmasked header back into the masked letter l. The parameter unmasked is the
-// same letter without masks.
+// showHeader puts one unmasked header back into the masked letter l. The parameter "unmasked" is
+// the same letter without masks.
 func (v revealed) showHeader(l, unmasked *deadletter.Letter) {
 	for _, p := range []struct{ hidden, plain *deadletter.Properties }{{&l.Properties, &unmasked.Properties}, {&l.Arrived, &unmasked.Arrived}} {
 		was := textsOf(p.plain)

@@ -65,8 +65,8 @@ func rule(set *rules.Set, f rules.Facts) ruling {
 	return v
 }
 
-// testLetter finds the rule that applies to the letter with the id in text. If the id is wrong, the
-// page shows the mistake beside the field.
+// testLetter finds the rule that applies to a letter. The parameter "text" is the id of the letter
+// as somebody typed it. If the id is wrong, the page shows the mistake beside the field.
 func (w *Web) testLetter(r *http.Request, set *rules.Set, t *view.Tester, text string) error {
 	t.Letter = strings.TrimSpace(text)
 	l, err := w.letterNamed(r, t.Letter)

@@ -16,10 +16,10 @@ const (
 	whatIfTime  = 2 * time.Second // after this time, the result gives the number of letters that were not examined
 )
 
-// whatIf tries rules on the newest letters that a query selects. The rules need not be in use. The
-// parameter limit is the maximum number of letters, and whatIfTime is the time limit. For each
-// letter, it compares two outcomes: the decision that the tried rules would have made when the
-// letter last died, and the real outcome. It changes nothing.
+// whatIf tries rules on the newest letters that a query selects. The rules need not be in use. At
+// most "limit" letters are tried, and whatIfTime is the time limit. For each letter, whatIf
+// compares two outcomes. One is the decision that the tried rules would have made when the letter
+// last died. The other is the real outcome. whatIf changes nothing.
 func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Set, text string, limit int) (view.WhatIf, error) {
 	out := view.WhatIf{Query: text, Usual: text == whatIfQuery, Most: limit}
 	q, err := query.Parse(text, w.queryOptions())

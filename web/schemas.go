@@ -99,7 +99,7 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	return p, w.addSets(ctx, &p)
 }
 
-// queueLetters returns the query for the letters of a queue. If withPlace is true, the query also
+// queueLetters returns the query for the letters of a queue. If "withPlace" is true, the query also
 // contains the broker and the vhost, because the name of the queue alone may be ambiguous.
 func queueLetters(broker, vhost, queue string, withPlace bool) query.Query {
 	var q query.Query

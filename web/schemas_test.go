@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// withEmptyLibrary gives dlo an empty schema library, and lets people pick types. The method reread
-// reads the letters that must be read again.
+// withEmptyLibrary gives dlo an empty schema library, and lets people pick types. After a change, a
+// test calls the method "reread" to read the affected letters again.
 func withEmptyLibrary(o *web.Options) {
 	s := o.Store.(*store.Store)
 	decoder := &payload.Decoder{}

@@ -107,8 +107,8 @@ const (
 	shapesKnown = 500
 )
 
-// find returns the description of a letter that is kept. If types or bindings may have changed, it
-// first forgets all descriptions.
+// find returns the description of a letter if it is kept. If types or bindings may have changed,
+// find first forgets all descriptions.
 func (s *shapes) find(id deadletter.ID, d *payload.Decoder) (shape, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

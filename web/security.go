@@ -59,8 +59,8 @@ func (w *Web) recover(next http.Handler) http.Handler {
 }
 
 // Hosts returns the values of the Host header that are allowed. They are the configured values. If
-// none are configured, they are the hosts of the parameters listen and publicURL. If one of these
-// hosts is a loopback address, all loopback names with its port are allowed.
+// none are configured, they are the hosts in "listen" and "publicURL". If one of these hosts is a
+// loopback address, all loopback names with its port are allowed.
 func Hosts(listen, publicURL string, configured []string) []string {
 	if len(configured) > 0 {
 		return configured

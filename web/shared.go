@@ -73,8 +73,8 @@ func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
 }
 
 // shared returns the values that at least half of the newest letters of a group have in common. It
-// compares body fields, headers and properties. If the parameter different is true, it also returns
-// how these letters differ from letters of the same queue that did not die again.
+// compares body fields, headers and properties. If the parameter "different" is true, it also
+// returns how these letters differ from letters of the same queue that did not die again.
 func (w *Web) shared(r *http.Request, g *deadletter.GroupRow, different bool) (view.Values, error) {
 	here, err := w.valuesIn(r.Context(), inGroup(g.ID))
 	v := view.Values{Shared: commonest(here), Sampled: here.of}

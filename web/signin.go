@@ -99,8 +99,8 @@ func (w *Web) endReplaced(ctx context.Context, r *http.Request) {
 	}
 }
 
-// refusedSignIn adds to the page the reason why a password was refused. It returns the status of
-// the response. It returns 0 if err is nil or any other error.
+// refusedSignIn adds to the page the reason why a password was refused, and returns the status of
+// the response. If err is nil or has nothing to do with a refusal, it returns 0.
 func (w *Web) refusedSignIn(rw http.ResponseWriter, p *view.SignInPage, left int, err error) int {
 	var many identity.TooManyTriesError
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestLimits checks that no single principal can keep dlo busy, and neither can an address without
-// a known principal. Other requests must still be served.
+// TestLimits checks that no single principal can keep dlo busy. An address from which no known
+// principal sends requests must not be able to do so either. Other requests must still be served.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal

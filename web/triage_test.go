@@ -108,7 +108,7 @@ func TestTriageByForms(t *testing.T) {
 
 // TestAssigningCompletesNames checks that the field for an owner completes names that were used
 // before. These are current and former owners, people who have acted, and the current principal,
-// whose groups are listed under Mine.
+// whose groups are listed under "Mine".
 func TestAssigningCompletesNames(t *testing.T) {
 	t.Parallel()
 	me := deadletter.Local

@@ -42,7 +42,7 @@ func (h *teams) die(queue, word string, n int) []deadletter.ID {
 	return h.arrive("dlo.letters", queue, word, n)
 }
 
-// arrive does the same as die, with the given inbox. If queue is "", the letters are of unknown
+// arrive does the same as die, with the given inbox. If "queue" is "", the letters are of unknown
 // origin.
 func (h *teams) arrive(inbox, queue, word string, n int) []deadletter.ID {
 	h.t.Helper()

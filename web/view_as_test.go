@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestViewAs checks the cookie of View as. With it, an admin must see the pages as others see them.
-// Nobody may gain a right with such a cookie.
+// TestViewAs checks the cookie of the function "View as". With it, an admin must see the pages as
+// others see them. Nobody may gain a right with such a cookie.
 func TestViewAs(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)

@@ -177,7 +177,7 @@ func checkWalk(t *testing.T, steps []step) int {
 }
 
 // wants returns the request that the page has to send after the key press s. The result is false if
-// it has to send none. The parameter menuRows holds the rows to which the open menu applies.
+// it has to send none. The parameter "menuRows" holds the rows to which the open menu applies.
 func (s step) wants(menuRows string) (asked, bool) {
 	group, onGroup := strings.CutPrefix(s.Path, "/groups/")
 	about := s.rows()

@@ -17,9 +17,9 @@ import (
 
 const week = 7 * 24 * time.Hour
 
-// watchedQueues returns all queues that the latest looks found, and the queues in which letters
-// died. The parameter states contains the latter. The result is sorted by broker, vhost and name,
-// and the queues of dlo itself come last.
+// watchedQueues returns all queues that the latest looks found. It also returns the queues in which
+// letters died, which are in "states". The result is sorted by broker, vhost and name, and the
+// queues of dlo itself come last.
 func (w *Web) watchedQueues(ctx context.Context, states []queueState, several bool) ([]view.WatchedQueue, error) {
 	received, err := w.Store.ReceivedSince(ctx, w.Now().Add(-week))
 	if err != nil {
@@ -109,8 +109,8 @@ func (w *Web) ruleOf(o deadletter.Origin) string {
 	}).Rule
 }
 
-// filtered returns one page of the queues that match a filter. The parameter name is a glob or a
-// part of the name. The parameter offset is the number of queues on earlier pages.
+// filtered returns one page of the queues that match a filter. The parameter "name" is a glob or a
+// part of the name. The parameter "offset" is the number of queues on earlier pages.
 func filtered(all []view.WatchedQueue, name, only, offset string) view.WatchedQueues {
 	p := view.WatchedQueues{Filter: name, PageSize: queuesShown}
 	if only == view.OnlyLosing || only == view.OnlyLetters {

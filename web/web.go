@@ -210,8 +210,8 @@ func (w *Web) Server() *http.Server {
 // places limits how many tasks of one kind run at the same time.
 type places chan struct{}
 
-// waitForPlace waits for a place until ctx ends. The caller must call the returned function to give
-// the place back.
+// waitForPlace waits for a free place. It gives up when ctx ends. The caller must call the returned
+// function to give the place back.
 func (p places) waitForPlace(ctx context.Context) (release func(), err error) {
 	select {
 	case p <- struct{}{}:
@@ -221,8 +221,8 @@ func (p places) waitForPlace(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// waitForPlace waits until ctx ends for a place among the tasks that need much memory. The caller
-// must call the returned function to give the place back.
+// waitForPlace waits for a free place among the tasks that need much memory. It gives up when ctx
+// ends. The caller must call the returned function to give the place back.
 func (w *Web) waitForPlace(ctx context.Context) (release func(), err error) {
 	return w.heavy.waitForPlace(ctx)
 }

@@ -102,8 +102,8 @@ func main() {
 	}
 }
 
-// jobs returns the runs of go test except that of internal/system. The first list contains the runs
-// that mostly wait. The second contains the runs that keep a processor busy.
+// jobs returns the runs of go test, without the run for internal/system. The first list contains
+// the runs that mostly wait. The second contains the runs that keep a processor busy.
 func jobs(packages []string, race bool) (waits, computes []job) {
 	slices.SortStableFunc(packages, func(a, b string) int { return slices.Index(long, b) - slices.Index(long, a) })
 	for _, name := range packages {

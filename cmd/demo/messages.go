@@ -139,8 +139,8 @@ func (s samples) message(n int, k kind) (message, error) {
 	return message{requestsExchange, mailKey, p}, err
 }
 
-// burst returns the kinds of the messages that the shop sends first. Before the fix, these messages
-// cause 60 letters. The services accept the other messages of the burst.
+// burst returns the kinds of the messages that the shop sends first. Before the fix, the services
+// reject some of these messages, which gives 60 letters. The services accept all others.
 func burst() []kind {
 	var list []kind
 	for _, part := range []struct {

@@ -152,8 +152,8 @@ func (s *shop) send(ctx context.Context) error {
 	return nil
 }
 
-// unlessDone returns nil if ctx is done, because the error is then only a result of that. Otherwise
-// it returns the error.
+// unlessDone returns the given error. But if ctx is done, it returns nil, because the end of ctx
+// has caused the error.
 func unlessDone(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

@@ -30,8 +30,8 @@ const (
 var queues = []string{emailQueue, smsQueue, billingQueue}
 
 // declare creates the exchanges, queues and bindings of the shop. If "deadLetterExchange" is not
-// empty, each queue gets it as an argument. Real applications use a policy instead. The demo
-// therefore uses the argument only if it cannot set a policy, because it has no management API.
+// empty, each queue gets it as an argument. Real applications use a policy instead. The demo uses
+// the argument only if the broker has no management API, because it then cannot set a policy.
 func declare(c *amqp.Connection, deadLetterExchange string) error {
 	ch, err := c.Channel()
 	if err != nil {

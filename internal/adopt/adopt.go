@@ -41,8 +41,8 @@ type Place struct {
 	Policy func(ctx context.Context, name string) (*topology.Policy, error)
 	Set    func(ctx context.Context, p topology.Policy) error
 	Delete func(ctx context.Context, name string) error
-	// Probe rejects a message in a temporary queue. It then waits until the parameter arrived, which
-	// is a channel, is closed.
+	// Probe rejects a message in a temporary queue. It then waits until the channel "arrived" is
+	// closed.
 	Probe       func(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error
 	DeleteProbe func(ctx context.Context, queue string) error
 }
@@ -73,8 +73,8 @@ const (
 const recoverEvery = 10 * time.Second
 
 // New returns an Adoption for places. The caller must run Run, which takes back changes that a
-// crash left unfinished. The Adoption calls the function changed after each request for a change of
-// a vhost. The function crash may be nil.
+// crash left unfinished. The Adoption calls "changed" after each request for a change of a vhost.
+// The parameter "crash" may be nil.
 func New(store Store, places []Place, changed func(broker, vhost string), crash func(point string), log *slog.Logger) *Adoption {
 	if crash == nil {
 		crash = func(string) {}
@@ -97,7 +97,8 @@ func (a *Adoption) Run(ctx context.Context) error {
 	}
 }
 
-// recover takes back policies that the store records as being set, although no change is running.
+// recover takes back the policies that a crash left unfinished. The store records them as policies
+// that are being set, but no change is running any more.
 func (a *Adoption) recover(ctx context.Context) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -188,7 +189,7 @@ func (a *Adoption) apply(ctx context.Context, by deadletter.Principal, p *Place,
 	return proofs, nil
 }
 
-// checkUnchanged checks that a plan that is made now is equal to the given one.
+// checkUnchanged makes a new plan and checks that it is equal to the given one.
 func (p *Place) checkUnchanged(ctx context.Context, plan *topology.Plan) error {
 	s, err := p.Look(ctx)
 	if err != nil {

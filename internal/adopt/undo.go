@@ -13,7 +13,7 @@ import (
 )
 
 // giveUp takes back the policies of a plan that could not be applied. It returns the parameter
-// cause as an error. The error also names the policies that could not be taken back. Run tries
+// "cause" as an error. The error also names the policies that could not be taken back. Run tries
 // again to take these back.
 func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Declared, by deadletter.Principal, cause error) error {
 	if errors.Is(cause, deadletter.ErrUnavailable) { // the broker may still carry out a request that timed out
@@ -46,7 +46,8 @@ func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Decla
 	return fmt.Errorf("%w. No policy of the plan stays set", cause)
 }
 
-// policies returns the names of policies, in words that begin a sentence.
+// policies returns the word "Policy" or "Policies", followed by the names. A sentence can begin
+// with this text.
 func policies(rows []deadletter.Declared) string {
 	var names []string
 	for _, d := range rows {

@@ -13,8 +13,8 @@ type Grant struct {
 	VHosts  []string `json:"vhosts"`
 	Brokers []string `json:"brokers"`
 
-	// FromRabbitMQ means that the grant also ends at the queues to which the person may write in
-	// RabbitMQ.
+	// FromRabbitMQ means that RabbitMQ limits the grant further. The grant then applies only to
+	// queues to which the person may write in RabbitMQ.
 	FromRabbitMQ bool `json:"from_rabbitmq"`
 }
 

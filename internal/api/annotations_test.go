@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAnAnnotationIsWhatIsRead checks that ReadAnnotation knows every field of Annotation.
-// ReadAnnotation must reject each field if its value is not a string. It ignores members that it
-// does not know, so it would not reject a field that is unknown to it.
+// TestAnAnnotationIsWhatIsRead checks that ReadAnnotation knows every field of Annotation. The test
+// gives one field after another a value that is not a string, and ReadAnnotation must reject it.
+// ReadAnnotation ignores members that it does not know, so it would not reject an unknown field.
 func TestAnAnnotationIsWhatIsRead(t *testing.T) {
 	t.Parallel()
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[api.Annotation]()) {

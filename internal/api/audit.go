@@ -36,7 +36,7 @@ func NewAuditEntry(a deadletter.Act) AuditEntry {
 	return e
 }
 
-// recorded returns a number of an act, or nil if it was not recorded.
+// recorded converts one of the numbers of an act. It returns nil if the number was not recorded.
 func recorded(n int) *int {
 	if n == deadletter.Unrecorded {
 		return nil

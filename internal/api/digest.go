@@ -29,8 +29,8 @@ type Pause struct {
 	Letters int    `json:"letters"` // number of letters that wait
 }
 
-// DigestBefore holds the numbers of the period before the one that the digest is about. The
-// response to GET /digest contains it.
+// DigestBefore holds the numbers of the previous period, so that a reader can compare them with
+// those of the digest. The response to GET /digest contains it.
 type DigestBefore struct {
 	Groups    int `json:"groups"`
 	Letters   int `json:"letters"`

@@ -1,8 +1,8 @@
-// Package api defines the JSON format of the API under /api/v1, which package web writes, the
-// command line reads, and openapi.yaml describes. The package contains structs and their encoding,
-// but no logic. An unknown value is null. An empty text means that there is no value. A time is
-// omitted if there is no such time. Bytes are base64. Requests omit fields that have their default
-// value.
+// Package api defines the JSON format of the API under /api/v1. Package web writes this format, the
+// command line reads it, and openapi.yaml describes it. The package contains structs and their
+// encoding, but no logic. An unknown value is null. An empty text means that there is no value. A
+// time is omitted if there is no such time. Bytes are base64. Requests omit fields that have their
+// default value.
 package api
 
 import (
@@ -143,15 +143,15 @@ type Letter struct {
 	Unverified bool            `json:"unverified"`
 	Operation  string          `json:"operation"`
 	ChangedAt  Time            `json:"changed_at,omitzero"`
-	// Properties and Headers have the values with which the letter was received first. A requeue sends
-	// these values.
+	// Properties and Headers are those with which dlo received the letter the first time. A requeue
+	// sends them.
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
 	Arrived    Arrived                     `json:"arrived"` // the letter as it was received last
 	Deaths     []Death                     `json:"deaths"`
 	History    []Event                     `json:"history"`
-	// Revisions begins with the oldest one. The field decoded shows the newest one, which is what a
-	// requeue sends.
+	// Revisions lists the oldest revision first. A requeue sends the newest revision, and the field
+	// "decoded" shows that one.
 	Revisions []Revision `json:"revisions"`
 	// Withheld reports whether body, headers and properties are omitted because the caller may not
 	// read them.
@@ -167,7 +167,8 @@ type Letter struct {
 	Matching
 }
 
-// Arrived is a letter as it was received last. The response to GET /letters/{id} contains it.
+// Arrived holds what dlo received when the letter arrived the last time. The response to GET
+// /letters/{id} contains it.
 type Arrived struct {
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`

@@ -63,8 +63,8 @@ type Verdict struct {
 	Watched    int  `json:"watched"` // number of letters whose result is not known yet
 }
 
-// NewFailures counts letters that were received after an operation was requested, in the groups of
-// the operation. The response to GET /operations/{id} contains it.
+// NewFailures counts new letters in the groups of an operation. A letter is new if dlo received it
+// after the operation was requested. The response to GET /operations/{id} contains it.
 type NewFailures struct {
 	Count int  `json:"count"`
 	Exact bool `json:"exact"` // false = there are more letters

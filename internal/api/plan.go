@@ -33,9 +33,9 @@ type OperationRequest struct {
 	Patch json.RawMessage `json:"patch,omitzero"` // for an edit: a patch of the decoded body, RFC 6902
 }
 
-// Plan is the response to a dry run of POST /operations. With it, a client can start exactly the
-// operation that it shows. The client sends the query and the until of the plan again, and the
-// total of the plan as expect.
+// Plan is the response to a dry run of POST /operations. A client can show the plan and then start
+// exactly this operation. For this, it sends the plan's "query" and "until" again. It also sends
+// the plan's "total" in the field "expect".
 type Plan struct {
 	Action   deadletter.Verb `json:"action"`
 	Query    string          `json:"query"` // the query with fixed times; "" = the chosen ids, or every letter

@@ -38,8 +38,7 @@ func (t *Time) OrZero() time.Time {
 	return t.Time
 }
 
-// MarshalJSON encodes a time in the form that At gives it, even if the Time was made in another
-// way.
+// MarshalJSON encodes a time in the same form as At, even if the Time was not made with At.
 func (t Time) MarshalJSON() ([]byte, error) { return At(t.Time).Time.MarshalJSON() }
 
 // Duration is a duration. Its JSON is a string such as "2m0s". A request may also use days, as in

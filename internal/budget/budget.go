@@ -9,10 +9,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// These are the default limits of NewBudget. They permit a body of 16 MiB, the largest that
-// RabbitMQ accepts by default, if it is text, JSON or a message with a few large fields. They do
-// not permit 16 MB of empty sub-messages (2.4 GB of memory in dynamicpb) or of packed varints (1.3
-// GB).
+// These are the default limits of NewBudget. RabbitMQ accepts bodies of up to 16 MiB by default.
+// The limits permit a body of that size if it is text, JSON or a message with a few large fields.
+// They do not permit 16 MB of empty sub-messages (2.4 GB of memory in dynamicpb) or of packed
+// varints (1.3 GB).
 const (
 	defaultBytes  = 16 << 20
 	defaultFields = 1_000_000
@@ -95,9 +95,9 @@ func (b *Budget) TooLargeUnpacked() error {
 // SpareBytes returns the maximum size of one more unpacked layer, in bytes.
 func (b *Budget) SpareBytes() int64 { return b.Bytes - b.used.Bytes }
 
-// Left returns a new budget with the fields and the memory that are left in this one. It is used
-// for an edit, which decodes several times in a row. The memory that one decoding used is free
-// again at the next.
+// Left returns a new budget with the fields and the memory that are left in this one. An edit
+// decodes several times in a row, and takes such a new budget for each time. The memory that one
+// decoding used is free again when the next one begins.
 func (b *Budget) Left() *Budget {
 	return &Budget{Bytes: b.Bytes, Fields: b.Fields - b.used.Fields, Depth: b.Depth, Memory: b.Memory - b.used.Memory}
 }

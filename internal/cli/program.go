@@ -101,8 +101,8 @@ func Parse(p Program, commands any, args []string, options ...kong.Option) (*kon
 }
 
 // arguments prepares the command line for the parser. A query may begin with a minus, as in -q
-// '-queue:sms', and the parser would take such a query for a flag. arguments joins it with its flag
-// to --query=-queue:sms.
+// '-queue:sms', and the parser would take such a query for a flag. arguments therefore writes the
+// flag and the query as one word, such as --query=-queue:sms.
 func arguments(args []string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {

@@ -108,8 +108,8 @@ func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, 
 }
 
 // droppedCount returns how many rejected messages the node at --broker has dropped. It also returns
-// 0 if the number is unknown. Not every broker has this counter. It is therefore an error only for
-// a user who gave the URL of the metrics.
+// 0 if the number is unknown. Not every broker has this counter. A counter that cannot be read is
+// therefore an error only for a user who gave the URL of the metrics.
 func (c topologyCheckCmd) droppedCount(p *Program) (int64, error) {
 	if c.Broker == "" || p.Dropped == nil || c.Output != "table" {
 		return 0, nil
@@ -229,7 +229,7 @@ func unreadError(t api.Topology) error {
 	return errors.New("could not look at everything: " + strings.Join(list, "; "))
 }
 
-// dropping is the set of kinds of findings that mean a loss: a queue with such a finding drops the
+// dropping contains those kinds of findings that mean a loss. A queue with such a finding drops the
 // messages that its consumers reject.
 var dropping = map[string]bool{
 	string(topology.NoExchange): true, string(topology.ExchangeMissing): true, string(topology.NoBinding): true, string(topology.QueueMissing): true, string(topology.PolicyShadowed): true,

@@ -58,7 +58,7 @@ func (d *decoder) basePath(n *yaml.Node, into *string) {
 	*into = v
 }
 
-// Unix is the beginning of an address in the key listen that is a socket of the machine.
+// Unix is the prefix of a listen address that names a Unix socket.
 const Unix = "unix:"
 
 // listen reads one address, or a list of addresses.
@@ -103,8 +103,8 @@ func (d *decoder) proxy(n *yaml.Node, p *identity.Proxy) {
 	}
 }
 
-// prefixes reads the addresses and networks of a proxy. It also accepts the text unix, which stands
-// for the sockets of the machine.
+// prefixes reads the addresses and networks of a proxy. It also accepts the text "unix", which
+// stands for the Unix sockets of the machine.
 func (d *decoder) prefixes(n *yaml.Node, p *identity.Proxy) {
 	p.From, p.Unix = nil, false
 	d.list(n, func(n *yaml.Node) {

@@ -38,8 +38,8 @@ func (b *bounds) cut(text string) string {
 	return deadletter.Cut(text, maxMistakeText)
 }
 
-// omitted returns a mistake with the number of the mistakes that are not in the result. If all of
-// them are, it returns nil.
+// omitted returns a mistake that says how many mistakes are not in the result. If the result
+// contains all mistakes, omitted returns nil.
 func (b *bounds) omitted() []Mistake {
 	if b == nil || b.left == 0 {
 		return nil
@@ -55,9 +55,10 @@ func (b *bounds) weight(n *yaml.Node) int {
 	return maxWeight - subtractSize(n, maxWeight)
 }
 
-// compare takes the steps for comparing two rules of the given sizes from the steps that are left.
-// If too few are left, it returns false, and the caller does not compare the rules. In that case, a
-// rule that can never be reached is not reported.
+// compare pays for the comparison of two rules of the given sizes. It subtracts the steps that this
+// comparison needs from the steps that are left. If too few are left, it returns false, and the
+// caller does not compare the rules. In that case, a rule that can never be reached is not
+// reported.
 func (b *bounds) compare(one, other int) bool {
 	if b == nil {
 		return true

@@ -16,17 +16,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// brokerNodes contains the positions of values in the entry of a broker. They are needed when all
-// brokers are read, because some checks are made only then. If the entry does not contain a value,
-// its node is nil.
+// brokerNodes contains the positions of values in the entry of a broker. Some checks are made only
+// after all brokers have been read, and they need these positions. If the entry does not contain a
+// value, its node is nil.
 type brokerNodes struct {
 	entry, name, exchange, accepts, annotations *yaml.Node
 	inboxes, was                                []*yaml.Node
 	origins                                     []originNodes
 }
 
-// originNodes contains one line of the key origins: an inbox and its origin queue, with their
-// positions in the file.
+// originNodes contains one line of the key "origins". The line has an inbox and its origin queue,
+// and originNodes holds their positions in the file.
 type originNodes struct {
 	inbox, queue *yaml.Node
 	Inbox, Queue string
@@ -127,7 +127,7 @@ func colours() []string {
 }
 
 // origins reads a mapping from each inbox to the queue in which its letters failed. The names of
-// the inboxes are checked when all brokers are read.
+// the inboxes are checked later, after all brokers have been read.
 func (d *decoder) origins(n *yaml.Node, b *Broker, at *brokerNodes) {
 	b.Origins = nil
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -180,8 +180,8 @@ func (d *decoder) intents(n *yaml.Node, into *[]topology.IntentOf) {
 	})
 }
 
-// byQueue reads a mapping whose keys are names of queues or globs. The parameter usage is the error
-// for a value that is not such a mapping.
+// byQueue reads a mapping whose keys are names of queues or globs. If the value is not such a
+// mapping, it reports the mistake "usage".
 func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, value *yaml.Node)) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return

@@ -238,7 +238,8 @@ type mention struct {
 	name string
 }
 
-// channelNames reads a list of names of channels. The names are checked when all channels are read.
+// channelNames reads a list of names of channels. The names are checked later, after all channels
+// have been read.
 func (d *decoder) channelNames(n *yaml.Node, into *[]string) {
 	*into = nil
 	seen := map[string]bool{}

@@ -300,8 +300,8 @@ var (
 )
 
 // noYAML returns the mistake for a file that is not valid YAML, with the reason and the position.
-// The mistake contains no text from the file, because a text that YAML takes for an anchor may be a
-// password that begins with an asterisk.
+// The mistake contains no text from the file. A password may begin with an asterisk, and YAML would
+// then take it for an anchor and name it in the reason.
 func (d *decoder) noYAML(err error) Mistake {
 	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
 		m := Mistake{Column: 1, Text: parts[2]}

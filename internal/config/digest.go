@@ -11,7 +11,7 @@ import (
 // TimeOfDay is a local time of day, in minutes after midnight.
 type TimeOfDay int
 
-// QuietHours contains the hours in which notices of severity notify wait. If Days is empty, there
+// QuietHours contains the hours in which notices of severity "notify" wait. If Days is empty, there
 // are no quiet hours.
 type QuietHours struct {
 	From, To TimeOfDay
@@ -29,7 +29,7 @@ type Digest struct {
 }
 
 // Problems says which channels are notified of problems of dlo itself. If it is empty, these are
-// the channels of all rules with severity page.
+// the channels of all rules with severity "page".
 type Problems struct {
 	Notify []string
 }

@@ -11,7 +11,7 @@ import (
 // ruleText returns the i-th rule of a list exactly as it is written in the file. In a block list, a
 // rule consists of whole lines and begins with the line of its dash. In a list in brackets, it is
 // the text between the commas. Comments inside the rule belong to it, and comments above it do not.
-// The parameter end is the number of the line after the list.
+// The parameter "end" is the number of the line after the list.
 func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
 	if d.lines == nil { // the text is not needed
 		return ""

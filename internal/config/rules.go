@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ruleNodes contains the positions of the values of a rule. They are needed when all rules are
-// read.
+// ruleNodes contains the positions of the values of a rule. The checks that follow after all rules
+// have been read need them.
 type ruleNodes struct {
 	entry, name *yaml.Node
 	clauses     map[string]*yaml.Node // positions of the clauses under match, by their keys
@@ -19,7 +19,7 @@ type ruleNodes struct {
 	weight      int                   // size of the entry; 0 if the text has no bounds
 }
 
-// rules reads the list of rules. The parameter end is the number of the line after the list.
+// rules reads the list of rules. The parameter "end" is the number of the line after the list.
 func (d *decoder) rules(n *yaml.Node, end int, c *Config) {
 	i := 0
 	var nodes []ruleNodes
@@ -83,8 +83,8 @@ func (d *decoder) ruleName(n *yaml.Node, into *string) {
 
 const maxLabel = 100 // in bytes; lists and histories show the names of rules, and the title of a group begins with the name that a rule gives it
 
-// label reads the name of a rule or of a group. The parameter want describes the expected value,
-// and empty is the text of the mistake for an empty name.
+// label reads the name of a rule or of a group. The parameter "want" describes the expected value,
+// and "empty" is the text of the mistake for an empty name.
 func (d *decoder) label(n *yaml.Node, want, of, empty string) (string, bool) {
 	v, ok := d.scalar(n, want)
 	switch {

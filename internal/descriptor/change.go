@@ -23,7 +23,7 @@ type Change struct {
 	Affected     []string // types that are added, changed or removed, and types that contain these; their bodies may be decoded differently
 }
 
-// These are the values of Known, if the set already has the content.
+// These are the values of the field Known. It has one of them if the set already has the content.
 const (
 	KnownCurrent = "current"
 	KnownOlder   = "older"
@@ -107,7 +107,7 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 	return c
 }
 
-// setAffected sets Affected. The parameter next contains all types as they are after the change.
+// setAffected sets Affected. The parameter "next" contains all types as they are after the change.
 func (c *Change) setAffected(next map[protoreflect.FullName]protoreflect.Descriptor) {
 	users := map[protoreflect.FullName][]protoreflect.FullName{}
 	for typ, d := range next {
@@ -168,7 +168,7 @@ func (t *Resolver) allTypes() map[protoreflect.FullName]protoreflect.Descriptor 
 	return list
 }
 
-// differ describes differences in words. The field left is how many more differences it may
+// differ describes differences in words. The field "left" says how many more differences it may
 // describe.
 type differ struct{ left int }
 

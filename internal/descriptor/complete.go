@@ -8,9 +8,10 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Complete adds what some reflection servers leave out of their files, for example the package
-// @grpc/reflection for Node: the list of imports, and the first part of type names. A type that no
-// file defines stays unresolved. Complete returns the same errors as ReadSet.
+// Complete repairs the files of some reflection servers, for example of the package
+// @grpc/reflection for Node. These servers leave out the list of imports, and the first part of
+// type names. Complete adds both. A type that no file defines stays unresolved. Complete returns
+// the same errors as ReadSet.
 func Complete(set []byte) ([]byte, error) {
 	files, err := splitSet(set)
 	if err != nil {

@@ -43,7 +43,7 @@ func (r *Registry) Conflicts() map[string][]string {
 	return known
 }
 
-// definesDifferently reports whether the schema in the parameter other defines one of the types
+// definesDifferently reports whether the schema "other" defines at least one of the types
 // differently.
 func definesDifferently(types map[protoreflect.FullName]protoreflect.Descriptor, other *Schema) bool {
 	d := &differ{} // one difference is enough

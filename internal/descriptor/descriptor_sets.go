@@ -85,7 +85,8 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 	for i := range raw {
 		files[i] = new(descriptorpb.FileDescriptorProto)
 		err := eachPart(raw[i], func(part []byte) error {
-			// Options may contain extensions of anybody. An empty resolver keeps them as unknown fields.
+			// Anybody can define extensions of options. An empty resolver keeps them as unknown
+			// fields.
 			return proto.UnmarshalOptions{Resolver: new(protoregistry.Types), Merge: true}.Unmarshal(part, files[i])
 		})
 		if err != nil {
@@ -143,8 +144,9 @@ func (c *Caps) Take(file []byte) error {
 
 var fileDescriptorProto = descriptorpb.File_google_protobuf_descriptor_proto.Messages().ByName("FileDescriptorProto")
 
-// These fields of a file have no effect on how bodies are decoded. They are comments and positions,
-// which often make up more than half of a file, and what buf records about a file in an image.
+// These fields of a file have no effect on how bodies are decoded. The first one holds comments and
+// positions, which often make up more than half of a file. The second one holds what buf records
+// about the file in an image.
 const (
 	sourceInfoField = 9
 	bufField        = 8042
@@ -176,7 +178,7 @@ func eachPart(file []byte, f func(part []byte) error) error {
 }
 
 // countTypes counts the messages in the well-formed data b, including nested ones. The parameter
-// field is 4 (message_type) in a file and 3 (nested_type) in a message.
+// "field" is 4 (message_type) in a file and 3 (nested_type) in a message.
 func countTypes(b []byte, field protowire.Number) int {
 	total := 0
 	for len(b) > 0 {

@@ -19,7 +19,7 @@ const maxHits = 200
 
 // Find searches for a word, ignoring case, in the names of message types and of their fields. It
 // searches the newest version of each set. It returns at most 200 hits: types first, then fields,
-// both sorted by name. The result more reports whether there are further hits.
+// both sorted by name. The result "more" is true if there are further hits.
 func (r *Registry) Find(word string) (hits []Hit, more bool) {
 	if r == nil || word == "" {
 		return nil, false

@@ -51,9 +51,9 @@ func NewRegistry() *Registry {
 	}
 }
 
-// Memo calls the function make with the newest version of every set, sorted by set name, and
-// returns its result. It caches the result under the given key until the sets change. The nil
-// Registry caches nothing.
+// Memo calls "make" with the newest version of every set, sorted by set name, and returns the
+// result. It caches this result under the given key until the sets change. The nil Registry caches
+// nothing.
 func (r *Registry) Memo(key any, make func(newest []*Resolver) any) any {
 	if r == nil {
 		return make(nil)
@@ -141,9 +141,9 @@ func (r *Registry) Types() []string {
 	return list
 }
 
-// Add makes a schema the newest version of the set about.Name. If the set already has this content,
-// Add moves that version to the end, and the version keeps the time at which it was first added.
-// Add ignores the version and the content in the parameter about. If the set then has more than 20
+// Add makes a schema the newest version of the set that "about" names. If the set already has this
+// content, Add moves that version to the end, and the version keeps the time at which it was first
+// added. Add ignores the version and the content in "about". If the set then has more than 20
 // versions, Add drops the oldest.
 func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) {
 	about.Version, about.Content = s.hash, nil
@@ -245,8 +245,8 @@ func (r *Registry) With(name string, s *Schema) *Registry {
 	return trial
 }
 
-// AnyVersion reports whether the function in the parameter holds returns true for the types of any
-// version of any set.
+// AnyVersion calls "holds" for the types of each version of each set. It reports whether a call
+// returned true.
 func (r *Registry) AnyVersion(holds func(types *Resolver) bool) bool {
 	if r == nil {
 		return false

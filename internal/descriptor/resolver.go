@@ -22,10 +22,10 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Resolver finds the messages and extensions of one version of a set. If the set does not have a
-// name, it looks among the well-known types. It is immutable. It never uses the global registry, in
-// which every package of the program registers its types. A Resolver can be used with
-// proto.Unmarshal and protojson.
+// Resolver finds the messages and extensions of one version of a set. It looks for all other names
+// among the well-known types. It is immutable. It never uses the global registry, in which every
+// package of the program registers its types. A Resolver can be used with proto.Unmarshal and
+// protojson.
 type Resolver struct {
 	Files *protoregistry.Files
 	exts  map[extension]protoreflect.ExtensionType
@@ -33,8 +33,8 @@ type Resolver struct {
 	made sync.Map // key -> func() any; used by Memo
 }
 
-// Memo returns the result of the function make, and caches it under the given key. It calls make
-// only once for each key.
+// Memo returns the result of "make", and caches it under the given key. It calls "make" only once
+// for each key.
 func (t *Resolver) Memo(key any, make func() any) any {
 	made, ok := t.made.Load(key)
 	if !ok {

@@ -48,7 +48,7 @@ type Source struct {
 // ErrNoType means that no set defines a type.
 var ErrNoType = errors.New("no set defines this type")
 
-// Source returns a type in .proto syntax. The parameter typ is the full name of the type. If only
+// Source returns a type in .proto syntax. The parameter "typ" is the full name of the type. If only
 // one type has a short name, that name can be used too.
 func (r *Registry) Source(typ string) (Source, error) {
 	defs, ambiguous := r.Lookup(typ)
@@ -80,8 +80,8 @@ func (r *Registry) Source(typ string) (Source, error) {
 	return out, nil
 }
 
-// definitions lists the places where the sets define a type. The result shown is the schema of the
-// first definition. It is nil if that schema has been removed in the meantime.
+// definitions lists the places where the sets define a type. The result "shown" is the schema of
+// the first definition. It is nil if that schema has been removed in the meantime.
 func (r *Registry) definitions(defs []*Type) (list []Definition, shown *Schema) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -144,9 +144,9 @@ func countElements(md protoreflect.MessageDescriptor) int {
 	return n
 }
 
-// importedBy returns a file of a set with its comments, and all files that it imports without
-// comments. The file itself comes last. A file that the set lacks is returned without content, in
-// the result missing.
+// importedBy returns a file of a set and all files that it imports. The file itself comes last and
+// keeps its comments; the imported files have none. If the set lacks an imported file, the result
+// "missing" contains an empty file with that name.
 func importedBy(content []byte, name string) (files, missing []*descriptorpb.FileDescriptorProto, err error) {
 	raw := make(map[string][]byte)
 	for b := content; len(b) > 0; {

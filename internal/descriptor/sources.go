@@ -351,7 +351,7 @@ func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) 
 }
 
 // failedImporters finds the files that import a failed file, directly or indirectly. It adds them
-// to the map failed, and returns their errors.
+// to the map "failed", and returns their errors.
 func (s *sources) failedImporters(t sourceTree, files []string, failed map[string]error) (bad []error) {
 	for again := true; again; {
 		again = false
@@ -367,9 +367,9 @@ func (s *sources) failedImporters(t sourceTree, files []string, failed map[strin
 	return bad
 }
 
-// parse compiles the given files and their imports into a descriptor set. The result failed has one
-// error for each file that does not compile. The result err is not nil only if the parser could not
-// run.
+// parse compiles the given files and their imports into a descriptor set. The result "failed" has
+// one error for each file that does not compile. The result "err" is an error only if the parser
+// could not run.
 func (s *sources) parse(ctx context.Context, t sourceTree, files []string) (set []byte, failed map[string]error, err error) {
 	c := compilation{Text: map[string][]byte{}, Files: files, Comments: s.total <= maxCommented}
 	for name, text := range s.text {

@@ -38,8 +38,8 @@ type Broker struct {
 	Annotations []string // annotation queues of all entries with the same Place
 
 	Inspect func(ctx context.Context, queue string) error // returns an error that says why a queue cannot be drained
-	// Open returns a Queue that drains a queue of this broker. The parameter count is the number of
-	// letters to take; 0 = all letters. When the Queue has to wait, it calls the function say with the
+	// Open returns a Queue that drains a queue of this broker. The parameter "count" is the number
+	// of letters to take; 0 = all letters. When the Queue has to wait, it calls "say" with the
 	// reason.
 	Open func(queue, origin string, count int, say func(text string)) Queue
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// declare declares a durable queue. The parameter pairs contains the arguments of the queue: a
+// declare declares a durable queue. The parameter "pairs" contains the arguments of the queue: a
 // name, its value, the next name, and so on.
 func (s *site) declare(ctx context.Context, name string, pairs ...any) error {
 	arguments := map[string]any{"x-queue-type": "classic"} // always set, because the default of the vhost may differ
@@ -91,8 +91,8 @@ func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int
 	return len(list), err
 }
 
-// cutConnections closes connections of the vhost. It closes those whose name contains the given
-// text, where dlo has set the name. It returns how many connections it closed.
+// cutConnections closes those connections of the vhost whose name contains the given text. dlo
+// gives its connections such names. The result is the number of connections that were closed.
 func (s *site) cutConnections(ctx context.Context, named string) (int, error) {
 	list, err := s.Connections(ctx)
 	n := 0

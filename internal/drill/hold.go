@@ -12,7 +12,7 @@ import (
 )
 
 // nothingNeeded begins the sentence that Overview must not show while there is a problem with the
-// severity page.
+// severity "page".
 const nothingNeeded = "Nothing needs a person"
 
 // runFailure runs one failure. It causes the failure, waits for all reports, applies the cure, and
@@ -96,7 +96,7 @@ func (g *ground) awaitReports(ctx context.Context, f *Failure, row *Row, began t
 }
 
 // recordLook records what one look and the pager say about a failure. It keeps the first report of
-// each place, and stores the problem in the parameter reported.
+// each place, and stores the problem in the variable to which "reported" points.
 func (g *ground) recordLook(s *sign, l look, row *Row, reported *problem, began time.Time) {
 	if l.at.Before(began) {
 		return
@@ -144,7 +144,7 @@ func (s *sign) containsAll(text string) bool {
 }
 
 // findOnPage returns the text with which Overview reports the failure, and whether it is there. For
-// a failure with the severity page, Overview must not say at the same time that nothing needs a
+// a failure with the severity "page", Overview must not say at the same time that nothing needs a
 // person.
 func (s *sign) findOnPage(p page, reported problem) (string, bool) {
 	if s.severity == deadletter.SeverityPage && strings.HasPrefix(p.verdict, nothingNeeded) {

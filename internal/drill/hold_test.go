@@ -20,7 +20,7 @@ func TestOverviewIsRead(t *testing.T) {
 }
 
 // TestAPageThatCallsForNobodyDoesNotCount checks that a report does not count if Overview says that
-// nothing needs a person. This applies to problems with the severity page.
+// nothing needs a person. This applies to problems with the severity "page".
 func TestAPageThatCallsForNobodyDoesNotCount(t *testing.T) {
 	t.Parallel()
 	p, told := readPage(overview), problem{Title: "Inbox a is not read."}

@@ -85,12 +85,13 @@ func repairAndRequeue(queue string) func(context.Context, *ground, problem) erro
 	}
 }
 
-// requeue requeues the letters that match a query immediately.
+// requeue immediately requeues the letters that match a query.
 func (g *ground) requeue(ctx context.Context, query string) error {
 	return g.office(mainOffice).post(ctx, "/api/v1/operations", map[string]any{"action": "requeue", "q": query, "reason": "the drill", "hold": "0s", "canary": 0, "rate": 1000, "stop_at": 0})
 }
 
-// nobodyNeeded returns a check that no letters of a queue need people and none wait.
+// nobodyNeeded returns a function that checks the letters of a queue. The function reports whether
+// none of them needs people and none waits.
 func nobodyNeeded(queue string) func(context.Context, *ground) bool {
 	return func(ctx context.Context, g *ground) bool {
 		return g.office(mainOffice).count(ctx, "queue:"+queue+" state:dead,held,scheduled,publishing,received") == 0

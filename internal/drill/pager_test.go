@@ -8,7 +8,7 @@ import (
 )
 
 // TestThePagerKnowsWhoTells checks that the pager distinguishes two dlo processes that report the
-// same queue. While the pager refuses notices of the channel broken, it must not record them.
+// same queue. While the pager refuses notices of the channel "broken", it must not record them.
 func TestThePagerKnowsWhoTells(t *testing.T) {
 	t.Parallel()
 	p, err := newPager()

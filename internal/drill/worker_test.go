@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestARepairedWorkerRejectsNoMore checks that repair waits for a rejecting request that has
-// already begun. Otherwise that request could reject letters that are requeued after the repair.
+// TestARepairedWorkerRejectsNoMore calls repair while the worker is rejecting messages. repair must
+// wait for that request to end. Otherwise the request could reject letters that are requeued after
+// the repair.
 func TestARepairedWorkerRejectsNoMore(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -115,9 +115,9 @@ func (a *Aside) dueInMemory(channel string, n int) []deadletter.Delivery {
 	return list
 }
 
-// Delivered records the results of delivery attempts, in memory and in the store. Results that the
-// store does not accept are kept in memory, and each call tries again to write them. If the
-// parameter ds is empty, Delivered only writes these results and returns the error of the store.
+// Delivered records the results of delivery attempts, in memory and in the store. If the store does
+// not accept results, they are kept in memory, and each call tries again to write them. If "ds" is
+// empty, Delivered only writes these kept results and returns the error of the store.
 func (a *Aside) Delivered(ctx context.Context, ds []deadletter.Delivered) error {
 	a.mu.Lock()
 	list := a.unrecorded

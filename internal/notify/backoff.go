@@ -12,7 +12,7 @@ const (
 )
 
 // backoff returns the wait after a failed attempt: 5 s, 10 s, 20 s, and so on, up to 12 min. The
-// parameter tries is the number of failed attempts. Up to a quarter is added to the wait, so that
+// parameter "tries" is the number of failed attempts. Up to a quarter is added to the wait, so that
 // deliveries that failed together are not retried together.
 func backoff(tries int, jitter float64) time.Duration {
 	d := maxBackoff * 4 / 5

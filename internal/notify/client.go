@@ -93,8 +93,8 @@ func (c *client) post(ctx context.Context, header http.Header, body []byte) (ans
 	return answer{status: resp.StatusCode, body: read, later: retryAfter(resp.Header.Get("Retry-After"), c.now())}, nil
 }
 
-// err returns the error that a status means: nil for 2xx, and an ErrPermanent for the statuses in
-// the parameter permanent. Any other status is an error after which the message is sent again.
+// err returns the error for a status. It is nil for 2xx, and an ErrPermanent for the statuses that
+// "permanent" lists. Any other status is an error after which the message is sent again.
 func (a answer) err(permanent ...int) error {
 	if a.status >= 200 && a.status < 300 {
 		return nil

@@ -18,10 +18,11 @@ type Clock struct {
 
 const week = 8 // number of days that are searched; they include the same weekday a week ago
 
-// Last returns the last moment until now at which a digest was due. It also returns the local day
-// of this moment in the form 2006-01-02, which is the name of the digest. If no digest was due yet,
-// the day is "". Each day has one such moment. If a clock change skips the time of day, the moment
-// is the end of the gap. If clocks show the time of day twice, the moment is the first of the two.
+// Last returns the latest moment at which a digest was due, not later than now. It also returns the
+// local day of this moment in the form 2006-01-02, which is the name of the digest. If no digest
+// was due yet, the day is "". Each day has one such moment. If a clock change skips the time of
+// day, the moment is the end of the gap. If clocks show the time of day twice, the moment is the
+// first of the two.
 func (c Clock) Last(now time.Time) (day string, at time.Time) {
 	today := dateOf(now.In(zone(c.Zone))) + 1 // after clocks were set back over midnight, they show the previous day again
 	for d := today; d > today-week-2; d-- {
@@ -43,9 +44,9 @@ func (c Clock) Next(now time.Time) (day string, at time.Time) {
 	return "", time.Time{}
 }
 
-// Window returns the period of the digest that was due last. It ends when that digest was due, and
-// it begins when the digest before was due. If digests are due from Monday to Friday, Monday's
-// digest begins on Friday.
+// Window returns the period of the digest that was due last. The period ends when that digest was
+// due, and it begins when the previous digest was due. If digests are due from Monday to Friday,
+// Monday's digest begins on Friday.
 func (c Clock) Window(now time.Time) (from, to time.Time) {
 	_, to = c.Last(now)
 	if to.IsZero() {
@@ -105,7 +106,7 @@ func (d date) timeOf(tod TimeOfDay, z *time.Location) time.Time {
 	return t
 }
 
-// asUTC returns a time in UTC at which a clock shows the same as a local clock shows at t.
+// asUTC returns the time in UTC that has the same date and time of day as t has in its own zone.
 func asUTC(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.Add(time.Duration(offset) * time.Second).UTC()

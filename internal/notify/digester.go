@@ -14,12 +14,12 @@ import (
 
 // DigestStore is the part of the store that a Digester needs.
 type DigestStore interface {
-	// Digest returns the digest of a period. It contains the letters that died in the period and need
-	// people. The parameter lines is the maximum number of groups that it lists.
+	// Digest returns the digest of a period. It contains the letters that died in the period and
+	// need people. It lists at most as many groups as the parameter "lines" says.
 	Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error)
 	DigestSize(ctx context.Context, from, to time.Time) (groups int, err error)
 	// SendDigest writes the digest of a day to the outbox, unless a digest of that day exists. The
-	// result sent is true if it wrote the digest.
+	// result "sent" is true if it wrote the digest.
 	SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (sent bool, err error)
 	// LastDigest returns the newest digest. If there is none yet, it returns ErrNotFound.
 	LastDigest(ctx context.Context) (day string, d deadletter.Digest, err error)
@@ -45,8 +45,8 @@ type Digester struct {
 	fresh    time.Time // time until which size is used without counting again
 }
 
-// NewDigester returns a Digester, which the method Run starts. If the parameter now is nil, it uses
-// time.Now. It calls the function wake when a digest is in the outbox.
+// NewDigester returns a Digester. Its method Run starts the work. If "now" is nil, the Digester
+// uses time.Now. It calls "wake" when a digest is in the outbox.
 func NewDigester(store DigestStore, s Schedule, now func() time.Time, log *slog.Logger, wake func()) *Digester {
 	if now == nil {
 		now = time.Now
@@ -136,8 +136,9 @@ func (d *Digester) window() (from, to time.Time) {
 	return from.In(zone(s.Clock.Zone)), now.In(zone(s.Clock.Zone))
 }
 
-// The size of a digest is used for twenty times as long as the count took, but for at most half a
-// minute. Pages that show the size therefore never use more than a twentieth of a processor.
+// A size that was counted is used again for a while. This is twenty times as long as the count
+// took, but at most half a minute. Pages that show the size therefore never use more than a
+// twentieth of a processor.
 const (
 	sizeShare = 20
 	sizeMost  = 30 * time.Second

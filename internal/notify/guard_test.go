@@ -70,8 +70,9 @@ func TestWhichAddressesAreDialled(t *testing.T) {
 	}
 }
 
-// redirectTo gives a guard fixed names, and leads all its connections to one address. It returns
-// the list of the addresses to which the guard connects.
+// redirectTo changes how a guard connects. The guard resolves only the given names, and all its
+// connections lead to one address. The result lists the addresses to which the guard meant to
+// connect.
 func redirectTo(g *guard, to string, names map[string][]string) *[]string {
 	var dialled []string
 	g.lookup = func(_ context.Context, host string) ([]netip.Addr, error) {

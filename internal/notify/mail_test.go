@@ -290,8 +290,8 @@ func TestMailOptionsThatAreNone(t *testing.T) {
 	}
 }
 
-// texts returns the text of an HTML page. It fails the test if text from a letter is anything but
-// text in this page.
+// texts returns the text of an HTML page. It fails the test if text from a letter has an effect as
+// markup in this page.
 func texts(t *testing.T, page string) string {
 	t.Helper()
 	var shown strings.Builder
@@ -318,7 +318,7 @@ func texts(t *testing.T, page string) string {
 	}
 }
 
-// plainMail fails the test if text from a letter is anything but text in a mail.
+// plainMail fails the test if text from a letter has any effect in a mail besides being shown.
 func plainMail(t *testing.T, m *Message) {
 	t.Helper()
 	from, to := &mail.Address{Name: "Dead Letter Office", Address: "dlo@example.com"}, []*mail.Address{{Address: "team@example.com"}}

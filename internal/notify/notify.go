@@ -19,9 +19,9 @@ import (
 
 // Sender sends messages to one channel. If the error is nil, the receiver has confirmed the
 // message. After an error, the message is sent again, unless the error is ErrPermanent. A
-// LaterError contains the time until the next attempt. Errors contain no secrets: no credentials,
-// no bodies, and of an address only the host. Send is called by one goroutine at a time, and it
-// returns when ctx ends.
+// LaterError contains the time until the next attempt. Errors contain no secrets. They contain no
+// credentials and no bodies, and they show only the host of an address. Send is called by one
+// goroutine at a time, and it returns when ctx ends.
 type Sender interface {
 	Send(ctx context.Context, m Message) error
 }

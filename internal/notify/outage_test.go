@@ -37,9 +37,9 @@ func (w *wall) advance(d time.Duration) {
 	w.at = w.at.Add(d)
 }
 
-// drive runs the steps of the worker of a channel, with real connections. A wait between two steps
-// only moves the clock. It stops when no delivery is open, or when the clock shows the time
-// "until".
+// drive runs the steps of the worker of a channel, with real connections. To wait between two
+// steps, drive only moves the clock. It returns when no delivery is open, or when the clock shows
+// the time "until".
 func drive(t *testing.T, b *bench, clock *wall, name string, until time.Time) {
 	t.Helper()
 	w := newWorker(b.Notifier, name)

@@ -35,9 +35,10 @@ func newSMTPSession(c net.Conn, under *bounded, t *tls.Config, open bool) (*smtp
 
 func (s *smtpSession) close() { s.conn.Close() }
 
-// deliver sends a mail to the receivers whom the server accepts. The function write returns the
-// mail. The result delivered contains the receivers who have the mail. The result rejected contains
-// the receivers whom the server rejects permanently. The mail must be sent again to all others.
+// deliver sends a mail to the receivers whom the server accepts. The parameter "write" is a
+// function that returns the mail. The result "delivered" lists the receivers who have the mail. The
+// result "rejected" lists the receivers whom the server rejects permanently. The mail must be sent
+// again to all others.
 func (s *smtpSession) deliver(o MailOptions, from string, to []string, write func() ([]byte, error)) (delivered, rejected []string, err error) {
 	if err := s.c.Hello(from[strings.LastIndexByte(from, '@')+1:]); err != nil {
 		return nil, nil, mailError("EHLO", err)

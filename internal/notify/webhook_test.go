@@ -110,8 +110,8 @@ func TestSecretsThatAreNoneAreNotRepeated(t *testing.T) {
 	}
 }
 
-// plainHook fails the test if the body for a webhook is not JSON of the expected form, or contains
-// other than visible text.
+// plainHook fails the test if the body for a webhook is not JSON of the expected form. It also
+// fails the test if the body contains markup or characters that are not visible.
 func plainHook(t *testing.T, m *Message) {
 	t.Helper()
 	body, err := json.Marshal(webhookBody(m))

@@ -17,7 +17,7 @@ const (
 )
 
 // worker sends the deliveries of one channel. Only its own goroutine uses its fields, except for
-// wake.
+// the field "wake".
 type worker struct {
 	n    *Notifier
 	name string
@@ -142,8 +142,8 @@ func (w *worker) withoutQuiet(q Quiet, due []deadletter.Delivery) (sendable []de
 	return sendable, postponed
 }
 
-// parcels distributes deliveries over messages, in order. If the parameter together is true and
-// there are many deliveries, they become one message, except for digests.
+// parcels distributes deliveries over messages, in order. If "together" is true and there are many
+// deliveries, it puts them all into one message, except for digests.
 func parcels(together bool, due []deadletter.Delivery) [][]deadletter.Delivery {
 	var joint []deadletter.Delivery
 	var alone, each [][]deadletter.Delivery

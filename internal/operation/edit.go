@@ -57,8 +57,8 @@ func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.
 const maxEdited = 16 << 20
 
 // takeLetters acts on the next n letters of an operation and returns how many it took. If the
-// operation is an edit, takeLetters first edits these letters. The transaction that releases them
-// follows.
+// operation is an edit, takeLetters first edits these letters in a transaction of its own. The next
+// transaction releases them.
 func (d *Desk) takeLetters(ctx context.Context, op *deadletter.Operation, n int) (int, error) {
 	if op.Action != deadletter.VerbEdit {
 		return d.store.Advance(ctx, op.ID, n, d.targets.Allow)

@@ -133,8 +133,8 @@ func TestItWaitsForADeepQueue(t *testing.T) {
 	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 100)
 }
 
-// TestATargetThatGoesAway deletes a queue in the middle of an operation. Only its own letters may
-// be affected. They must be held, and people can send them to another queue.
+// TestATargetThatGoesAway deletes a queue in the middle of an operation. Only the letters of this
+// queue may be affected. They must be held, and people can send them to another queue.
 func TestATargetThatGoesAway(t *testing.T) {
 	t.Parallel()
 	o := open(t)

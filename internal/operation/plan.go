@@ -200,8 +200,8 @@ func (r *Request) trigger(s *deadletter.Share) deadletter.Trigger {
 }
 
 // makesDue reports whether a request makes letters of a share due, so that the dispatcher sends
-// them. Letters that are made due, or that are released into a due state, are sent as requeued
-// letters are.
+// them. This includes letters that are due once they are released. The dispatcher sends them like
+// requeued letters.
 func (r *Request) makesDue(s *deadletter.Share) bool {
 	trigger := r.trigger(s)
 	return trigger == deadletter.Timing || trigger == deadletter.ReleasedDue

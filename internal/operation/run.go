@@ -23,7 +23,7 @@ type Runs interface {
 	// with that error.
 	Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error)
 	// PendingLetters returns the next n letters on which Advance would act, complete with their
-	// bodies. Revised does what Advance does for letters that have new revisions.
+	// bodies. Revised does the same as Advance, but for letters that have new revisions.
 	PendingLetters(ctx context.Context, id deadletter.OperationID, n int) ([]deadletter.Letter, error)
 	Revised(ctx context.Context, id deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error)
 	Sweep(ctx context.Context, id deadletter.OperationID, n int) error

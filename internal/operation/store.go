@@ -14,8 +14,9 @@ type Copies interface {
 	HoldCopy(ctx context.Context, by string) error
 }
 
-// AcceptStore records that the store is current, after dlo found no proof of that. From then on,
-// due letters are sent again. Errors wrap ErrForbidden, or ErrConflict if nobody was asked.
+// AcceptStore records a person's decision that the store is current. dlo asks for this decision if
+// it has found no proof. From then on, due letters are sent again. Errors wrap ErrForbidden, or
+// ErrConflict if dlo does not ask for the decision.
 func (d *Desk) AcceptStore(ctx context.Context, by deadletter.Principal) error {
 	if err := d.checkUndecided(ctx, by); err != nil {
 		return err

@@ -15,8 +15,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// configured changes the configuration to a broker and a vhost. With other names than main and /,
-// it contains no place for the letters of the office.
+// configured changes the configuration to the given broker and vhost. The letters of the office
+// belong to the broker main and the vhost /. With another broker or vhost, these letters have no
+// place in the configuration.
 func (o *ruled) configured(broker, vhost string) {
 	targets := &rules.Targets{}
 	targets.Add(broker, vhost, []string{"*"}, []string{"dlo.letters"})
@@ -33,9 +34,10 @@ func (o *ruled) steps() {
 	}
 }
 
-// TestNobodyPromisesWhatNobodyCanSend checks letters whose broker is not in the configuration, or
-// is there with another vhost. A plan must refuse each action that would send these letters, and
-// the operation must skip them for the same reason. All other actions must work.
+// TestNobodyPromisesWhatNobodyCanSend checks letters whose broker is not in the configuration. It
+// also checks letters whose broker is there, but with another vhost. A plan must refuse each action
+// that would send these letters, and the operation must skip them for the same reason. All other
+// actions must work.
 func TestNobodyPromisesWhatNobodyCanSend(t *testing.T) {
 	t.Parallel()
 	for _, where := range []struct{ broker, vhost, reason string }{

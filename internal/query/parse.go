@@ -126,8 +126,8 @@ func (p *parser) term() (Term, error) {
 	return p.words(t)
 }
 
-// field parses the name of a field. The parameter text is the text before the colon, and it begins
-// at the current position.
+// field parses the name of a field. The parameter "text" is everything before the colon, and it
+// begins at the current position.
 func (p *parser) field(t *Term, text string) error {
 	head, name, dotted := strings.Cut(text, ".")
 	f, ok := fieldNamed(head, p.o.Fields)
@@ -157,8 +157,8 @@ func (p *parser) field(t *Term, text string) error {
 	return nil
 }
 
-// values parses the values of a term. The parameter start is the position at which the field of the
-// term begins.
+// values parses the values of a term. The parameter "start" is the position at which the field of
+// the term begins.
 func (p *parser) values(t Term, start int) (Term, error) {
 	path := string(t.Field)
 	if t.Name != "" {

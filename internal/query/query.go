@@ -160,8 +160,8 @@ func (q Query) Split(indexed func(path string) bool) (answered Query, looked []T
 	return answered, looked
 }
 
-// Holds reports whether a term on a text field is true for a letter. The parameter value is the
-// value of the field in the letter. The parameter ok is false if the letter does not have the
+// Holds reports whether a term on a text field is true for a letter. The parameter "value" is the
+// value of the field in the letter. The parameter "ok" is false if the letter does not have the
 // field.
 func (t Term) Holds(value string, ok bool) bool {
 	has := ok && slices.ContainsFunc(t.Values, func(v Value) bool { return v.matches(value) })

@@ -55,9 +55,9 @@ func (p *parser) unquoted(end string) text {
 	return t
 }
 
-// quoted parses a text in quotes. One of the bytes in the parameter followers, or the end of the
-// query, must follow the closing quote. If not, want is the text of the error. If the parameter
-// globs is false, stars are literal.
+// quoted parses a text in quotes. After the closing quote, there must be one of the bytes in
+// "followers" or the end of the query. If not, "want" is the text of the error. If "globs" is
+// false, stars are literal.
 func (p *parser) quoted(followers, want string, globs bool) (text, error) {
 	t := text{at: p.pos, pieces: []string{""}}
 	for p.pos++; p.pos < len(p.text); p.pos++ {

@@ -19,8 +19,8 @@ type Comparison struct {
 // for any number.
 type Comparisons []Comparison
 
-// ParseComparison parses a comparison such as ">=3". A number without an operator means that the
-// numbers must be equal. The function value parses the text after the operator.
+// ParseComparison parses a comparison such as ">=3". If there is no operator, the comparison is an
+// equality. ParseComparison calls "value" to parse the text after the operator.
 func ParseComparison(text string, value func(text string) (int64, error)) (Comparison, error) {
 	c := Comparison{Op: "=", Text: text}
 	rest := strings.TrimSpace(text)
@@ -97,8 +97,7 @@ func (c Comparisons) spans() [][2]int64 {
 	return joined
 }
 
-// covers reports whether the comparisons in c are true for every number for which those in other
-// are true.
+// covers reports whether c is true for every number for which "other" is true.
 func (c Comparisons) covers(other Comparisons) bool {
 	mine := c.spans()
 	for _, s := range other.spans() {

@@ -2,9 +2,9 @@ package rules
 
 import "slices"
 
-// Covers reports whether every letter that matches other also matches m. It compares the two clause
-// by clause. If the result is true, this is certain. If the result is false, it may nevertheless be
-// so.
+// Covers reports whether every letter that matches "other" also matches m. It compares the two
+// clause by clause. The result true is certain. The result false only means that this comparison
+// shows no such relation.
 func (m *Match) Covers(other *Match) bool {
 	for _, c := range [][2]Patterns{
 		{m.Queue, other.Queue},
@@ -26,7 +26,7 @@ func (m *Match) Covers(other *Match) bool {
 	return m.Attempts.covers(other.Attempts) && m.Age.covers(other.Age) && coverNamed(m.Header, other.Header) && coverNamed(m.Field, other.Field)
 }
 
-// coverNamed reports whether each condition in the list follows from a condition in other. A letter
+// coverNamed reports whether each condition in "list" follows from a condition in "other". A letter
 // without the header matches no pattern.
 func coverNamed(list, other []Named) bool {
 	for _, n := range list {

@@ -27,7 +27,7 @@ type Named struct {
 	Want Patterns
 }
 
-// matches reports whether a letter matches all clauses. The parameter formerNames contains the
+// matches reports whether a letter matches all clauses. The parameter "formerNames" contains the
 // earlier names of the letter's broker.
 func (m *Match) matches(f *Facts, formerNames []string) bool {
 	all := true
@@ -39,7 +39,7 @@ func (m *Match) matches(f *Facts, formerNames []string) bool {
 }
 
 // Clauses returns the result of each clause for a letter, in the order of docs/rules.md. The
-// parameter formerNames contains the earlier names of the letter's broker.
+// parameter "formerNames" contains the earlier names of the letter's broker.
 func (m *Match) Clauses(f Facts, formerNames []string) []Clause {
 	var list []Clause
 	m.visit(&f, formerNames, func(field, name string, want fmt.Stringer, fits bool) bool {
@@ -49,8 +49,7 @@ func (m *Match) Clauses(f Facts, formerNames []string) []Clause {
 	return list
 }
 
-// visit calls the function report with the result of each clause. It stops when report returns
-// false.
+// visit calls "report" with the result of each clause. It stops when "report" returns false.
 func (m *Match) visit(f *Facts, formerNames []string, report func(field, name string, want fmt.Stringer, fits bool) bool) {
 	for _, c := range []struct {
 		field string

@@ -24,8 +24,8 @@ func TestLettersThatAreOnlyObserved(t *testing.T) {
 	}
 }
 
-// TestQueuesThatAreOnlyObserved checks which queues match the patterns of observe. Nothing may be
-// sent to these queues.
+// TestQueuesThatAreOnlyObserved checks which queues match the patterns of the setting "observe".
+// Nothing may be sent to these queues.
 func TestQueuesThatAreOnlyObserved(t *testing.T) {
 	t.Parallel()
 	var targets Targets

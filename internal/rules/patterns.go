@@ -20,8 +20,7 @@ func (p Patterns) Fit(text string) bool {
 // String returns the patterns separated by commas.
 func (p Patterns) String() string { return strings.Join(p, ", ") }
 
-// covers reports whether every text that matches the patterns in other also matches the patterns in
-// p.
+// covers reports whether every text that matches "other" also matches p.
 func (p Patterns) covers(other Patterns) bool {
 	if len(other) == 0 {
 		other = Patterns{"*"}

@@ -97,7 +97,7 @@ func (s *Set) Told(name string) []string {
 	return s.Default.Notify
 }
 
-// Pagers returns the channels of all rules with severity page, without duplicates.
+// Pagers returns the channels of all rules with severity "page", without duplicates.
 func (s *Set) Pagers() []string {
 	var list []string
 	for _, r := range append(slices.Clone(s.Rules), s.Default) {

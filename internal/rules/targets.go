@@ -23,9 +23,9 @@ type target struct {
 	observed []string
 }
 
-// Add sets the queues of a broker and vhost to which letters may be sent. The parameter globs
-// contains patterns for queue names, and inboxes contains the inboxes. Queues amq.*, the inboxes
-// and dlo's own queues are never permitted.
+// Add sets the queues of a broker and vhost to which letters may be sent. The parameter "globs"
+// contains patterns for the names of these queues. The parameter "inboxes" lists the inboxes of the
+// broker. Queues amq.*, the inboxes and dlo's own queues are never permitted.
 func (t *Targets) Add(broker, vhost string, globs, inboxes []string) {
 	if t.brokers == nil {
 		t.brokers = map[string]target{}
@@ -90,10 +90,10 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 	return fmt.Errorf("queue %s is not in requeue_to of broker %s", queue, o.Broker)
 }
 
-// AllowLetter returns nil if a letter may be sent to a queue. Otherwise it returns an error that
-// says why not. The parameter o names the queue, and rule is the rule that decided about the
-// letter. A letter that dlo made for a trial may be sent only to the trial queue. No other letter
-// may be sent to the trial queue.
+// AllowLetter returns nil if a letter may be sent to the queue o. Otherwise it returns an error
+// that says why not. The parameter "rule" is the name of the rule that decided about the letter. A
+// letter that dlo made for a trial may be sent only to the trial queue. No other letter may be sent
+// to the trial queue.
 func (t *Targets) AllowLetter(o deadletter.Origin, rule string) error {
 	switch {
 	case rule != deadletter.TrialRule:

@@ -121,7 +121,8 @@ func TestADirectoryAndAnUploadOfOneName(t *testing.T) {
 	h.want("protos: Found")
 }
 
-// eventually waits until a background loop has had its effect, which the function f checks.
+// eventually waits until a background loop has had its effect. The function f reports whether it
+// has.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(20 * time.Millisecond) {

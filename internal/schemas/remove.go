@@ -37,8 +37,8 @@ func (l *Library) Remove(ctx context.Context, by deadletter.Principal, name stri
 	return e, l.drop(ctx, name, by.Name, "")
 }
 
-// dropGone removes the sets of servers, or of the directory, if these are no longer in the
-// configuration.
+// dropGone removes the sets whose source is no longer in the configuration. This source is a server
+// or the directory.
 func (l *Library) dropGone(ctx context.Context) error {
 	l.change.Lock()
 	defer l.change.Unlock()

@@ -176,7 +176,7 @@ func (l *Library) setProblems(place string, list []string) {
 }
 
 // adopt makes a schema the newest version of a set, in the store and in the registry. The caller
-// must hold the mutex change.
+// must hold the mutex "change".
 func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *descriptor.Schema, c *descriptor.Change) error {
 	content, err := s.Content()
 	if err != nil {
@@ -200,8 +200,8 @@ func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *desc
 	return err
 }
 
-// drop removes a set from the store's sets in use and from the registry. The caller must hold the
-// mutex change.
+// drop removes a set from the registry, and from the sets that the store records as being in use.
+// The caller must hold the mutex "change".
 func (l *Library) drop(ctx context.Context, name, by, why string) error {
 	types := l.typesOf(name)
 	detail := fmt.Sprintf("set %s with %d types%s", name, len(types), why)

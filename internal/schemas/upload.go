@@ -9,9 +9,10 @@ import (
 )
 
 // Upload makes the content of a file the newest version of a set. The file is a FileDescriptorSet,
-// a buf image, a .proto file, or a zip file of these. If the parameter name is empty, the file name
-// gives the name of the set. Upload returns the changes. It changes nothing in a dry run, or if the
-// content is already the newest version. The error wraps ErrForbidden, ErrInvalid or ErrConflict.
+// a buf image, a .proto file, or a zip file of these. If the parameter "name" is empty, the file
+// name gives the name of the set. Upload returns the changes. It changes nothing in a dry run, or
+// if the content is already the newest version. The error wraps ErrForbidden, ErrInvalid or
+// ErrConflict.
 func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool) (descriptor.Change, deadletter.SchemaEffect, error) {
 	var c descriptor.Change
 	var e deadletter.SchemaEffect
@@ -61,8 +62,8 @@ func originWords(v deadletter.SchemaVersion) string {
 
 const sample = 50 // number of letters with which a set is tried out
 
-// try tries out a schema. It counts how many letters that no schema can decode now could be decoded
-// with it.
+// try tries out a schema on letters that no schema can decode now. It counts how many of them this
+// schema could decode.
 func (l *Library) try(ctx context.Context, name string, s *descriptor.Schema, e *deadletter.SchemaEffect) error {
 	if l.Untyped == nil || l.Decoder == nil {
 		return nil

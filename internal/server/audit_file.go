@@ -52,7 +52,8 @@ func (a *auditFile) open() error {
 	return a.write(nil)
 }
 
-// position returns the name of the file with the id of the last act that was written.
+// position returns the name of a second file. That file contains the id of the last act that was
+// written.
 func (a *auditFile) position() string { return a.path + ".position" }
 
 // run copies acts until ctx is done. It then copies the acts that are left.

@@ -42,8 +42,8 @@ func (s *Server) strays() []deadletter.Problem {
 	return list
 }
 
-// strayProblem returns the problem that no dispatcher sends the letters of a broker. It names the
-// setting to add to the configuration.
+// strayProblem returns the problem of a broker whose letters no dispatcher sends. The problem names
+// the setting to add to the configuration.
 func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.Problem {
 	p := nobodySends(stray, "broker "+deadletter.Visible(stray.Broker)+", which is not configured")
 	entry := "the entry with its new name"
@@ -59,8 +59,8 @@ func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.P
 	return p
 }
 
-// vhostProblem returns the problem that no dispatcher sends the letters of a vhost. The
-// configuration contains their broker, but with another vhost.
+// vhostProblem returns the problem of a vhost whose letters no dispatcher sends. The configuration
+// contains the broker of these letters, but with another vhost.
 func vhostProblem(stray *deadletter.Stray, vhost string) deadletter.Problem {
 	name, at := deadletter.Visible(stray.Broker), deadletter.Visible(stray.VHost)
 	p := nobodySends(stray, fmt.Sprintf("vhost %s of broker %s, which has vhost %s in the configuration", at, name, deadletter.Visible(vhost)))

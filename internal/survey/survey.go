@@ -133,9 +133,9 @@ const (
 )
 
 // Refresh looks at vhosts again and waits for these looks, unless the latest looks are new enough.
-// A look that began before the latest call of LookAgain never is. A plan that somebody copies would
-// otherwise repeat keys that a policy no longer has. An empty broker means all brokers, and an empty
-// vhost means all vhosts.
+// A look that began before the latest call of LookAgain is not new enough. A plan from an old look
+// could repeat keys that a policy no longer has, and somebody may copy that plan. An empty broker
+// means all brokers, and an empty vhost means all vhosts.
 func (s *Survey) Refresh(ctx context.Context, broker, vhost string) {
 	ctx, cancel := context.WithTimeout(ctx, refreshWait)
 	defer cancel()
@@ -270,9 +270,9 @@ func queuesUnread(s *topology.Snapshot) bool {
 	})
 }
 
-// idleSince returns the times since which queues have had no consumer. The parameter previous holds
-// the times at the previous look. If the broker does not report the consumers of a queue, or if the
-// queue could not be read, the queue keeps its time.
+// idleSince returns the times since which queues have had no consumer. The parameter "previous"
+// holds the times at the previous look. If the broker does not report the consumers of a queue, or
+// if the queue could not be read, the queue keeps its time.
 func idleSince(previous map[string]time.Time, s *topology.Snapshot) map[string]time.Time {
 	after := map[string]time.Time{}
 	if queuesUnread(s) {

@@ -75,13 +75,13 @@ func TestWhoMayRunEachCommand(t *testing.T) {
 // nobodyAsked stands in the list instead of a role if a command sends no request to the server.
 const nobodyAsked = "nobody is asked"
 
-// trial is a command with its arguments. The field need is the role that the command needs with
-// these arguments. If need is "", the role in testdata/access_commands.txt applies.
+// trial is a command with its arguments. The field "need" is the role that the command needs with
+// these arguments. If "need" is empty, the role in testdata/access_commands.txt applies.
 type trial struct{ command, args, need string }
 
 // trials contains the arguments for each command that does not run without arguments. $LETTER
-// stands for the id of a letter from the queue named own. $FILE stands for a file with the export
-// of that letter. Some arguments name an object that does not exist, because the server checks the
+// stands for the id of a letter from the queue "own". $FILE stands for a file with the export of
+// that letter. Some arguments name an object that does not exist, because the server checks the
 // role first.
 var trials = []trial{
 	{"annotations add", "--message-id 1 --queue own --message x", ""},

@@ -75,10 +75,10 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 }
 
 // traffic publishes letters directly to the inbox, with headers as if they had died in the queue
-// named work. It also consumes the queue work. The letters do not pass through a real death,
-// because a dying broker may lose or duplicate letters between a queue and its dead-letter queue.
-// With the default strategy, it lost most of the letters in between. With at-least-once, 16 to 32
-// of 1,500 letters arrived twice.
+// "work". It also consumes that queue. The letters do not pass through a real death, because a
+// dying broker may lose or duplicate letters between a queue and its dead-letter queue. With the
+// default strategy, the broker lost most of the letters that were in between. With at-least-once,
+// 16 to 32 of 1,500 letters arrived twice.
 type traffic struct {
 	t                   testing.TB
 	url                 string

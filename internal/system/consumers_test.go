@@ -24,7 +24,7 @@ type language struct {
 	install  string // command that installs what the program needs
 	stack    bool   // its errors contain a stack
 	// command returns the command that runs the program. If another program is missing, the error
-	// names it. The folder dir belongs to the test and contains the file.
+	// names it. The folder "dir" belongs to the test and contains the source file of the program.
 	command func(t *testing.T, dir string) (*exec.Cmd, error)
 }
 

@@ -50,8 +50,8 @@ func queueDeclare(ch *amqp.Channel, name, exchange, key string, ttl int32) error
 
 var delayRecipes = []delayRecipe{
 	{
-		// The worker rejects messages to an exchange that feeds the delay queue. The delay queue sends
-		// them back to the work queue.
+		// The worker rejects messages, and an exchange routes them to the delay queue. The delay
+		// queue sends them back to the work queue.
 		name: "two queues that lead to each other", queue: "timeline", inbox: "timeline_error", rejects: true, delay: "timeline_retry10",
 		declare: func(ch *amqp.Channel) error {
 			for _, x := range []string{"acme", "acme_back"} {

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// smallDisk moves the store of a dlo to a file system of its own, with the given size. The returned
-// function grow enlarges the file system to 2 GiB.
+// smallDisk moves the store of a dlo to a file system of its own, with the given size. The result
+// "grow" is a function that enlarges the file system to 2 GiB.
 func smallDisk(t *testing.T, p *child, size string) (grow func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -389,9 +389,9 @@ func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	t.Logf("%s: %d letters came out a second time", node.Version(), s.events("merged"))
 }
 
-// TestADrainIsCutOff kills dlo in the middle of a drain. At the next start, dlo must remove the
-// letters that it stored from the queue. All others must stay in the queue for the next drain. No
-// letter may be lost or stored twice.
+// TestADrainIsCutOff kills dlo in the middle of a drain. At that time, dlo has stored some letters
+// that are still in the queue. At the next start, dlo must remove them from the queue. All other
+// letters must stay in the queue for the next drain. No letter may be lost or stored twice.
 func TestADrainIsCutOff(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -31,8 +31,9 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 	if err := ch.PublishWithContext(t.Context(), "", "orders_error", true, false, amqp.Publishing{Headers: dead, Body: []byte("sms"), DeliveryMode: 2}); err != nil {
 		t.Fatal(err)
 	}
-	// The worker of the queue orders puts all messages except two back into the error queue, each
-	// time. It keeps all their headers, and no death is recorded.
+	// The worker of the queue "orders" accepts two of the messages. It puts every other message
+	// back into the error queue with all its headers, as often as the message comes. No death is
+	// recorded.
 	work, err := ch.Consume("orders", "", false, false, false, false, nil)
 	if err != nil {
 		t.Fatal(err)

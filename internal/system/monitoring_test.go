@@ -252,7 +252,8 @@ var (
 	labelClause = regexp.MustCompile(`\b(?:by|without|on|ignoring|group_left|group_right) *\(([^)]*)\)`)
 )
 
-// mistakes returns the metrics, labels and label values of a question that dlo does not have.
+// mistakes returns everything in a question that dlo does not have: metrics, labels and label
+// values.
 func (q question) mistakes(labels map[string]string) (list []string) {
 	wrong := func(format string, args ...any) {
 		list = append(list, q.where+": "+fmt.Sprintf(format, args...)+" in "+q.text)

@@ -320,8 +320,8 @@ func tokenIn(p *proxied) (string, error) {
 	return secret, nil
 }
 
-// asRoot sends a POST request to dlo without the proxy, as an admin of the configuration. It
-// returns the response.
+// asRoot sends a POST request to dlo without the proxy. The request comes from an admin whom the
+// configuration names. asRoot returns the response.
 func (p *proxied) asRoot(path, kind, body string) (string, error) {
 	r, err := http.NewRequest("POST", p.dlo.url+p.base+path, strings.NewReader(body))
 	if err != nil {

@@ -78,7 +78,8 @@ var recipes = []struct {
 	// machine, this happens to a few letters.
 	{"wait queues", "{delays: [1500ms, 3s, 1500ms], waiter: wait-queue}", []time.Duration{1500 * time.Millisecond, 3 * time.Second, 1500 * time.Millisecond}, false, []string{"dlo.wait.1500", "dlo.wait.3000", "dlo.wait.1500"}},
 	{"an expiration for each letter, growing threefold, with jitter", "{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}", []time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second}, false, []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"}},
-	// The test brokers do not have the plugin, so the letters wait in the store.
+	// The test brokers do not have the plugin for delayed exchanges, so the letters wait in the
+	// store.
 	{"a delayed exchange", "{delays: [200ms, 400ms], waiter: delayed-exchange}", []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}, false, nil},
 }
 
@@ -219,9 +220,9 @@ func TestARetryGoesToTheTail(t *testing.T) {
 }
 
 // fanOut publishes ten events, each to four queues. The map "kinds" contains the type of each
-// queue. All queues except log reject the events, so each rejected event becomes a letter. All
-// letters must end up dead. The map "times" contains how often each queue must have received each
-// event.
+// queue. All queues except the queue "log" reject the events, so each rejected event becomes a
+// letter. All letters must end up dead. The map "times" contains how often each queue must have
+// received each event.
 func fanOut(t *testing.T, kinds map[string]string, config string, times map[string]int) (p *child, events int) {
 	t.Helper()
 	_, url := testenv.VHost(t)

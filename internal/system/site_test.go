@@ -35,8 +35,8 @@ const (
 	again
 )
 
-// faulty rejects every fifth message. When dlo sends such a message again, faulty rejects half of
-// these.
+// faulty rejects every fifth message. When dlo sends such a message again, faulty rejects it if its
+// number is even, and accepts it if its number is odd.
 func faulty(_ *site, d *amqp.Delivery) verdict {
 	if n := numberOf(d); n%5 == 0 && (d.Headers[deadletter.HeaderAttempt] == nil || n%2 == 0) {
 		return rejected

@@ -116,7 +116,8 @@ func (r *reader) checkPage(name string) {
 		}
 		r.tab.JavaScript(r.script)
 	}
-	// axe-core sets styles that the policy blocks, so these messages are skipped.
+	// axe-core sets styles that the content security policy blocks. The messages about these styles
+	// are skipped.
 	r.console, r.csp = len(r.tab.Console()), len(r.tab.CSPReports())
 }
 

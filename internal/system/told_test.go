@@ -14,7 +14,7 @@ import (
 
 // TestAFailureThatLastsIsTold uses a worker that rejects all letters of two rules. One of these
 // rules pages, and the other one goes to the digest. The worker accepts the other letters of the
-// same queue. The settings under requeue are the defaults.
+// same queue. The settings under the key "requeue" are the defaults.
 //
 // The breaker of each failing group must trip, and that alone must notify nobody. The failure of
 // the paging rule must be reported once. This must happen before the time at which its retries

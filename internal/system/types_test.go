@@ -44,8 +44,8 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 		}
 		return name
 	}
-	// The function run runs a command and checks that its output contains the wanted texts, on stdout
-	// or stderr.
+	// "run" runs a command and checks that its output contains the wanted texts, on stdout or
+	// stderr.
 	run := func(code int, stdin string, args []string, wanted ...string) string {
 		t.Helper()
 		out, errs := p.dlo(ctx, code, stdin, args...)

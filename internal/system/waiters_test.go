@@ -113,9 +113,9 @@ func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 	}
 }
 
-// TestWhatTheBrokerMayHaveDropped uses two cases in which the broker drops waiting letters. A full
-// queue with a length limit drops letters that are forwarded to it, and a wait queue is deleted
-// with its letters. dlo must not report these letters as arrived.
+// TestWhatTheBrokerMayHaveDropped uses two cases in which the broker drops waiting letters. In the
+// first case, the letters are forwarded to a full queue with a length limit. In the second case, a
+// wait queue is deleted with its letters. dlo must not report these letters as arrived.
 func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

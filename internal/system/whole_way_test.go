@@ -71,7 +71,8 @@ func wayBodies(t *testing.T, dir string) [][]byte {
 	return bodies
 }
 
-// wayWorker rejects each event that dies in its queue once. It records everything that dlo sends.
+// wayWorker is a worker of one queue. It rejects the events that die in this queue, each of them
+// once. It records everything that dlo sends.
 type wayWorker struct {
 	mu   sync.Mutex
 	back []string // message ids of deliveries with the header dlo-attempt, in order

@@ -73,9 +73,9 @@ func (i installation) pathInside(dir string) string {
 }
 
 // enter is a shell script that runs a program inside another root. Of the outer file system, the
-// program sees only the folder dir. The script uses its own mount namespace, so it changes no mount
-// of the machine and nothing has to be unmounted. A file system in memory covers the root's /tmp,
-// so that the unpacked root stays unchanged.
+// program sees only the folder "dir". The script uses its own mount namespace, so it changes no
+// mount of the machine and nothing has to be unmounted. A file system in memory covers the root's
+// /tmp, so that the unpacked root stays unchanged.
 const enter = `set -e
 root=$1 dir=$2
 shift 2
@@ -87,9 +87,9 @@ mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
 exec chroot "$root" env -i "$@"`
 
-// command returns a command that runs a program of the installation. The environment of the program
-// is exactly env. In a chroot, the program sees only the folder dir from outside. The command is a
-// single process, because each step execs the next one.
+// command returns a command that runs a program of the installation. The list "env" is the whole
+// environment of the program. In a chroot, the program sees only the folder "dir" from outside. The
+// command is a single process, because each step execs the next one.
 func (i installation) command(dir string, env []string, program string, args ...string) *exec.Cmd {
 	if !i.chrooted() {
 		cmd := exec.Command(program, args...)

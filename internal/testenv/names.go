@@ -9,9 +9,10 @@ import (
 )
 
 // names is the Erlang name server (epmd) of one cluster node. It returns the ports of the other
-// nodes. Each node has a name server of its own, so that a port in it can be that of a relay, which
-// a test can cut. names implements the protocol in Erlang's manual ("Distribution Protocol", OTP 25
-// to 28), but only the requests that nodes and their tools use.
+// nodes. Each node has a name server of its own. A name server can therefore return the port of a
+// relay instead of the real port, and a test can cut that relay. names implements the protocol in
+// Erlang's manual ("Distribution Protocol", OTP 25 to 28), but only the requests that nodes and
+// their tools use.
 type names struct {
 	listener net.Listener
 	peers    map[string]int

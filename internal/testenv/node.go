@@ -154,8 +154,9 @@ func (n *Node) configure() error {
 	return nil
 }
 
-// env returns the complete environment of the node and its tools. It needs no host name, because a
-// node named @localhost would fail if /etc/hosts is empty.
+// env returns the complete environment of the node and its tools. It contains no host name. The
+// name of the node ends with @127.0.0.1, because a node named @localhost would fail if /etc/hosts
+// is empty.
 func (n *Node) env() []string {
 	dir := n.installation.pathInside(n.folder.path)
 	return []string{

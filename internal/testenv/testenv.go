@@ -22,8 +22,8 @@ var ErrMissing = errors.New("not installed")
 //	func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 //
 // Without Main, the broker and the browser still die with the test binary. Only their folders stay,
-// until the next run removes them. m is an interface so that goleak or a test's own wrapper can be
-// used in between.
+// until the next run removes them. The parameter m is an interface, so that goleak or a test's own
+// wrapper can be used in between.
 func Main(m interface{ Run() int }) int {
 	defer shared.stop()
 	defer chrome.stop()

@@ -30,8 +30,8 @@ type Broker struct {
 	Name, VHost string
 	Unable      string        // reason why a trial is impossible with this configuration; "" = a trial is possible
 	Unready     func() string // returns the reason why a trial is impossible now; "" = a trial is possible
-	// Try sends a message through the trial queue. It runs until ctx ends. When the consumer rejects
-	// or accepts the message, Try calls the function heard.
+	// Try sends a message through the trial queue. It runs until ctx ends. When the consumer
+	// rejects or accepts the message, Try calls the function "heard".
 	Try func(ctx context.Context, m deadletter.TrialMessage, heard func(accepted bool)) error
 }
 
@@ -51,7 +51,7 @@ type Trials struct {
 }
 
 // New returns the trials of the given brokers. A trial makes progress only while the method Run is
-// running. If the parameter now is nil, the trials use time.Now.
+// running. If the parameter "now" is nil, the trials use time.Now.
 func New(store Store, brokers []Broker, now func() time.Time, log *slog.Logger) *Trials {
 	if now == nil {
 		now = time.Now

@@ -59,8 +59,8 @@ type stage struct {
 	ended atomic.Bool // the function Try has returned
 }
 
-// play runs trials in a synctest bubble. The function script plays the part of the broker, and gets
-// the sent message through the parameter b.
+// play runs trials in a synctest bubble. The function "script" plays the part of the broker. The
+// stage b gives it the sent message.
 func play(t *testing.T, unable, unready string, script func(trials *Trials, s *shelf, b *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

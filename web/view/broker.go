@@ -41,8 +41,8 @@ func (s Shell) labels() []Label {
 	return s.labelsOf(func(string) bool { return true })
 }
 
-// labelsOf returns the labels of some brokers without repetition. The function broker reports
-// whether the broker with a name is one of them.
+// labelsOf returns the labels of some brokers without repetition. It calls "broker" with the name
+// of each broker. The broker is included if the result is true.
 func (s Shell) labelsOf(broker func(name string) bool) []Label {
 	var list []Label
 	for _, b := range s.Brokers {

@@ -48,9 +48,9 @@ func outcomesIn(bars []deadletter.Bar) []int {
 // frame is the position of a chart within its drawing.
 type frame struct{ left, top, width, height float64 }
 
-// barShapes returns the shapes of all bars, with the outcomes of a bar on top of each other. A bar
-// with as many letters as the parameter peak has the full height. Every part that is not 0 has a
-// height of at least 1.
+// barShapes returns the shapes of all bars, with the outcomes of a bar on top of each other. The
+// parameter "peak" is the number of letters for which a bar has the full height. Every part that is
+// not 0 has a height of at least 1.
 func barShapes(bars []deadletter.Bar, peak int, f frame) []shape {
 	if len(bars) == 0 || peak <= 0 {
 		return nil

@@ -120,8 +120,8 @@ func MustType(v deadletter.Verb, n int) bool {
 	return v == deadletter.VerbDiscard && n > TypedFrom || v == deadletter.VerbPurge && n > 0
 }
 
-// TakenOf returns how many of n eligible letters an action takes. The parameter limit is the
-// maximum number of letters, or 0 without a maximum.
+// TakenOf returns how many of n eligible letters an action takes. The parameter "limit" is the
+// maximum number of letters; 0 = no maximum.
 func TakenOf(n, limit int) int {
 	if limit > 0 {
 		return min(n, limit)

@@ -22,8 +22,8 @@ type retryPoint struct {
 	at, low, high float64
 }
 
-// NewCurve returns the curve for a number of retries. The function delay returns the shortest, the
-// planned and the longest delay before retry n. The first retry has n = 0.
+// NewCurve returns the curve for a number of retries. The function "delay" returns the shortest,
+// the planned and the longest delay before retry n. The first retry has n = 0.
 func NewCurve(count int, jitter float64, delay func(n int) (low, planned, high time.Duration)) Curve {
 	c := Curve{Count: count, Jitter: jitter}
 	p := retryPoint{}
@@ -147,7 +147,7 @@ func (c Curve) undrawnSentence(drawn int) string {
 	return ""
 }
 
-// words returns a description of a curve in words. The parameter outcome is the outcome after the
+// words returns a description of a curve in words. The parameter "outcome" is the outcome after the
 // last retry.
 func (c Curve) words(outcome string) string {
 	if c.Count == 0 {

@@ -105,8 +105,8 @@ type DiffSpan struct {
 	Changed bool
 }
 
-// EditURL returns the URL of the page for editing a letter. If the parameter received is true, the
-// page starts from the body as received. Otherwise, it starts from the newest revision.
+// EditURL returns the URL of the page for editing a letter. If the parameter "received" is true,
+// the page starts from the body as received. Otherwise, it starts from the newest revision.
 func EditURL(id deadletter.ID, q string, received bool) string {
 	from := ""
 	if received {

@@ -58,8 +58,8 @@ func placeWords(g deadletter.GroupRow) string {
 }
 
 // lookAlikes finds groups that look alike in a list. They have the same error in the same queue,
-// but another type or another reason. The result contains, for each such group, the first group
-// that looks like it.
+// and differ only in the type or in the reason. For each such group, the result contains the first
+// group that looks like it.
 func lookAlikes(rows []deadletter.GroupRow) map[deadletter.GroupID]deadletter.GroupID {
 	type look struct{ broker, vhost, queue, failure string }
 	first, same := map[look]deadletter.GroupID{}, map[deadletter.GroupID]deadletter.GroupID{}

@@ -216,8 +216,8 @@ func Duration(d time.Duration) string {
 	return two(24*time.Hour, time.Hour, "d", "h")
 }
 
-// Percent formats the percentage that part is of whole, with one decimal, for example 60.6%. It
-// never rounds up to 100% or down to 0%.
+// Percent divides "part" by "whole" and formats the result as a percentage with one decimal, for
+// example 60.6%. It never rounds up to 100% or down to 0%.
 func Percent(part, whole int) string {
 	switch {
 	case whole <= 0 || part <= 0:

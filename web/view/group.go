@@ -57,8 +57,8 @@ type Shared struct {
 	Values  int
 }
 
-// query returns the query that selects the letters of the group. The parameter states restricts it
-// to some states unless it is "".
+// query returns the query that selects the letters of the group. If "states" is not "", the query
+// selects only letters in these states.
 func (g GroupView) query(states string) string {
 	q := "group:" + g.ID.String()
 	if states != "" {

@@ -142,8 +142,8 @@ func fieldType(v any) string {
 const fieldShown = 16 << 10
 
 // writeField writes a header value so that people can read it. Text is written unchanged, tables in
-// braces, and arrays in brackets. The result complete is false if it stopped after fieldShown bytes
-// or omitted part of the value.
+// braces, and arrays in brackets. The result "complete" is false if it stopped after fieldShown
+// bytes or omitted part of the value.
 func writeField(b *strings.Builder, v any, depth int) (complete bool) {
 	if b.Len() > fieldShown || depth > 64 {
 		return false

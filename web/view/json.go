@@ -8,7 +8,7 @@ import (
 )
 
 // tokens splits indented JSON text into coloured pieces. The pieces take at most as many bytes of
-// HTML as the parameter budget. The second result is the number of bytes of the text that are not
+// HTML as the parameter "budget". The second result is the number of bytes of the text that are not
 // shown. tokens does not validate the text, and returns text that is not JSON unchanged.
 func tokens(text string, budget int) (out []piece, omitted int) {
 	add := func(look look, s string) bool {

@@ -141,7 +141,7 @@ func (p LetterPage) positionWords() string {
 	return ""
 }
 
-// rowCost returns about how many bytes of HTML the link of a row takes.
+// rowCost returns the approximate number of bytes of HTML that the link of a row takes.
 func (p LetterPage) rowCost() int { return 2*len(LetterURL(p.Letter.ID, p.Query, p.Tab)) + 75 }
 
 // label returns the name of a tab, and the number shown beside it.

@@ -63,7 +63,7 @@ type Token struct {
 	Remove string
 }
 
-// showsState reports whether the list needs the column State. If the query allows only one state,
+// showsState reports whether the list needs the column "State". If the query allows only one state,
 // that column would show the same state in every row.
 func (p LettersPage) showsState() bool { return len(p.States) != 1 }
 

@@ -23,8 +23,9 @@ func queueName(name string) string {
 	return cutMiddle(name, 48)
 }
 
-// errorOf returns the text for the column Error. If a letter is held, that is the reason for
-// holding it, if known. Otherwise it is the error, or without an error, the reason for the death.
+// errorOf returns the text for the column "Error". If a letter is held and the reason for that is
+// known, the text is this reason. Otherwise the text is the error. If there is no error, it is the
+// reason for the death.
 func errorOf(r deadletter.Row) string {
 	switch {
 	case r.State == deadletter.StateHeld && r.Why != "":
@@ -42,7 +43,7 @@ func isDestructive(v deadletter.Verb) bool {
 }
 
 // verbClass returns the CSS class of the button of a verb. The button of a destructive verb is
-// always outlined in red. The parameter primary marks the one most important button.
+// always outlined in red. The parameter "primary" marks the one most important button.
 func verbClass(v deadletter.Verb, primary bool) string {
 	switch {
 	case isDestructive(v):
@@ -53,12 +54,12 @@ func verbClass(v deadletter.Verb, primary bool) string {
 	return ""
 }
 
-// inMoreMenu reports whether a verb belongs in the menu More, because it cannot be undone or is
+// inMoreMenu reports whether a verb belongs in the menu "More", because it cannot be undone or is
 // rarely needed.
 func inMoreMenu(v deadletter.Verb) bool { return v == deadletter.VerbPurge || v == deadletter.VerbHold }
 
 // usualVerbs returns the verbs that have their own button. rareVerbs returns the verbs in the menu
-// More.
+// "More".
 func usualVerbs(verbs []deadletter.Verb) []deadletter.Verb {
 	return slices.DeleteFunc(slices.Clone(verbs), inMoreMenu)
 }
@@ -67,7 +68,7 @@ func rareVerbs(verbs []deadletter.Verb) []deadletter.Verb {
 	return slices.DeleteFunc(slices.Clone(verbs), func(v deadletter.Verb) bool { return !inMoreMenu(v) })
 }
 
-// rareClass returns the CSS class of a verb in the menu More.
+// rareClass returns the CSS class of a verb in the menu "More".
 func rareClass(v deadletter.Verb) string {
 	if isDestructive(v) {
 		return "item bad-text"
@@ -75,9 +76,9 @@ func rareClass(v deadletter.Verb) string {
 	return "item"
 }
 
-// errorColumn returns the CSS class of the column Error. The column is narrow if it shows only
-// reasons. It is also narrow if the list has a column State, because the columns that tell letters
-// apart need the room.
+// errorColumn returns the CSS class of the column "Error". The column is narrow if it shows only
+// reasons. It is also narrow if the list has a column "State", because the columns that tell
+// letters apart need the room.
 func (p LettersPage) errorColumn() string {
 	for _, r := range p.Rows {
 		if errorOf(r) != r.Reason {

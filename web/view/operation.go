@@ -200,7 +200,7 @@ func doneLegend(o deadletter.Operation, good int) string {
 	return text
 }
 
-// OperationFrom returns the URL of the page of an operation. The parameter list is the URL of the
+// OperationFrom returns the URL of the page of an operation. The parameter "list" is the URL of the
 // list from which the operation was started.
 func OperationFrom(id deadletter.OperationID, list string) string {
 	return address(OperationURL(id), "from", list)

@@ -33,8 +33,8 @@ func progressOf(counts map[deadletter.Result]int) progress {
 	return p
 }
 
-// done returns the number of letters that the operation completed. If the parameter sends is true,
-// letters that came back are included, because they were sent.
+// done returns the number of letters that the operation completed. If the parameter "sends" is
+// true, letters that came back are included, because they were sent.
 func (p progress) done(sends bool) int {
 	if sends {
 		return p.Good + p.Back

@@ -189,7 +189,7 @@ func (p OverviewPage) toRequeue() []Span {
 	}
 }
 
-// pagingProblem returns the first problem with the severity page, or nil. While there is such a
+// pagingProblem returns the first problem with the severity "page", or nil. While there is such a
 // problem, the overview does not say that nothing needs a person.
 func (p OverviewPage) pagingProblem() *Problem {
 	for i := range p.Problems {
@@ -360,5 +360,5 @@ func deploySentence(list []deadletter.Deploy) string {
 	return text
 }
 
-// isUrgent reports whether a group has the severity page. Such a group is shown in red.
+// isUrgent reports whether a group has the severity "page". Such a group is shown in red.
 func isUrgent(g deadletter.GroupRow) bool { return g.Severity == deadletter.SeverityPage }

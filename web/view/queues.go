@@ -77,7 +77,7 @@ type GroupGuard struct {
 	Away  string           // why nothing can be sent to the broker of the queue now, or ""
 }
 
-// QueuesURL returns the URL of one page of the list of queues. The parameter offset is the number
+// QueuesURL returns the URL of one page of the list of queues. The parameter "offset" is the number
 // of queues on earlier pages.
 func QueuesURL(offset int) string {
 	if offset <= 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// RulesPage shows what happens to letters. It contains the current rules, the answer to which rule
-// applies to a given letter, and the redirects that people added.
+// RulesPage shows what happens to letters. It contains the current rules, and the redirects that
+// people added. It can also say, for a given letter, which rule applies.
 type RulesPage struct {
 	Shell
 	File      string    // the file from which the rules were read, or ""
@@ -60,7 +60,8 @@ type RetryPlan struct {
 	Curve      Curve
 }
 
-// Tester contains a letter or typed facts, and the answer to which rule applies to them.
+// Tester contains a letter or typed facts. It also contains the rule that applies to them, as the
+// answer.
 type Tester struct {
 	Letter   string // the id as the person typed it
 	Facts    FactsForm

@@ -50,7 +50,8 @@ type RuleCount struct {
 	Become  map[deadletter.RuleOutcome]int // the number of letters for each outcome
 }
 
-// RuleTotal contains the number of letters in one state, by the outcome that the rules would have.
+// RuleTotal is about the letters in one state. For each outcome, it contains the number of letters
+// that would have this outcome under the rules.
 type RuleTotal struct {
 	State   deadletter.State
 	Letters int
@@ -67,7 +68,8 @@ type Fate struct {
 	Query      string          // the query that selects exactly these letters, or "" if no query does
 }
 
-// Decided is the outcome of a letter: either the real outcome, or the one that it would have had.
+// Decided is the outcome of a letter. It is either the real outcome, or the outcome under the tried
+// rules.
 type Decided struct {
 	State    deadletter.State       // set for a real outcome; "" under the tried rules
 	Outcome  deadletter.RuleOutcome // set under the tried rules; "" for a real outcome
@@ -180,8 +182,8 @@ func (f WhatIf) words() string {
 	return text + " Nothing was changed."
 }
 
-// count returns, for the rule with index i, the number of letters to which it would apply, by
-// outcome.
+// count is about the rule with index i. It returns the number of letters to which the rule would
+// apply, by outcome.
 func (f WhatIf) count(i int) RuleCount {
 	if i < len(f.Rules) {
 		return f.Rules[i]

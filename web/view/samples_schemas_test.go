@@ -127,7 +127,7 @@ func schemaPages() map[string]templ.Component {
 	}
 }
 
-// hostileSchemas returns the schema pages with the text bad in every field.
+// hostileSchemas returns the schema pages with the text "bad" in every field.
 func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 	id := sampleID(0)
 	typ := "a." + strings.Repeat("x", min(n, 190)) // names of types are checked, but not their length

@@ -113,8 +113,8 @@ func triagePages() map[string]templ.Component {
 	}
 }
 
-// hostileTriage returns the pages of Triage with the text bad in every field that comes from a
-// letter or from a person.
+// hostileTriage returns the pages of Triage. Every field that comes from a letter or from a person
+// contains the text "bad".
 func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation) map[string]templ.Component {
 	row := deadletter.GroupRow{
 		ID: 1, Title: bad, Broker: bad, VHost: bad, Queue: bad, Type: bad, Reason: bad, Error: bad, Status: deadletter.GroupSnoozed, Severity: deadletter.Severity(bad[:min(n, 20)]), Chosen: true, Owner: bad[:min(n, 100)], Ticket: "https://x/" + bad[:min(n, 490)], Note: bad[:min(n, 4000)],

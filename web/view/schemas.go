@@ -102,8 +102,8 @@ func NamesOffered(all []string) (some []string, left int) {
 	return all, 0
 }
 
-// SchemasURL returns the URL of one page of the list of queues. The parameter offset is the number
-// of queues on earlier pages.
+// SchemasURL returns the URL of one page of the list of queues. The parameter "offset" is the
+// number of queues on earlier pages.
 func SchemasURL(offset int) string {
 	if offset <= 0 {
 		return "/schemas"

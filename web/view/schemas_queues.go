@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Coverage counts, by how they were decoded, the stored letters that still have a body.
+// Coverage is about the stored letters that still have a body. It counts them by how they were
+// decoded.
 type Coverage struct {
 	Typed     int // the number of letters decoded with one type
 	Plain     int // the number of letters with JSON, text or no content
@@ -66,7 +67,8 @@ func (c Coverage) read() int { return c.Typed + c.Plain + c.Ambiguous + c.Unknow
 
 func (c Coverage) decoded() string { return Percent(c.Typed+c.Plain, c.read()) }
 
-// ofTotal returns words for the total of which the page shows the decoded share.
+// ofTotal returns words for the total number of letters. The page shows which share of this total
+// was decoded.
 func (c Coverage) ofTotal() string {
 	if c.Unread > 0 {
 		return " of the " + LetterCount(c.read()) + " read by this version could be decoded"

@@ -8,8 +8,7 @@ import (
 	"github.com/a-h/templ"
 )
 
-// attributeIf returns an HTML attribute if on is true. Otherwise, it returns no
-// attribute.
+// attributeIf returns an HTML attribute if "on" is true. Otherwise, it returns no attribute.
 func attributeIf(on bool, name string, value any) templ.Attributes {
 	if !on {
 		return nil

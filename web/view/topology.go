@@ -56,7 +56,7 @@ func (d Drop) words() string {
 type PathLook struct {
 	Place  string    // the broker and the vhost
 	ReadAt time.Time // zero if no look has succeeded
-	// Passive reports that dlo looks over AMQP, because there is no management API.
+	// Passive is true if dlo looks over AMQP, because there is no management API.
 	Passive bool
 	Failed  string // why the latest look failed, or ""
 	Queues  int
@@ -109,7 +109,7 @@ func (p Fault) details(now time.Time) string {
 	return text
 }
 
-// lookWords returns words for the time of the oldest of the latest looks, and for the number of
+// lookWords describes the latest looks. It names the time of the oldest of them, and the number of
 // queues.
 func lookWords(now time.Time, looks []PathLook) string {
 	queues, oldest := 0, time.Time{}

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// address returns a path with parameters. The parameter pairs contains names and values in turn.
+// address returns a path with parameters. The parameter "pairs" contains names and values in turn.
 // Parameters with an empty value are omitted.
 func address(path string, pairs ...string) string {
 	v := url.Values{}
@@ -21,8 +21,8 @@ func address(path string, pairs ...string) string {
 	return path + "?" + v.Encode()
 }
 
-// LettersURL returns the URL of the list of the letters that q selects. The parameters after and
-// before are cursors.
+// LettersURL returns the URL of the list of the letters that q selects. The parameters "after" and
+// "before" are cursors.
 func LettersURL(q, after, before string) string {
 	v := url.Values{}
 	v.Set("q", q)
@@ -52,8 +52,8 @@ func shortQuery(q string) string {
 	return q
 }
 
-// LetterURL returns the URL of the page of a letter. The query q is the query of the list, which
-// the URL omits if it is very long. If tab is "", the page shows its first tab.
+// LetterURL returns the URL of the page of a letter. The parameter q is the query of the list. If q
+// is very long, the URL omits it. If "tab" is empty, the page shows its first tab.
 func LetterURL(id deadletter.ID, q string, tab Tab) string {
 	if tab == TabDecoded {
 		tab = ""
