@@ -92,8 +92,8 @@ func TestTheAccessPageAsksForThePassword(t *testing.T) {
 	g.ask("POST", "/access/users", url.Values{"name": {"mia"}, "role": {"viewer"}, "return": {"https://evil.example/"}}).want(t, 303).redirectsTo(t, "/signin/again?next=%2F")
 }
 
-// TestNobodyGivesMoreOnThePage checks that an admin who may not see masked data cannot invite
-// somebody who may.
+// TestNobodyGivesMoreOnThePage uses an admin who may not see masked data. This admin must not be
+// able to invite somebody with the right to see masked data.
 func TestNobodyGivesMoreOnThePage(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -122,7 +122,7 @@ func secretOn(t *testing.T, page answer) string {
 	return html.UnescapeString(found[1])
 }
 
-// accept chooses a password at the address of a link, which also signs in.
+// accept chooses a password at the address of a link. The person is then signed in.
 func (g *guests) accept(t *testing.T, link string) {
 	t.Helper()
 	u, err := url.Parse(link)

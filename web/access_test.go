@@ -24,7 +24,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// ranks lists principals, from the one with the fewest rights to the one with the most. Each has
+// ranks lists principals in the order of their rights, beginning with the fewest rights. Each has
 // the name that testdata/access.txt uses.
 var ranks = []struct {
 	name   string
@@ -317,8 +317,8 @@ func TestTheAddressForProbes(t *testing.T) {
 }
 
 // TestAConfiguredNameIsNoWayUp checks that nobody can get more rights with a name in the
-// configuration. If the configuration grants more to a name than a person has, this person must not
-// be able to add a user or a token with that name.
+// configuration. The configuration may grant more to a name than a person has. This person must
+// then not be able to add a user or a token with that name.
 func TestAConfiguredNameIsNoWayUp(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin}}}

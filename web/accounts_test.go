@@ -27,8 +27,8 @@ type guests struct {
 	cookies []*http.Cookie
 }
 
-// openGuests opens a dlo with two users. The user lena is an operator who may also purge and see
-// masked data. The user root is an admin.
+// openGuests opens a dlo with two users. The user "lena" is an operator who may also purge and see
+// masked data. The user "root" is an admin.
 func openGuests(t *testing.T) *guests {
 	t.Helper()
 	g := &guests{}

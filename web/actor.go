@@ -109,8 +109,8 @@ func way(r *http.Request) deadletter.Way {
 	return deadletter.WayAPI
 }
 
-// principal returns the principal who makes a request. If actor has not run, it returns the zero
-// Principal, which has no rights.
+// principal returns the principal who makes a request. If the handler "actor" has not run, it
+// returns the zero Principal, which has no rights.
 func principal(r *http.Request) deadletter.Principal {
 	p, _ := r.Context().Value(actorKey{}).(deadletter.Principal)
 	return p

@@ -47,8 +47,8 @@ func (w *Web) bindings(r *http.Request) (api.Bindings, error) {
 	return api.Bindings{Bindings: each(list, pickOf), Configuration: each(w.Bindings, func(b payload.Binding) api.Binding { return api.Binding(b) })}, err
 }
 
-// bindingsUnchanged returns an error if the list of bindings is not the one in the If-Match header
-// of a request.
+// bindingsUnchanged returns an error if the bindings have changed. For this, it compares the list
+// of bindings with the If-Match header of a request.
 func (w *Web) bindingsUnchanged(r *http.Request) error {
 	list, err := w.bindings(r)
 	if err != nil {

@@ -85,8 +85,8 @@ func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error)
 	return w.apiTestOne(r, set, &in)
 }
 
-// askedOnce returns an error unless a request has exactly one of letter, facts and q. If a request
-// has only rules, askedOnce first adds the usual query.
+// askedOnce returns an error if a request does not have exactly one of "letter", "facts" and "q".
+// If a request has only rules, askedOnce first adds the usual query.
 func askedOnce(in *api.RuleTestRequest) error {
 	given := 0
 	for _, there := range []bool{in.Letter != nil, in.Facts != nil, in.Query != nil} {

@@ -71,8 +71,9 @@ func TestABrokerIsTriedNow(t *testing.T) {
 	h.post("/brokers/connect", url.Values{"broker": {"main"}}).want(t, 503)
 }
 
-// TestABrokerThatIsAwayShowsWhereItMatters checks that pages show that a broker is disconnected
-// wherever something would be sent to it. They must not show an unknown value instead.
+// TestABrokerThatIsAwayShowsWhereItMatters checks the pages on which something would be sent to a
+// disconnected broker. They must show that the broker is disconnected. They must not show an
+// unknown value instead.
 func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	t.Parallel()
 	h := open(t)

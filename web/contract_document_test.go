@@ -76,8 +76,8 @@ var known = []string{
 	"minimum", "maximum", "exclusiveMinimum", "default", "description",
 }
 
-// violations returns the places where a value violates a schema. A key of the value that no part of
-// the schema names is a violation, unless the schema names no keys at all.
+// violations returns the places where a value violates a schema. If the schema does not leave its
+// keys open, a key of the value that no part of the schema names is a violation too.
 func (d *document) violations(schema, v any, at string) []string {
 	wrong, named, open := d.check(schema, v, at)
 	if m, ok := v.(map[string]any); ok && !open {

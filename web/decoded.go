@@ -53,7 +53,7 @@ func decodedView(d *payload.Document, l *deadletter.Letter, at window) view.Deco
 	return v
 }
 
-// manyFit returns a short reason why it is not decided which type the body has.
+// manyFit returns a short text that says why the type of the body is not decided.
 func manyFit(r payload.Ranking) string {
 	switch {
 	case r.Tied > 1:
@@ -229,8 +229,8 @@ func layerSpans(d *payload.Document) []view.Span {
 	return []view.Span{{Text: " " + strings.Join(names, " of ") + ", " + view.Size(len(d.Body)) + word + " inside"}}
 }
 
-// errorFrom returns the name of the header that contains the error text. It returns nil if no
-// header does.
+// errorFrom returns the name of the header from which the error text comes. It returns nil if no
+// header value is a part of the error text.
 func errorFrom(l *deadletter.Letter) []view.Span {
 	if l.Error == "" {
 		return nil

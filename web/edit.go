@@ -71,7 +71,7 @@ func (w *Web) editBasis(r *http.Request, revision, key string) (l, basis deadlet
 	return l, basis, nil
 }
 
-// rewind returns l to the state before the revision that was made with the given key. In that
+// rewind puts l back into the state before the revision that was made with the given key. In that
 // state, the letter could be edited. rewind also ignores all later revisions.
 func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 	if key == "" || l.Revision == 0 {

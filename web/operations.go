@@ -114,9 +114,9 @@ func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action de
 	return w.Store.Count(ctx, q, limit)
 }
 
-// awayOf returns the reason why letters of an operation cannot be sent now, or "" if they can. If
-// the brokers of several queues are disconnected, the reason names the broker of the queue with the
-// most letters.
+// awayOf returns the reason why letters of an operation cannot be sent now. If they can be sent, it
+// returns "". If the brokers of several queues are disconnected, the reason names the broker of the
+// queue with the most letters.
 func (w *Web) awayOf(ctx context.Context, op deadletter.Operation) string {
 	if !op.Action.Sends() {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// site returns the report on a vhost in which the queue sms loses its dead letters, and the queue
-// mail sends its dead letters to dlo.
+// site returns the report on a vhost. In this vhost, the queue "sms" loses its dead letters, and
+// the queue "mail" sends its dead letters to dlo.
 func site() topology.Report {
 	number := func(n int64) topology.Figure { return topology.Figure{N: n, Known: true} }
 	s := topology.Snapshot{

@@ -122,7 +122,7 @@ func (d *depths) factsOf(ctx context.Context, facts func(context.Context, deadle
 	return known, max(left, 0)
 }
 
-// queueState is a queue in which letters died or whose retries are held back.
+// queueState is a queue with its state. Letters died in this queue, or its retries are held back.
 type queueState struct {
 	origin deadletter.Origin
 	counts map[deadletter.State]int
@@ -132,8 +132,9 @@ type queueState struct {
 	facts  deadletter.QueueFacts
 }
 
-// queueStates returns the queues in which letters died or whose retries are held back. The list is
-// sorted by broker, vhost and name. It does not yet contain the facts that brokers report.
+// queueStates returns the queues in which letters died, and the queues with retries that are held
+// back. The list is sorted by broker, vhost and name. It does not yet contain the facts that
+// brokers report.
 func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	counted, err := w.Store.Queues(ctx)
 	if err != nil {
@@ -291,7 +292,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 }
 
 // keptBack returns a rank for a queue. The rank is higher if retries of the queue itself are held
-// back than if only retries of groups are.
+// back. It is lower if only retries of its groups are held back.
 func keptBack(q queueState) int {
 	switch {
 	case q.guard.State != "":

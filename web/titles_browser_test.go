@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// cut is a script that finds texts that a page cuts off and for which it has no tooltip with the
-// full text.
+// cut is a script that finds texts that a page cuts off. It finds only those without a tooltip that
+// contains the full text.
 const cut = `JSON.stringify([...document.querySelectorAll('main td, main td *, main li, main li *, main .clip, main .clamp')].filter(x => {
 	const style = getComputedStyle(x);
 	if (style.overflow !== 'hidden' || x.matches('.sr, svg, svg *') || !x.offsetParent || x.scrollWidth <= x.clientWidth + 1 && x.scrollHeight <= x.clientHeight + 1) return false;

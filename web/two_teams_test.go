@@ -284,8 +284,8 @@ func shownBy(a answer) string {
 	return text
 }
 
-// TestTwoTeamsCount checks that the numbers that a team sees are those of the letters that it can
-// list.
+// TestTwoTeamsCount checks the numbers that a team sees. They must count only letters that this
+// team can list.
 func TestTwoTeamsCount(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)

@@ -60,7 +60,8 @@ func (u *uploads) bytes() int {
 	return n
 }
 
-// fileOf returns the file with the given key. It returns it only to its owner, who uploaded it.
+// fileOf returns the file with the given key. The owner of a file is the person who uploaded it.
+// Nobody else gets the file.
 func (u *uploads) fileOf(key, owner string) (upload, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

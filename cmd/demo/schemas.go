@@ -29,7 +29,7 @@ const (
 var schemaFiles embed.FS
 
 // schemas is a map from the full name of a message type to its descriptor. The types are read from
-// the folder schemas. dlo reads a copy of the same folder.
+// the folder "schemas". dlo reads a copy of that folder.
 type schemas map[string]protoreflect.MessageDescriptor
 
 // loadSchemas parses the .proto files that are embedded in the program.

@@ -85,7 +85,8 @@ func (o *office) Resume(_ context.Context, g deadletter.Guard) error {
 
 func (o *office) TrialMark(id string) string { return "mark of " + id }
 
-// open returns an office with the queues orders and mail, which have no dead-letter exchange.
+// open returns an office with the queues "orders" and "mail". Neither of them has a dead-letter
+// exchange.
 func open() *office {
 	o := &office{snapshot: topology.Snapshot{
 		Broker: "main", VHost: "/", Version: "4.3.6", Queues: []topology.Queue{{Name: "orders"}, {Name: "mail"}, {Name: "dlo.letters"}},
@@ -144,7 +145,7 @@ func (o *office) plan(queues ...string) topology.Plan {
 }
 
 // TestAPlanIsAppliedOrNothing applies a plan while one step fails. Afterwards, either both policies
-// must be set and recorded, or neither.
+// must be set and recorded, or none of them.
 func TestAPlanIsAppliedOrNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail func(o *office)

@@ -10,13 +10,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Leave removes queues from the policies that dlo has applied. Names or globs select the queues. A
-// policy still covers the other queues. An empty broker means all brokers, and an empty vhost means
-// all vhosts.
+// Leave removes queues from the policies that dlo has applied. Names or globs select the queues.
+// Each policy still covers its other queues. An empty broker means all brokers, and an empty vhost
+// means all vhosts.
 //
 // Leave returns the names of the queues that left, even if there is an error. The error names these
-// queues too. It wraps ErrNotFound if no policy has such a queue. It can also wrap ErrConflict,
-// ErrForbidden or ErrUnavailable.
+// queues too. It wraps ErrNotFound if no policy covers a queue of that name. It can also wrap
+// ErrConflict, ErrForbidden or ErrUnavailable.
 func (a *Adoption) Leave(ctx context.Context, by deadletter.Principal, w topology.Wish) ([]string, error) {
 	a.changing.Lock()
 	defer a.changing.Unlock()

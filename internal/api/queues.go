@@ -10,8 +10,8 @@ type Retries struct {
 	Until Time   `json:"until,omitzero"` // if the state is tripped, when dlo probes the queue
 }
 
-// GroupPaused is a group whose retries a person has paused, or whose breaker holds them back. The
-// response to GET /queues contains it.
+// GroupPaused is a group with retries that are held back. Either a person has paused them, or a
+// breaker holds them back. The response to GET /queues contains it.
 type GroupPaused struct {
 	Group string `json:"group"`
 	Title string `json:"title"`

@@ -75,8 +75,8 @@ type Facts struct {
 	Age      string              `json:"age,omitempty"`      // for example 2h
 }
 
-// RuleCount counts letters by the result that one rule would have for them. The response to POST
-// /rules/test contains it.
+// RuleCount is about one rule. It counts the letters to which this rule would apply, by their
+// result. The response to POST /rules/test contains it.
 type RuleCount struct {
 	Rule    string `json:"rule"`
 	Delays  string `json:"delays"` // the retries and the final result of the rule, in one line
@@ -178,8 +178,8 @@ type Applied struct {
 	Stopped   bool            `json:"stopped"`    // dlo is stopping, so that not all letters of the query were looked at
 }
 
-// AppliedChange is the number of letters whose decision changed in one way. The response to POST
-// /rules/apply contains it.
+// AppliedChange is the number of letters whose decision changed in the same way. The response to
+// POST /rules/apply contains it.
 type AppliedChange struct {
 	From     Decided         `json:"from"`
 	To       Decided         `json:"to"`

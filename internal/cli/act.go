@@ -83,8 +83,8 @@ type (
 
 func (c lettersRequeueCmd) Run(p *Program) error { return c.act(p, deadletter.VerbRequeue, c.pace()) }
 
-// pace returns a request that contains only the values of the flags for pace, hold and restored
-// letters.
+// pace returns a request that contains only some values: those of the flags for the pace, for the
+// hold and for restored letters.
 func (c lettersRequeueCmd) pace() api.OperationRequest {
 	return api.OperationRequest{
 		Rate: c.Rate, Canary: c.Canary, CanaryWait: c.CanaryWait, StopAt: c.StopAt, MaxDepth: c.MaxDepth,

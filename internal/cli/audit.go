@@ -53,7 +53,8 @@ func (c auditListCmd) Run(p *Program) error {
 	})
 }
 
-// auditNumber formats a number of an audit entry. It returns "?" if the entry has no such number.
+// auditNumber formats one of the numbers of an audit entry. It returns "?" if that number is
+// missing.
 func auditNumber(n *int) string {
 	if n == nil {
 		return "?"

@@ -120,9 +120,9 @@ func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue
 	return warnings
 }
 
-// leftBehind returns a warning for each broker that is missing from the configuration although the
-// server has letters of it that are scheduled, dead or held. dlo would never send these letters. A
-// broker is not missing if the configuration lists its name as a former name.
+// leftBehind returns a warning for each broker that is missing from the configuration, if the
+// server has letters of this broker that are scheduled, dead or held. dlo would never send these
+// letters. A broker is not missing if the configuration lists its name as a former name.
 func leftBehind(brokers []config.Broker, known []api.Queue) []string {
 	letters, order := map[string]int{}, []string{}
 	for _, q := range known {

@@ -114,6 +114,7 @@ func inUse(named string, getenv func(string) string) (*savedContext, error) {
 	return c, nil
 }
 
-// sameServer reports whether two URLs are equal apart from a slash at the end. A token is sent only
-// to the server with which it was saved, and this function decides that.
+// sameServer reports whether two URLs are equal apart from a slash at the end. dlo uses it to
+// decide whether to send a token, because a token is sent only to the server with which it was
+// saved.
 func sameServer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }

@@ -80,8 +80,8 @@ func TestEveryOutcomeOfARuleHasItsLine(t *testing.T) {
 }
 
 // TestARuleOfEveryOutcomeHasItsWords checks that the description of a rule differs for each
-// outcome. If the code forgot an outcome, its description would be that of another outcome or of a
-// rule without settings.
+// outcome. If the code forgot an outcome, a rule with that outcome would have the description of
+// another rule.
 func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	t.Parallel()
 	rules := map[deadletter.RuleOutcome]api.Rule{

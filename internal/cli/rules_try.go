@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// writtenRules reads the text of a file with rules to try. If the file is too long, it returns only
-// the beginning, which is still so long that the server rejects it.
+// writtenRules reads the text of a file with rules to try. It stops reading after a limit. A text
+// of that size is so long that the server rejects it.
 func writtenRules(p *Program, name string) (string, error) {
 	in, err := openInput(p, name)
 	if err != nil {

@@ -162,7 +162,8 @@ func (d *decoder) smtp(n *yaml.Node) *SMTP {
 	return s
 }
 
-// requireKeys reports a mistake that lists those of the given keys that are missing from a mapping.
+// requireKeys reports a mistake if some of the given keys are missing from a mapping. The mistake
+// lists the missing keys.
 func (d *decoder) requireKeys(n *yaml.Node, names ...string) {
 	if n.Kind != yaml.MappingNode {
 		if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -232,7 +233,7 @@ func (d *decoder) secret(n *yaml.Node, into *string) {
 	*into = strings.TrimRight(string(text), "\r\n")
 }
 
-// mention is the name of a channel at a position in the file.
+// mention is one use of the name of a channel in the file, with its position.
 type mention struct {
 	node *yaml.Node
 	name string

@@ -171,7 +171,7 @@ func Defaults() Config {
 	}
 }
 
-// amqpSetting is the environment variable that contains the URL of the broker named main.
+// amqpSetting is the environment variable that contains the URL of the broker "main".
 const amqpSetting = "DLO_AMQP_URL"
 
 func defaultBroker() Broker {

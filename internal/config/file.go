@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// File contains the name of the configuration file on the command line, which the package kong
-// parses.
+// File contains the name of the configuration file. The package kong fills it in from the command
+// line.
 type File struct {
 	Argument string `arg:"" name:"file" optional:"" help:"The configuration file, as --config names it."`
 	Flag     string `name:"config" help:"The configuration file (or $DLO_CONFIG); without one, the defaults apply."`

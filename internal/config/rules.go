@@ -130,8 +130,8 @@ func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 	}
 }
 
-// treatment returns the functions that read the keys which rules and the default have in common.
-// The key retry is not among them.
+// treatment returns the functions that read the keys of rules. They are those keys that the default
+// rule has too, except the key "retry".
 func (d *decoder) treatment(path string, r *rules.Rule) keys {
 	return keys{
 		"dead":     func(n *yaml.Node) { d.dead(n, path+".dead", r) },

@@ -133,8 +133,8 @@ func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 	}
 	if isAny && len(url) > 0 && len(url) < 1024 {
 		if inner := s.Types.AnyContent(string(url)); inner != nil {
-			// Content that cannot be decoded is shown as bytes. The scan stops only if the content is too
-			// large.
+			// If the content cannot be decoded, it is shown as bytes. The scan stops only if the
+			// content is too large.
 			before := *s
 			s.factor = min(s.factor*3, 27) // the content is decoded for the tree, for the JSON, and again by protojson
 			_, err := s.message(content, inner, depth+1, 0)
@@ -241,8 +241,8 @@ func Packable(k protoreflect.Kind) bool {
 	return k.IsValid()
 }
 
-// WireType returns the wire type of a field that is not packed. It returns -1 for an unknown kind,
-// which an unresolved import has.
+// WireType returns the wire type of a field that is not packed. It returns -1 for an unknown kind.
+// A type from an unresolved import has such a kind.
 func WireType(k protoreflect.Kind) protowire.Type {
 	switch k {
 	case protoreflect.BoolKind, protoreflect.EnumKind, protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Uint32Kind,

@@ -11,8 +11,8 @@ import (
 )
 
 // standIns returns stand-in files. They define an empty type for each type that the given files use
-// but do not define. It also returns a placeholder for each missing file, which publicly imports
-// the stand-ins. With these, the given files can be linked and shown.
+// but do not define. It also returns a placeholder for each missing file. Each placeholder publicly
+// imports the stand-ins. With these, the given files can be linked and shown.
 func standIns(files, missing []*descriptorpb.FileDescriptorProto) (made []*descriptorpb.FileDescriptorProto) {
 	if len(missing) == 0 {
 		return nil

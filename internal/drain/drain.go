@@ -1,6 +1,6 @@
 // Package drain takes letters out of queues that are not inboxes. It does this once, when somebody
 // requests it. It starts and stops drains, and it knows which queues must not be drained. The
-// letters are taken by the protocol of the package ingest, which the caller passes in.
+// protocol by which letters are taken is that of package ingest. The caller passes it in.
 package drain
 
 import (
@@ -82,9 +82,9 @@ func New(store Store, brokers []Broker, targets *rules.Targets, log *slog.Logger
 
 const keep = 100 // maximum number of drains in memory: the running ones and the newest ended ones
 
-// Start starts the drain of a queue, which continues in the background. If there is no such broker
-// or queue, the error wraps ErrNotFound. If the queue is an inbox, if it is already being drained,
-// or if the broker may delete its letters, the error wraps ErrConflict. Other errors wrap
+// Start starts the drain of a queue. The drain continues in the background. If there is no such
+// broker or queue, the error wraps ErrNotFound. If the queue is an inbox, if it is already being
+// drained, or if the broker may delete its letters, the error wraps ErrConflict. Other errors wrap
 // ErrForbidden, ErrInvalid or ErrUnavailable.
 func (d *Drains) Start(ctx context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error) {
 	i, err := d.broker(&r)
@@ -246,7 +246,7 @@ func (o *drain) state() deadletter.Drain {
 	return now
 }
 
-// Busy reports whether letters in a queue that is being drained wait to be stored.
+// Busy reports whether letters wait to be stored in any of the queues that are being drained.
 func (d *Drains) Busy() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Left returns the names of the vhosts and users that earlier drills left. A drill that was killed
-// cannot remove the vhost and the user that it created.
+// Left returns the names of the vhosts and users that earlier drills left behind. A drill that was
+// killed cannot remove the vhost and the user that it created.
 func Left(ctx context.Context, api API) ([]string, error) {
 	seen := map[string]bool{}
 	var names []string

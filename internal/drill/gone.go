@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// goneFailures delete queues, bindings and markers in the broker that dlo needs. dlo declares some
-// of these objects again automatically, but still reports the problem for a day. Such a failure
-// counts as cured once the object exists again.
+// goneFailures delete objects in the broker that dlo needs, such as queues, bindings and markers.
+// dlo declares some of these objects again automatically, but still reports the problem for a day.
+// Such a failure counts as cured once the object exists again.
 var goneFailures = []Failure{
 	{
 		Name: "inbox-deleted", Does: "dlo's own inbox is deleted", own: "drill.inbox-deleted", cure: byItself,

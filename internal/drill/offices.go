@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// officeFailures are about a dlo, its disk and its configuration. Most of them start a dlo of their
-// own. The failures of a restored store are in storeFailures.
+// officeFailures are about a dlo, its disk and its configuration. Most of these failures start a
+// dlo of their own. The failures of a restored store are in storeFailures.
 var officeFailures = []Failure{
 	{
 		Name: "renamed", Does: "a broker has another name in the configuration, and letters wait", wants: sign{

@@ -131,5 +131,5 @@ func (s Seen) delayText() string {
 	return fmt.Sprintf("%.0f s", s.Seconds)
 }
 
-// maxShown is the maximum number of bytes of a text that are printed.
+// maxShown is the maximum length of a printed text, in bytes. Longer texts are cut.
 const maxShown = 160

@@ -176,7 +176,7 @@ func (g *ground) haveSent(ctx context.Context, name string) error {
 }
 
 // sendBack makes dlo send ten more letters back, and handles them as a worker would. The parameter
-// "sent" is how many letters have been sent back after that.
+// "sent" is the total number of letters that have then been sent back.
 func (g *ground) sendBack(ctx context.Context, name string, sent int) error {
 	if err := g.publishRejected(ctx, workOf(name), few); err != nil {
 		return err

@@ -30,7 +30,7 @@ type Aside struct {
 }
 
 // Tell writes a notice to the store. If the store does not accept the notice of a problem, this
-// notice and the notice of its end are kept in memory.
+// notice is kept in memory. The notice that the problem is over is then kept in memory too.
 func (a *Aside) Tell(ctx context.Context, n deadletter.Notice) error {
 	a.mu.Lock()
 	told, here := a.open[n.Key]

@@ -150,7 +150,7 @@ func deathText(g *deadletter.GroupRow) string {
 }
 
 // waitingSuffix returns how many letters wait for people, as the end of a title. It returns "" if
-// none does.
+// no letter waits.
 func waitingSuffix(letters int) string {
 	switch letters {
 	case 0:

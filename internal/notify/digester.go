@@ -83,9 +83,9 @@ func (d *Digester) Run(ctx context.Context) error {
 	}
 }
 
-// Step makes the digest that is due now, unless a digest of that day exists. From a new store, the
-// first digest that is sent is the first one that becomes due after the start. A digest that was
-// due earlier is stored but sent to nobody.
+// Step makes the digest that is due now, unless a digest of that day exists. With a new store, a
+// digest that was due before the start is stored but sent to nobody. So the first digest that
+// people get is the first one that becomes due after the start.
 func (d *Digester) Step(ctx context.Context) error {
 	s, now := d.schedule.Load(), d.now()
 	day, at := s.Clock.Last(now)

@@ -40,9 +40,8 @@ func hostileMessage(h, other string) Message {
 	return m
 }
 
-// isVisible fails the test unless a text is valid UTF-8 and has no characters that change how text
-// is shown. The characters in the parameter "but" are permitted, for example line breaks or word
-// joiners.
+// isVisible fails the test if a text is not valid UTF-8, or if it has characters that change how
+// text is shown. The characters in "but" are permitted, for example line breaks or word joiners.
 func isVisible(t *testing.T, s, but string) {
 	t.Helper()
 	if !utf8.ValidString(s) {

@@ -71,8 +71,8 @@ func slackText(m *Message) string {
 	return strings.TrimSpace(b.String())
 }
 
-// slackSeverity returns the beginning of a title that marks a page. Without it, all messages in a
-// chat look alike.
+// slackSeverity returns the text with which the title of a message begins. For a message with
+// severity "page", this text makes it stand out. Without it, all messages in a chat look alike.
 func slackSeverity(m *Message) string {
 	if m.Severity == deadletter.SeverityPage && m.Event != Resolves {
 		return "[page] "

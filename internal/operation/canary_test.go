@@ -68,8 +68,8 @@ func TestACanaryWaitsForADeepQueue(t *testing.T) {
 	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary)
 }
 
-// TestLateReturnsAreNotThoseOfTheCanary checks letters that were sent before a person resumed the
-// operation and that come back after that. They must not count against the new canary.
+// TestLateReturnsAreNotThoseOfTheCanary checks letters that are sent, and come back only after a
+// person has resumed the operation. They must not count against the new canary.
 func TestLateReturnsAreNotThoseOfTheCanary(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -41,8 +41,9 @@ func TestWhatAPlanWarnsOf(t *testing.T) {
 	}
 }
 
-// TestAPlanSaysThatTheBrokerIsAway checks that a plan warns if the broker is unreachable. The
-// warning must appear once, for every action that sends letters now or once they are due.
+// TestAPlanSaysThatTheBrokerIsAway checks that a plan warns if the broker is unreachable. Every
+// action that sends letters needs this warning, also if it sends them only when they are due. The
+// warning must not appear twice.
 func TestAPlanSaysThatTheBrokerIsAway(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -128,8 +129,8 @@ func TestAnOperationDoesWhatItsPlanSays(t *testing.T) {
 	}
 }
 
-// TestAPlanWarnsOfLettersInDoubt checks a plan that sends letters in doubt again. It must warn that
-// a copy of these letters may exist.
+// TestAPlanWarnsOfLettersInDoubt checks a plan for letters in doubt, which would be sent again. The
+// plan must warn that a copy of these letters may exist.
 func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -209,8 +209,8 @@ func (q *Query) wordsLast() {
 // milliseconds.
 const fixedLayout = "2006-01-02T15:04:05.000Z"
 
-// Fixed returns a query that always selects the letters that the query selects now. Relative times
-// become fixed times, and an age becomes a term on since or before.
+// Fixed returns a copy of the query that still selects the same letters later. In the copy,
+// relative times are fixed times, and an age is a term on "since" or "before".
 func (q Query) Fixed() Query {
 	var out Query
 	for _, t := range q.Terms {

@@ -35,7 +35,7 @@ func (s *Set) firstMatch(f Facts) *Rule {
 	return &s.Default
 }
 
-// fillOutcome adds the outcome for a letter and the reason to a decision.
+// fillOutcome fills in two fields of a decision: the outcome for the letter, and the reason for it.
 func (s *Set) fillOutcome(rule *Rule, f Facts, d *Decision) {
 	retry := s.Retries(rule, f.Reason)
 	retries, used := retry.Count(), f.usedAttempts()
@@ -76,8 +76,8 @@ func (s *Set) hasOwnRetry(rule *Rule) bool { return rule.Retry != nil && rule !=
 // too long, or its queue was full.
 func diedUnrejected(reason string) bool { return reason == "expired" || reason == "maxlen" }
 
-// Explain returns for each rule whether it matches a letter, with the result of each clause. The
-// rules are in order, with the default rule last.
+// Explain checks every rule for a letter. For each rule, it returns whether the rule matches, and
+// the result of each clause. The rules are in order, with the default rule last.
 func (s *Set) Explain(f Facts) []Step {
 	steps := make([]Step, 0, len(s.Rules)+1)
 	applied := false

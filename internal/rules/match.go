@@ -101,8 +101,8 @@ func (noSchema) String() string { return "none" }
 // the letter's retries were last restarted.
 func (f *Facts) usedAttempts() int { return max(0, f.Attempts-f.Reset) }
 
-// matchesAny reports whether one of the patterns matches a text. When Stop returns true, it stops
-// and returns false.
+// matchesAny reports whether one of the patterns matches a text. If the function Stop returns true,
+// matchesAny checks no further patterns and returns false.
 func (f *Facts) matchesAny(p Patterns, text string) bool {
 	if f.Stop == nil || len(p) == 0 {
 		return p.Fit(text)

@@ -11,7 +11,8 @@ import (
 var observed = Rule{Name: deadletter.ObservedRule, Severity: deadletter.SeverityDigest, Notify: []string{}}
 
 // Observed returns the decision for a letter of a queue that is only observed. The parameter d is
-// the decision that the configured rules would have made. The reason in the result describes it.
+// the decision that the configured rules would have made. The result contains a description of d as
+// its reason.
 func Observed(d Decision) Decision {
 	return Decision{
 		Rule: observed.Name, Outcome: deadletter.RuleDead, Severity: observed.Severity, Notify: observed.Notify, Group: d.Group,

@@ -80,9 +80,9 @@ func (l *Library) watch(ctx context.Context) {
 	}
 }
 
-// readDirectory makes the sets of the directory the ones in use. A file that cannot be read becomes
-// a problem. The set of that file stays unchanged, and no set is removed while there is such a
-// problem. The error comes from the store.
+// readDirectory reads the sets of the directory and puts them into use. A file that cannot be read
+// becomes a problem. The set of that file stays unchanged, and no set is removed while there is
+// such a problem. The error comes from the store.
 func (l *Library) readDirectory(ctx context.Context) error {
 	if l.Directory == "" {
 		return nil

@@ -17,8 +17,8 @@ const (
 	maxAnswer = 16 << 20         // maximum size of a message in bytes
 )
 
-// readServer reads the types of a server and makes them the ones in use. If the server does not
-// respond, its previous types stay.
+// readServer reads the types of a server and puts them into use. If the server does not respond,
+// its previous types stay.
 func (l *Library) readServer(ctx context.Context, address string) {
 	err := l.askServer(ctx, address)
 	if ctx.Err() != nil {

@@ -229,7 +229,7 @@ func (l *Library) current() []descriptor.Set {
 	return slices.DeleteFunc(l.registry.Sets(), func(s descriptor.Set) bool { return !s.Current })
 }
 
-// typesOf returns the types that any version of a set has.
+// typesOf returns the types of all versions of a set.
 func (l *Library) typesOf(name string) []string {
 	var types []string
 	for _, s := range l.registry.Sets() {

@@ -130,7 +130,7 @@ func (s *Server) brokers() []deadletter.BrokerStatus {
 	return list
 }
 
-// observing returns the queues whose letters are only observed, in words.
+// observing returns a text that names the queues whose letters are only observed.
 func observing(cfg *config.Config) string {
 	var list []string
 	for _, b := range cfg.Brokers {

@@ -15,7 +15,7 @@ import (
 const straysWait = 2 * time.Second
 
 // strays returns problems about letters whose broker or vhost is not in the configuration. If the
-// store does not respond, strays returns none, and /readyz gives the reason.
+// store does not respond, strays returns no problems, and /readyz gives the reason.
 func (s *Server) strays() []deadletter.Problem {
 	ctx, cancel := context.WithTimeout(context.Background(), straysWait)
 	defer cancel()

@@ -18,8 +18,8 @@ func (s *Server) trialBrokers() []trial.Broker {
 	return list
 }
 
-// noTrial returns why the configuration of a broker does not allow a trial. If it does, noTrial
-// returns "".
+// noTrial returns the reason why the configuration of a broker does not allow a trial. If a trial
+// is allowed, noTrial returns "".
 func noTrial(b *config.Broker) string {
 	name := deadletter.Visible(b.Name)
 	switch {
@@ -31,7 +31,8 @@ func noTrial(b *config.Broker) string {
 	return ""
 }
 
-// notYet returns why a test letter cannot arrive yet. If it can, notYet returns "".
+// notYet returns the reason why a test letter cannot arrive yet. If a test letter can arrive,
+// notYet returns "".
 func notYet(b deadletter.BrokerStatus) string {
 	if away := b.Away(); away != "" {
 		return away

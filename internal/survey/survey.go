@@ -74,9 +74,9 @@ func (s *Survey) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// watch looks at one place until ctx ends. It waits for dlo's own exchange before the first look,
-// which would otherwise report that the exchange is missing. It does not wait longer than the time
-// between two looks.
+// watch looks at one place until ctx ends. Before the first look, it waits for dlo's own exchange.
+// Otherwise this look would report that the exchange is missing. It does not wait longer than the
+// time between two looks.
 func (s *Survey) watch(ctx context.Context, i int) {
 	if ready := s.places[i].Ready; ready != nil {
 		patience, cancel := context.WithTimeout(ctx, s.every)

@@ -29,8 +29,8 @@ import (
 )
 
 // listFilters are the filters for goal P6 of docs/performance.md. Each filter is measured on the
-// first page and on a page from the middle of the list. The filters in the second list match few
-// letters or none, and each of them uses an index of its own kind.
+// first page and on a page from the middle of the list. The second list contains filters that match
+// few letters or none. Each of these uses an index of its own kind.
 var listFilters = []string{
 	"", "state:dead", "state:scheduled", "state:held", "queue:queue-7", "queue:queue-7,queue-8 state:dead", "queue:queue-1*", "-queue:queue-7", "vhost:/", "type:acme.v1.Type3", "type:acme.v1.Type1 reason:expired", "reason:maxlen",
 	"group:G-17", "group:G-17 state:dead", "severity:digest", "attempts:0", "size:>100", "since:1h", "before:1m", "age:<1h state:dead", "error:*410*",

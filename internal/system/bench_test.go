@@ -172,7 +172,7 @@ func (b *bench) queue(name string, args amqp.Table) {
 	}
 }
 
-// fill publishes n letters to a queue, with headers as if they had died in the queue named work.
+// fill publishes n letters to a queue, with headers as if they had died in the queue "work".
 func (b *bench) fill(queue string, n int) { b.publish(queue, n, 1000) }
 
 // publish publishes n letters to a queue. The parameter "window" is the maximum number of

@@ -93,7 +93,7 @@ type traffic struct {
 	handled   int
 }
 
-// runners is a set of goroutines. The method stop ends all of them and waits for them.
+// runners is a set of goroutines. The method "stop" ends all of them and waits for them.
 type runners struct {
 	ctx  context.Context
 	end  context.CancelFunc

@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/server"
 )
 
-// away is the configuration of a dlo whose broker is unreachable. This dlo drains and sends
-// nothing, but everything else works.
+// away is the configuration of a dlo whose broker is unreachable. This dlo can neither drain queues
+// nor send letters, but everything else works.
 const away = "brokers: [{url: 'amqp://127.0.0.1:1/', label: production, colour: red}]\ndefault: {retry: {delays: []}}\n"
 
 // dlo runs a command of dlo against the child's server. It returns the output and the error output,

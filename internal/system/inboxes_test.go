@@ -11,10 +11,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestErrorQueuesAsInboxes drains queues into which applications put failed messages without
-// x-death. If the configuration names an origin for the inbox, its letters must go to that origin,
-// whatever their headers say. A letter that comes back must be merged into its row. After its last
-// retry, it must be dead. Letters of an inbox without an origin must be held.
+// TestErrorQueuesAsInboxes uses inboxes into which applications put failed messages without
+// x-death. If the configuration names an origin for such an inbox, its letters must go to that
+// origin, whatever their headers say. A letter that comes back must be merged into its row. After
+// its last retry, it must be dead. Letters of an inbox without an origin must be held.
 func TestErrorQueuesAsInboxes(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

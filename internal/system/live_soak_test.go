@@ -83,7 +83,7 @@ window.fetch = (to, options) => {
 	return real(to, options);
 };`
 
-// dieOn publishes letters to the inbox until ctx is done, soakRate letters per second. They come
+// dieOn publishes soakRate letters per second to the inbox, until ctx is done. The letters come
 // from 40 queues and have 80 causes.
 func dieOn(ctx context.Context, ch *amqp.Channel) error {
 	tick := time.NewTicker(soakStep)

@@ -15,7 +15,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// nightRules is a configuration that pages when letters of the queue payments die. All other
+// nightRules is a configuration that pages when letters of the queue "payments" die. All other
 // letters go to the digest.
 const nightRules = `default: {retry: {delays: []}, dead: {severity: digest}}
 rules: [{name: payments, match: {queue: payments}, retry: {delays: []}, dead: {severity: page, notify: [pager]}}]
@@ -24,8 +24,8 @@ digest: {at: "08:30", days: [mon], zone: Europe/Berlin, notify: [team]}
 `
 
 // TestANightIsSettledFromTheDigest shows what the digest is for. Many letters die in a night, but
-// only those of the queue payments cause a page. A person follows the links of the digest and
-// settles all letters with the buttons on these pages.
+// only the letters of the queue "payments" cause a page. A person follows the links of the digest
+// and settles all letters with the buttons on these pages.
 func TestANightIsSettledFromTheDigest(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

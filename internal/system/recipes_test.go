@@ -83,8 +83,8 @@ var recipes = []struct {
 	{"a delayed exchange", "{delays: [200ms, 400ms], waiter: delayed-exchange}", []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}, false, nil},
 }
 
-// TestEveryWaiterHasARecipe checks that a recipe exists for every waiter. The store needs none,
-// because recipes that name no waiter use it.
+// TestEveryWaiterHasARecipe checks that a recipe exists for every waiter except the store. A recipe
+// that names no waiter uses the store.
 func TestEveryWaiterHasARecipe(t *testing.T) {
 	t.Parallel()
 	all := ""

@@ -238,9 +238,10 @@ func (s *site) removeDLO(p *child) (removed time.Time) {
 	return removed
 }
 
-// checkMessages checks the fate of each message. A consumer accepted it once, it is in a queue, it
-// is in the store, or its publisher got a rejection. Any other message must have been dropped by
-// the rules of the site, or must have died while dlo was not yet there or already removed.
+// checkMessages checks the fate of each message. The usual fates are that a consumer accepted the
+// message once, that it is in a queue or in the store, or that its publisher got a rejection. Any
+// other message must have been dropped by the rules of the site, or must have died while dlo was
+// not yet there or already removed.
 func (s *site) checkMessages(p *child, added, removed time.Time) {
 	s.t.Helper()
 	var backlog int

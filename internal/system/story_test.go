@@ -155,8 +155,8 @@ func story(t *testing.T, script bool, width int64) {
 	p.Start("")
 	p.Draining()
 
-	// The queue email has 125 letters, and the queue sms has 120. Of the letters in email, 115 concern
-	// the template. Two of these, near the newest, still fail after the fix.
+	// The queue "email" has 125 letters, and the queue "sms" has 120. Of the letters in "email",
+	// 115 concern the template. Two of these, near the newest, still fail after the fix.
 	var fixed atomic.Bool
 	email, sms := newAudit(t, amqpURL, "email", nil), newAudit(t, amqpURL, "sms", nil)
 	fresh := func(d *amqp.Delivery) bool { return d.Headers["dlo-attempt"] == nil }

@@ -52,8 +52,9 @@ func (s *sharedChrome) launch() (err error) {
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("disable-quic", true),
-		// Only loopback has an address. No page and no service of the browser can therefore reach another
-		// machine. For tests with proxies, the name dlo.example.com also leads to loopback.
+		// In this browser, only loopback has an address. No page and no service of the browser can
+		// therefore reach another machine. For tests with proxies, the name dlo.example.com also
+		// leads to loopback.
 		chromedp.Flag("host-resolver-rules", "MAP dlo.example.com 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
 	)
 	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)

@@ -1,7 +1,7 @@
-// Package trial sends a letter that dlo made along the whole path of a letter. The letter goes into
-// a queue of dlo, whose consumer rejects it once. The broker then leads it to dlo, and dlo sends it
-// back to the same consumer like any other letter. This package only watches the letter. The
-// packages that handle all letters also handle this one.
+// Package trial makes a test letter and sends it along the whole path of a letter. The letter goes
+// into a queue of dlo, whose consumer rejects it once. The broker then leads it to dlo, and dlo
+// sends it back to the same consumer like any other letter. This package only watches the letter.
+// The packages that handle all letters also handle this one.
 package trial
 
 import (

@@ -8,8 +8,8 @@ import (
 
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// isCopyable reports whether a text may be part of a command that people copy. A text with
-// invisible characters may not, because the pasted command has to be exactly what people see.
+// isCopyable reports whether a text may be part of a command that people copy. The text must have
+// no invisible characters, because the pasted command has to be exactly what people see.
 func isCopyable(text string) bool { return deadletter.Visible(text) == text }
 
 // listCommand returns the dlo command that shows the same list as the page. It returns "" if the

@@ -101,8 +101,8 @@ type judgement struct {
 }
 
 // verdict describes the situation in words. Failures that are happening now come before letters
-// that wait for a person. Its button leads to exactly the letters or groups that the sentence
-// counts.
+// that wait for a person. The button of the result leads to exactly the letters or groups that the
+// sentence counts.
 func (p OverviewPage) verdict() judgement {
 	j := p.standingVerdict()
 	j.text = append(j.text, p.asideSentence(j)...)
@@ -167,8 +167,8 @@ func (p OverviewPage) standingVerdict() judgement {
 	return judgement{"good", "check", nothingNeeded, []Span{{Text: "No letter is dead, and none waits for a retry."}}, "", ""}
 }
 
-// quietSince returns words for the deploy since which nothing has failed. If there is no such
-// deploy, it returns the time of the last death.
+// quietSince says since when nothing has failed. If the reason is a deploy, it names the deploy.
+// Otherwise it returns the time of the last death.
 func (p OverviewPage) quietSince() string {
 	if p.Fix == nil {
 		return hourMinute(p.Now, p.Standing.LastAt)

@@ -138,7 +138,8 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 	}
 }
 
-// invisible holds those characters of the constant evil that pages must escape.
+// invisible holds the characters that pages must escape. They are some of the characters in the
+// constant "evil".
 const invisible = "\x1b\x00\u202e\u200b"
 
 func local(link string) bool {

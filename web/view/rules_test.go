@@ -8,7 +8,8 @@ import (
 )
 
 // TestEveryOutcomeOfARuleHasItsWords checks that the text about the next action of a rule is
-// different for each outcome. If an outcome were forgotten, its text would be that of another one.
+// different for each outcome. If an outcome were forgotten, it would have the text of another
+// outcome.
 func TestEveryOutcomeOfARuleHasItsWords(t *testing.T) {
 	t.Parallel()
 	next := map[string]deadletter.RuleOutcome{}
@@ -22,8 +23,8 @@ func TestEveryOutcomeOfARuleHasItsWords(t *testing.T) {
 }
 
 // TestARuleOfEveryOutcomeHasItsWords checks that the texts in the list, the details and the
-// severity are different for each outcome. If an outcome were forgotten, its texts would be those
-// of another one, or of an empty rule.
+// severity are different for each outcome. If an outcome were forgotten, it would have the texts of
+// another outcome, or of an empty rule.
 func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	t.Parallel()
 	delay := func(int) (low, planned, high time.Duration) { return time.Second, time.Second, time.Second }

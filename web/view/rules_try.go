@@ -58,8 +58,8 @@ type RuleTotal struct {
 	Become  map[deadletter.RuleOutcome]int // the number of letters for each outcome
 }
 
-// Fate is a number of letters that had the same real outcome and would have the same outcome under
-// the tried rules.
+// Fate is a number of letters with the same fate. They really had one outcome, and the tried rules
+// would have given all of them the same outcome.
 type Fate struct {
 	Was, Would Decided
 	Same       bool // the rules would change nothing

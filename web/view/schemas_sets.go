@@ -33,7 +33,7 @@ type SetDetail struct {
 	Conflicts []ChangedType
 }
 
-// ChangedType is a type of which another set has a different definition. It names that set and the
+// ChangedType is a type that another set defines differently. It names that set and the
 // differences.
 type ChangedType struct {
 	Type, Set   string

@@ -16,8 +16,8 @@ func attributeIf(on bool, name string, value any) templ.Attributes {
 	return templ.Attributes{name: value}
 }
 
-// themeAttribute returns the attribute data-theme of the root element. It returns none if the page
-// follows the theme of the system.
+// themeAttribute returns the attribute data-theme of the root element. If the page follows the
+// theme of the system, it returns no attribute.
 func themeAttribute(t Theme) templ.Attributes {
 	return attributeIf(t != ThemeSystem, "data-theme", string(t))
 }
@@ -53,7 +53,7 @@ func initials(name string) string {
 	return string(out)
 }
 
-// scripts lists the files of static/js in the order in which they run. The file dlo contains the
+// scripts lists the files of static/js in the order in which they run. The file "dlo" contains the
 // code that the others share.
 var scripts = []string{"dlo", "choose", "list", "triage", "search", "times", "live", "edit"}
 
