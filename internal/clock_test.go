@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// clocked lists the packages that must not read the system clock, because they handle times. Their
-// code gets the current time from a function.
+// clocked lists packages that decide by time. They must not read the system clock. Their code gets
+// the current time from a function.
 var clocked = []string{"ingest", "drain", "annotation", "classify", "requeue", "operation", "schemas", "notify", "rules", "query", "payload", "failure", "deadletter"}
 
 // readsClock lists functions that read the system clock although they are in a package of

@@ -13,7 +13,8 @@ import (
 // columns is the maximum width of a line of prose.
 const columns = 100
 
-// comments contains, for each file extension, the pattern of lines that are only a comment.
+// comments holds a pattern for each file extension. The pattern matches lines that are only a
+// comment.
 var comments = map[string]*regexp.Regexp{
 	".go":    regexp.MustCompile(`^\t*//`),
 	".templ": regexp.MustCompile(`^\t*//`),

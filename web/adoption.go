@@ -131,7 +131,7 @@ func (w *Web) adoptionForm(r *http.Request, change func(Adoption) error) (string
 	return "/queues#policies", err
 }
 
-// adoptedPolicies adds the policies that dlo has set to the page of queues.
+// adoptedPolicies adds to the page of queues the policies that dlo has set.
 func (w *Web) adoptedPolicies(ctx context.Context, p *view.QueuesPage) error {
 	if w.Adoption == nil || !deadletter.ScopeOf(ctx).Everywhere() {
 		return nil

@@ -142,9 +142,9 @@ func (w *Web) removeUser(r *http.Request, name string) error {
 	return w.Users.Remove(r.Context(), name, principal(r).Name)
 }
 
-// pathName returns a name in the path of a request, without escapes. The router matches the path as
-// it was sent if the request has a RawPath. Otherwise it matches the path without escapes. A
-// percent sign in that path belongs to the name.
+// pathName returns a name in the path of a request, without escapes. If the request has a RawPath,
+// the router takes the name from that path, and pathName removes the escapes. Otherwise the router
+// takes the name from the path without escapes. A percent sign in that path belongs to the name.
 func pathName(r *http.Request, parameter string) string {
 	name := chi.URLParam(r, parameter)
 	if r.URL.RawPath == "" {

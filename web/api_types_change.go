@@ -129,7 +129,7 @@ func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
 	return file, form, nil
 }
 
-// readFile reads a file whose size was limited before.
+// readFile reads a file. The caller has limited the size of the file.
 func readFile(from io.Reader) ([]byte, error) {
 	b, err := io.ReadAll(from)
 	if err != nil {

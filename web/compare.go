@@ -25,7 +25,7 @@ type compared struct {
 }
 
 // compare handles GET /letters/compare?a=&b=&q=. It shows two letters, field by field. A list sends
-// the two ticked letters as two parameters with the name id, and not as a and b.
+// the two ticked letters as two parameters with the name "id", and not as "a" and "b".
 func (w *Web) compare(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p := view.ComparePage{Shell: w.shell(r, "Compare letters", view.SectionLetters), Query: form.Get("q"), Typed: [2]string{form.Get("a"), form.Get("b")}}

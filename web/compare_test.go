@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// outcomes compares two letters. It returns the result for each field, by "part path".
+// outcomes compares two letters. It returns the result for each field, and the key is "part path".
 func (h *house) outcomes(a, b string) map[string]string {
 	h.t.Helper()
 	var c api.Comparison

@@ -43,7 +43,7 @@ func (*fakeDrains) List() []deadletter.Drain {
 	return []deadletter.Drain{{ID: "D-1", Broker: "main", VHost: "/", Queue: "old", State: deadletter.DrainStopped, Why: "stopped by local", By: "local", StartedAt: start, EndedAt: start}}
 }
 
-// someFacts returns facts for the queue sms only.
+// someFacts returns facts only for the queue "sms".
 func someFacts(_ context.Context, o deadletter.Origin) deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
 	if o.Queue == "sms" {

@@ -104,8 +104,7 @@ func candidates(d *payload.Document) []view.Candidate {
 }
 
 // nodes converts a tree of fields for the page. It also finds the field that the error text quotes.
-// The second result is the first of the given fields that is quoted, or that contains the quoted
-// field.
+// The second result is that field, or the first of the given fields that contains it.
 func nodes(fields []payload.Node, errorText string, above payload.Position) (out []view.TreeNode, marked *payload.Node) {
 	for i := range fields {
 		n := &fields[i]

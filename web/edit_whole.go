@@ -36,8 +36,8 @@ func wholeHeader(name string, v any) view.WholeHeader {
 	return view.WholeHeader{Name: name, Kind: deadletter.HeaderKind(v), Size: size, Cuts: isText && utf8.ValidString(text) && size > view.HeaderCut}
 }
 
-// shortenHeaders shortens the lists of headers to the numbers that a page shows. It counts the
-// headers that it omits.
+// shortenHeaders shortens the lists of headers, because a page shows only a limited number. It
+// counts the headers that it omits.
 func shortenHeaders(p *view.EditPage) {
 	if over := len(p.Headers) - headersEdited; over > 0 {
 		p.Headers, p.More = p.Headers[:headersEdited], p.More+over

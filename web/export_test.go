@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// take stores letters as RabbitMQ would deliver them. The letters stay in the state received.
+// take stores letters as RabbitMQ would deliver them. The letters stay in the state "received".
 func (h *house) take(arrivals ...deadletter.Arrival) []deadletter.ID {
 	h.t.Helper()
 	h.window++

@@ -127,7 +127,8 @@ func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bo
 }
 
 // namesMasked reports whether the bytes of an unreadable header may contain the name of a masked
-// header. It looks for any name that stands between its length and the letter of an AMQP type.
+// header. It looks for names in the form that AMQP uses: the length comes before the name, and the
+// letter of a type follows it.
 func (w *Web) namesMasked(field []byte) bool {
 	for i, n := range field {
 		end := i + 1 + int(n)

@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// facts returns the facts about a stored letter that rules use. They are not masked. To read the
-// body, facts may have to decode it. It then waits for its turn to decode until ctx ends.
+// facts returns what rules need to know about a stored letter. The facts are not masked. To read
+// the body, facts may have to decode it. It then waits for its turn to decode until ctx ends.
 func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	var f rules.Facts
 	if w.RuleFacts != nil {

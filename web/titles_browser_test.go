@@ -72,9 +72,9 @@ func TestThePhoneShowsNow(t *testing.T) {
 }
 
 // TestTimesAreInUTCOrLocal checks that one button changes the times of all pages between UTC and
-// local time. This includes parts that are fetched later, and the next page must remember it. The
-// clocks of server and browser are days apart. The clock of the server must decide which times are
-// today.
+// local time. This includes parts that are fetched later, and the next page must remember the
+// choice. The clocks of server and browser are days apart. The clock of the server must decide
+// which times are today.
 func TestTimesAreInUTCOrLocal(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

@@ -19,8 +19,8 @@ const (
 	accepted
 )
 
-// teller prints the output of the demo. Messages of the demo itself appear immediately. Of the
-// workers' reports, it prints at most one line a second.
+// teller prints the output of the demo. Messages of the demo itself appear immediately. For the
+// reports of all workers together, teller prints at most one line a second.
 type teller struct {
 	mu     sync.Mutex
 	out    io.Writer

@@ -89,8 +89,7 @@ type TopologyPlan struct {
 	Rule        string    `json:"rule,omitzero"`  // YAML of the rule that discards the messages that these queues drop by design; missing if they drop nothing
 }
 
-// Drop is a queue that drops messages by design, because they expire or because the queue
-// overflows.
+// Drop is a queue that drops messages by design. The messages expire, or the queue overflows.
 type Drop struct {
 	Queue  string `json:"queue"`
 	Limit  string `json:"limit"`   // for example message-ttl 60000
@@ -110,8 +109,8 @@ type Planned struct {
 	Changes    []KeyChange     `json:"changes"`    // changes of the keys that apply to the queues
 }
 
-// KeyChange is the change of one key by a policy. Before and After are JSON, or "" if the key is
-// not set.
+// KeyChange says how a policy changes one key. Before and After are JSON, or "" if the key is not
+// set.
 type KeyChange struct {
 	Key    string `json:"key"`
 	Before string `json:"before"`

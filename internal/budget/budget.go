@@ -102,5 +102,5 @@ func (b *Budget) Left() *Budget {
 	return &Budget{Bytes: b.Bytes, Fields: b.Fields - b.used.Fields, Depth: b.Depth, Memory: b.Memory - b.used.Memory}
 }
 
-// Spend takes n fields from the budget. The caller has checked that so many are left.
+// Spend takes n fields from the budget. The caller has checked that at least n fields are left.
 func (b *Budget) Spend(n int64) { b.used.Fields += n }

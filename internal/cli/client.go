@@ -75,8 +75,8 @@ func (f serverFlags) displayAddress() string {
 	return strings.TrimSuffix(rest, "/")
 }
 
-// maxAnswer is the maximum number of bytes that are read of a response. The limit is high because
-// the response for a letter contains its headers, and its body in base64.
+// maxAnswer is the maximum number of bytes that a command reads from a response. The limit is high
+// because the response for a letter contains its headers, and its body in base64.
 const maxAnswer = 256 << 20
 
 // call sends a request whose body is the JSON form of "body". It decodes the JSON response into the

@@ -59,7 +59,7 @@ NO  RULE       APPLIES  WHY NOT
 }
 
 // TestEveryOutcomeOfARuleHasItsLine checks that the output of `dlo rules test` differs for each
-// outcome. If the code forgot an outcome, its line would be the line of another outcome.
+// outcome. If the code forgot an outcome, that outcome would have the line of another one.
 func TestEveryOutcomeOfARuleHasItsLine(t *testing.T) {
 	t.Parallel()
 	lines := map[string]deadletter.RuleOutcome{}

@@ -215,7 +215,7 @@ func (d *decoder) secretLink(n *yaml.Node, into *string) {
 	}
 }
 
-// secret reads a value from the file that a key *_file names.
+// secret reads a value from a file. A key whose name ends with _file gives the name of that file.
 func (d *decoder) secret(n *yaml.Node, into *string) {
 	path, ok := d.scalar(n, "the path of a file")
 	if !ok {

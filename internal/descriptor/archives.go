@@ -18,8 +18,8 @@ var (
 	zipEntry = []byte("PK\x01\x02") // starts each entry of a zip file's directory
 )
 
-// openZip opens a zip file. It rejects zip bombs by the sizes that the directory of the file
-// claims, before it unpacks anything. No file is read beyond its claimed size.
+// openZip opens a zip file. Before it unpacks anything, it checks the sizes that the directory of
+// the file claims, and so rejects zip bombs. No file is read beyond its claimed size.
 func openZip(b []byte) (fs.FS, error) {
 	if bytes.Count(b, zipEntry) > MaxFiles+1000 { // directories count as entries, too; parsing the entries takes ten times their size in memory
 		return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))

@@ -94,7 +94,7 @@ func TestReadUpload(t *testing.T) {
 }
 
 // TestDescriptorBombs checks that input that is too large is rejected before it is expanded. The
-// claimed sizes or a count must be enough for that.
+// rejection must need only the claimed sizes or a count.
 func TestDescriptorBombs(t *testing.T) {
 	payloadtest.Unraced(t)
 	many := func(n int, field func(i int) []byte) (b []byte) {

@@ -70,7 +70,8 @@ var letterFailures = []Failure{
 
 const closedLetters = 200 // letters for ten seconds of retries
 
-// needsPeople returns the expected report if letters of a queue need people. Its severity is page.
+// needsPeople returns the expected report if letters of a queue need people. Its severity is
+// "page".
 func needsPeople(queue string) sign { return sign{group: queue, severity: deadletter.SeverityPage} }
 
 // failingHeaders are the headers of letters that a worker rejects.
@@ -171,5 +172,5 @@ func makeConnectionClosed(ctx context.Context, g *ground) error {
 	return nil
 }
 
-// quietFor waits longer than the time after which people would get a notice about a problem.
+// quietFor waits so long that people would have got a notice if there were a problem.
 func quietFor(ctx context.Context, _ *ground, _ problem) error { return pause(ctx, 30*time.Second) }

@@ -55,7 +55,7 @@ var (
 )
 
 // missingPlaces returns the names of the places that have not reported the failure yet. If all
-// have, it returns "".
+// places have reported it, missingPlaces returns "".
 func (r *Row) missingPlaces() string {
 	var list []string
 	for _, p := range []struct {

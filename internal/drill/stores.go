@@ -317,8 +317,8 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 }
 
 // nothingHeld reports whether people have decided about all letters that the restored store held.
-// The letters that are missing in the store stay a problem for a day, but its severity is no longer
-// page.
+// Other letters are missing in the store. They stay a problem for a day, but the severity of this
+// problem is no longer "page".
 func nothingHeld(ctx context.Context, g *ground) bool {
 	o := g.office("restored")
 	for _, p := range o.lastLook().problems {

@@ -74,8 +74,8 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 	}
 }
 
-// TestOneIncidentOnEveryChannel checks the messages about the beginning, another cause and the end
-// of an incident. On each kind of channel, their key makes them one incident. The messages must
+// TestOneIncidentOnEveryChannel checks three messages about an incident: its beginning, another
+// cause, and its end. On each kind of channel, their key makes them one incident. The messages must
 // have one line per cause.
 func TestOneIncidentOnEveryChannel(t *testing.T) {
 	t.Parallel()

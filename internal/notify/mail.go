@@ -125,8 +125,8 @@ func (m *Mail) Send(ctx context.Context, msg Message) error {
 	return nil
 }
 
-// dial connects to the mail server. On the port that requires it, the connection is encrypted from
-// the first byte.
+// dial connects to the mail server. Some ports require that the connection is encrypted from the
+// first byte; dial does this on such a port.
 func (m *Mail) dial(ctx context.Context) (*smtpSession, error) {
 	c, err := m.guard.dial(ctx, "tcp", net.JoinHostPort(m.o.Host, strconv.Itoa(m.o.Port)))
 	if err != nil {

@@ -138,7 +138,7 @@ func (o *outbox) setBroken(err error) {
 	o.broken = err
 }
 
-// scribe is a sender that records the messages. It returns the result of the function answers.
+// scribe is a sender that records the messages. It returns the result of its function "answers".
 type scribe struct {
 	mu      sync.Mutex
 	told    []Message

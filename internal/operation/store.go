@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Copies stores whether the store is current or an older copy.
+// Copies records whether the store is current, or whether it is an older copy.
 type Copies interface {
 	AnyUnproved(ctx context.Context) (bool, error) // reports whether people still have to say if the store is current or a copy
 	Accept(ctx context.Context, by string) error

@@ -128,7 +128,8 @@ func TestTheManualOfTheAuditHolds(t *testing.T) {
 }
 
 // TestEachLanguageHasItsFields checks that a query of letters rejects the fields of the audit, and
-// the reverse. The error must list the fields that are permitted.
+// that a query of the audit rejects the fields of letters. The error must list the fields that are
+// permitted.
 func TestEachLanguageHasItsFields(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -24,8 +24,8 @@ type Term struct {
 	Values []Value // one or more values without duplicates; exactly one for Words, Age, Since and Before
 }
 
-// Value is a value with which a term compares a field. Text fields use Pattern. The fields attempts
-// and size use Number. Fields about times use Time.
+// Value is a value with which a term compares a field. Text fields use Pattern. The fields
+// "attempts" and "size" use Number. Fields about times use Time.
 type Value struct {
 	Raw     string   // text as it was written, without quotes; a relative time stays relative
 	Pattern []string // literal pieces between the stars: ["acme."] stands for acme. without stars, and ["acme.", ""] for acme.*; for Words, the pieces [X, ""] mean that the last word of X is a prefix

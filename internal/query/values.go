@@ -117,7 +117,8 @@ func parseOperation(raw string) (Value, error) {
 	return v, nil
 }
 
-// parseLetter parses the id of a letter. It accepts the whole id and the 8 digits that pages show.
+// parseLetter parses the id of a letter. It accepts the whole id, or only the 8 digits that pages
+// show.
 func parseLetter(raw string) (Value, error) {
 	if id, err := deadletter.ParseID(raw); err == nil {
 		if _, _, ok := id.Split(); !ok {

@@ -135,7 +135,7 @@ func filesOf(answer protoreflect.Message) (files [][]byte) {
 	return files
 }
 
-// stopReason returns the reason for which the tap stopped, if it did. Otherwise it returns the
+// stopReason returns the reason why the tap stopped. If the tap has not stopped, it returns the
 // given error.
 func (t *tap) stopReason(err error) error {
 	if t.refused != nil {

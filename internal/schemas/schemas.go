@@ -1,7 +1,8 @@
 // Package schemas manages descriptor sets while dlo runs. Uploads, the watched directory and gRPC
-// servers provide sets. The package puts each set into the store and into the registry with which
-// bodies are decoded, completely or not at all. It keeps all versions, so that old letters can be
-// decoded after a set has changed. It decodes bodies only to try out a set.
+// servers provide sets. The package puts each set into the store and into the registry, either
+// completely or not at all. Bodies are decoded with the types in this registry. The package keeps
+// all versions, so that old letters can be decoded after a set has changed. It decodes bodies only
+// to try out a set.
 package schemas
 
 import (

@@ -52,7 +52,7 @@ func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name stri
 	return c, e, l.adopt(ctx, deadletter.SchemaVersion{Name: name, Source: deadletter.SchemaUpload, Detail: deadletter.Visible(deadletter.Cut(fileName, maxName)), By: by.Name}, s, &c)
 }
 
-// originWords says where a set comes from that was not uploaded.
+// originWords says where a set comes from if it was not uploaded.
 func originWords(v deadletter.SchemaVersion) string {
 	if v.Source == deadletter.SchemaReflection {
 		return "the server " + deadletter.Visible(v.Detail)

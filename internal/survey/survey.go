@@ -237,8 +237,8 @@ func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 	return plans, nil
 }
 
-// chosenPlaces returns the places that a wish names, with the latest snapshot and the findings of
-// each.
+// chosenPlaces returns the places that a wish names. For each of them, it also returns the latest
+// snapshot and the findings.
 func (s *Survey) chosenPlaces(w topology.Wish) (places []Place, read []*topology.Snapshot, found [][]topology.Finding, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +258,7 @@ func (s *Survey) chosenPlaces(w topology.Wish) (places []Place, read []*topology
 }
 
 // isIncomplete reports whether a part of a vhost could not be read. A passive look reads only
-// queues, so only queues count for it.
+// queues. For such a look, only queues that could not be read count.
 func isIncomplete(s *topology.Snapshot) bool {
 	return len(s.Gaps) > 0 && !s.Passive || queuesUnread(s)
 }
@@ -293,7 +293,7 @@ func idleSince(previous map[string]time.Time, s *topology.Snapshot) map[string]t
 	return after
 }
 
-// keepUnchecked adds findings of the previous look that an incomplete look cannot check again.
+// keepUnchecked keeps findings of the previous look if an incomplete look cannot check them again.
 // Otherwise a fault would seem to be fixed while a part of the management API does not respond.
 func keepUnchecked(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
 	for _, old := range before {

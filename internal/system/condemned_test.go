@@ -68,8 +68,8 @@ func TestKillLoopsCondemnNoLetter(t *testing.T) {
 	}
 }
 
-// TestALetterThatKillsDloIsFound checks that dlo shows a letter as bytes after it has killed dlo
-// three times. The letters that were claimed together with it must not be blamed.
+// TestALetterThatKillsDloIsFound uses a letter that kills dlo. After three kills, dlo must show
+// this letter as bytes. The letters that were claimed together with it must not be blamed.
 func TestALetterThatKillsDloIsFound(t *testing.T) {
 	t.Parallel()
 	p := withLetters(t, 10)

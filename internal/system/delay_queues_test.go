@@ -160,7 +160,7 @@ func (w *delayWorker) handle(ch *amqp.Channel, d *amqp.Delivery) error {
 }
 
 // deathsIn returns how often a message has died in a queue, according to x-death. The worker of the
-// first recipe counts its tries with it.
+// first recipe uses deathsIn to count its tries.
 func deathsIn(d *amqp.Delivery, queue string) int64 {
 	entries, _ := d.Headers["x-death"].([]any)
 	for _, e := range entries {

@@ -20,7 +20,7 @@ var (
 )
 
 // runElsewhere lists commands of the documents that TestTheCommandsOfTheDocuments does not run. The
-// text says why not, and which test runs them.
+// text for a command says why the test does not run it, and which other test runs it.
 var runElsewhere = map[string]string{
 	"dlo drill --":               "TestADrill runs it",
 	"dlo leave":                  "TestDloLeaves runs it; it needs a stopped dlo",

@@ -43,7 +43,7 @@ func (s *saying) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// drill runs dlo drill as the administrator guest. If "interruptAt" is not "", it interrupts the
+// drill runs dlo drill as the administrator "guest". If "interruptAt" is not "", it interrupts the
 // run as soon as this text is printed.
 func drill(t *testing.T, node *testenv.Node, interruptAt string, args ...string) drilling {
 	t.Helper()

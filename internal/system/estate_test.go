@@ -364,7 +364,7 @@ func (s *estate) adopt(guide *guide) {
 	})
 	var plans struct{ Plans []struct{ Rule string } }
 	plan := guide.command("dlo topology plan orders", "orders", "*")
-	// dlo may look before the queues that keep only the latest messages are full.
+	// Some queues keep only the latest messages. dlo may look at such a queue before it is full.
 	eventually(s.t, "the plan names every queue that drops by design", func() bool {
 		out, _ = s.p.dlo(s.t.Context(), 3, "", append(words(plan)[1:], "-o", "json")...)
 		if err := json.Unmarshal([]byte(out), &plans); err != nil || len(plans.Plans) != 1 {

@@ -58,7 +58,7 @@ func TestConfirmsWithheld(t *testing.T) {
 }
 
 // TestCleanStops stops dlo under load. dlo must end with exit code 0, must leave no letter in the
-// state publishing, and must send no letter twice.
+// state "publishing", and must send no letter twice.
 func TestCleanStops(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

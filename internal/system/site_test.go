@@ -447,8 +447,8 @@ func (s *site) publishedTo(queue string) (n int) {
 	return n
 }
 
-// leave stops the consumers and reads all queues. It returns the name of the queue in which each
-// message is, by the body of the message.
+// leave stops the consumers and reads all queues. It returns a map from the body of each message to
+// the name of the queue that contains the message.
 func (s *site) leave() map[string]string {
 	s.t.Helper()
 	s.mu.Lock()

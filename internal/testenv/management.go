@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// API sends a request to the node's management API as the user guest. The path starts with /api/,
+// API sends a request to the node's management API as the user "guest". The path starts with /api/,
 // and its segments must already be escaped (vhost / is %2F). If "body" is not nil, it is sent as
-// JSON. If the parameter "into" is not nil, it points to the value into which the response is
-// decoded. For a status of 300 or more, API returns an error with the status and the broker's
-// message.
+// JSON. If "into" is not nil, it points to the value into which the response is decoded. For a
+// status of 300 or more, API returns an error with the status and the broker's message.
 func (n *Node) API(method, path string, body, into any) error {
 	var sent io.Reader
 	if body != nil {
@@ -53,7 +52,7 @@ func (n *Node) API(method, path string, body, into any) error {
 	return nil
 }
 
-// CreateVHost creates an empty vhost and grants the user guest all rights in it.
+// CreateVHost creates an empty vhost and grants the user "guest" all rights in it.
 func (n *Node) CreateVHost(name string) error {
 	put := func() error { return n.API(http.MethodPut, "/api/vhosts/"+url.PathEscape(name), struct{}{}, nil) }
 	err := put()
@@ -70,8 +69,8 @@ func (n *Node) CreateVHost(name string) error {
 	return n.vhostRuns(name)
 }
 
-// vhostRuns waits until every node serves a vhost. On a busy machine, the API of a node responds
-// earlier, and the node still refuses connections because the vhost is down.
+// vhostRuns waits until every node serves a vhost. On a busy machine, the API of a node already
+// responds while the node still refuses connections, because the vhost is down.
 func (n *Node) vhostRuns(name string) error {
 	for deadline := time.Now().Add(answersWithin); ; time.Sleep(100 * time.Millisecond) {
 		var vhost struct {

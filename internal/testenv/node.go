@@ -49,7 +49,8 @@ type Options struct {
 }
 
 // Node is a private RabbitMQ node with its own loopback ports, epmd, cookie and data. It ends with
-// this process. Its user is guest with the password guest. Any goroutine may call its methods.
+// this process. Its user is "guest", and the password is "guest" too. Any goroutine may call its
+// methods.
 type Node struct {
 	installation installation
 	options      Options
@@ -198,7 +199,8 @@ func (n *Node) start(ctx context.Context) error {
 		return start(cmd)
 	}
 	if !n.clustered && !n.epmd.running() {
-		// Without this epmd, the VM would start one that becomes a daemon and never ends.
+		// Without this epmd, the VM would start an epmd of its own. That one becomes a daemon and
+		// never ends.
 		if n.epmd, err = run("/usr/bin/epmd", "-port", fmt.Sprint(n.ports.epmd), "-address", "127.0.0.1"); err != nil {
 			return err
 		}

@@ -61,8 +61,8 @@ func (p ApplyPage) changedCount() (all, discarded int) {
 	return all, discarded
 }
 
-// canApply reports whether the page offers to apply the changes. It does if there are changes, they
-// have not been applied yet, and the preview is complete.
+// canApply reports whether the page offers to apply the changes. There must be changes, they must
+// not have been applied yet, and the preview must be complete.
 func (p ApplyPage) canApply() bool { return len(p.Changes) > 0 && !p.Done && !p.Stopped }
 
 func (p ApplyPage) title() string {

@@ -109,7 +109,7 @@ const moving = `[...document.querySelectorAll('*')].filter(e => {
 // tabs is the number of pages that are checked at the same time. One page keeps one processor busy.
 const tabs = 4
 
-// inTabs divides the pages among several tabs, and calls the function look in each tab.
+// inTabs divides the pages among several tabs, and calls "look" in each tab.
 func inTabs(t *testing.T, what string, all map[string]templ.Component, look func(t *testing.T, tab *testenv.Tab, names []string)) {
 	parts := make([][]string, tabs)
 	for i, name := range slices.Sorted(maps.Keys(all)) {

@@ -166,9 +166,9 @@ func guardWords(now time.Time, g deadletter.Guard) string {
 	return ""
 }
 
-// mayPause and mayResume report whether a queue has the button Pause or Resume. If a person paused
-// the queue, it can only be resumed. If a circuit breaker stopped its retries, it can also be
-// paused.
+// mayPause and mayResume report whether a queue has the button "Pause" or "Resume". If a person
+// paused the queue, it can only be resumed. If a circuit breaker stopped its retries, it can also
+// be paused.
 func mayPause(g deadletter.Guard) bool { return g.State != deadletter.GuardPaused }
 
 func mayResume(g deadletter.Guard) bool {
