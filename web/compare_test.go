@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// outcomes compares two letters. It returns the result for each field, and the key is "part path".
+// outcomes compares two letters and returns a map of the results. The key for a field consists of
+// its part, a space and its path.
 func (h *house) outcomes(a, b string) map[string]string {
 	h.t.Helper()
 	var c api.Comparison

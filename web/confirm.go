@@ -102,9 +102,8 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	return p, nil
 }
 
-// revision returns the number of the revision that a requeue would send. This is for a list "ids"
-// with exactly one letter. It returns 0 if the letter has no revision, or if there are several
-// letters.
+// revision returns the number of the revision that would be sent if the only letter in "ids" were
+// requeued. It returns 0 if that letter has no revision, or if there are several letters.
 func (w *Web) revision(ctx context.Context, ids []deadletter.ID) (int, error) {
 	if len(ids) != 1 {
 		return 0, nil

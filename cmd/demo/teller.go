@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// weight is the rank of a worker's report. The demo prints one report per second. It chooses the
-// reports with the highest weight, and prints the last one of them.
+// weight is the rank of a worker's report. Of all reports in one second, the demo prints at most
+// one. It is the last one of those that have the highest weight.
 type weight int
 
 const (

@@ -96,8 +96,8 @@ func (b *Budget) TooLargeUnpacked() error {
 func (b *Budget) SpareBytes() int64 { return b.Bytes - b.used.Bytes }
 
 // Left returns a new budget with the fields and the memory that are left in this one. An edit
-// decodes several times in a row, and takes such a new budget for each time. The memory that one
-// decoding used is free again when the next one begins.
+// decodes several times in a row, and takes such a new budget for each decoding. The memory that
+// one decoding used is free again when the next one begins.
 func (b *Budget) Left() *Budget {
 	return &Budget{Bytes: b.Bytes, Fields: b.Fields - b.used.Fields, Depth: b.Depth, Memory: b.Memory - b.used.Memory}
 }

@@ -181,7 +181,7 @@ func (d *decoder) intents(n *yaml.Node, into *[]topology.IntentOf) {
 }
 
 // byQueue reads a mapping whose keys are names of queues or globs. If the value is not such a
-// mapping, it reports the mistake "usage".
+// mapping, it reports a mistake. The parameter "usage" is the text of that mistake.
 func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, value *yaml.Node)) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return

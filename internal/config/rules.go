@@ -130,8 +130,8 @@ func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 	}
 }
 
-// treatment returns the functions that read the keys of rules. They are those keys that the default
-// rule has too, except the key "retry".
+// treatment returns the functions that read some keys of a rule. These are the keys that the
+// default rule can have too, except the key "retry".
 func (d *decoder) treatment(path string, r *rules.Rule) keys {
 	return keys{
 		"dead":     func(n *yaml.Node) { d.dead(n, path+".dead", r) },

@@ -23,7 +23,8 @@ type Change struct {
 	Affected     []string // types that are added, changed or removed, and types that contain these; their bodies may be decoded differently
 }
 
-// These are the values of the field Known. It has one of them if the set already has the content.
+// These are the values of the field Known. Known has one of these values if the set already has the
+// content.
 const (
 	KnownCurrent = "current"
 	KnownOlder   = "older"

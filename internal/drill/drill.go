@@ -34,7 +34,8 @@ type Options struct {
 	Only       []string
 	Keep       bool // keeps the vhost, its user and the folder after the drill
 	// Start starts a dlo with the given configuration file. The brokers in that file get the URLs
-	// "amqp" and "management". If dlo refuses to start, the error has a method ExitCode.
+	// in the parameters "amqp" and "management". If dlo refuses to start, the error has a method
+	// ExitCode.
 	Start func(ctx context.Context, config, amqp, management string) (Running, error)
 	// Lose takes the first message of a queue and closes its connection before it acknowledges the
 	// message. The parameter "times" is the number of times that it does this.

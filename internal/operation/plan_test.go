@@ -156,8 +156,8 @@ func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 	}
 }
 
-// TestAPlanOverARestoredStore checks a plan in a restored store. It must leave out the same letters
-// as its operation. These must be exactly the letters that would be sent.
+// TestAPlanOverARestoredStore checks a plan in a restored store. The plan must leave out the
+// letters that its action would send, and no others. The operation must leave out the same letters.
 func TestAPlanOverARestoredStore(t *testing.T) {
 	t.Parallel()
 	for action, skipped := range map[deadletter.Verb]int{

@@ -130,7 +130,7 @@ func TestWithMeansExactlyItsTexts(t *testing.T) {
 }
 
 // matches reports whether a term on the age is true for a letter that was received at a given time.
-// The test compares the language with it.
+// The test compares this result with that of the language.
 func matches(t Term, received time.Time) bool {
 	v := t.Values[0]
 	var ok bool

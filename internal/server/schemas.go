@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/schemas"
 )
 
-// openSchemas opens the library of types, which decodes bodies from then on. If a type cannot be
-// read, it reports that type and uses all others.
+// openSchemas opens the library of types. From then on, bodies are decoded with this library. If a
+// type cannot be read, openSchemas reports that type and uses all others.
 func (s *Server) openSchemas(ctx context.Context) error {
 	s.library = schemas.New(s.store, schemas.Options{
 		Directory: s.cfg.Schemas.Directory, Reflection: s.cfg.Schemas.Reflection, Decoder: s.decoderNow, Untyped: s.store.Untyped, Log: s.log,

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// shelf is a store with one letter, whose state the test changes.
+// shelf is a store with one letter. The test changes the state of this letter.
 type shelf struct {
 	mu       sync.Mutex
 	letter   deadletter.Letter

@@ -24,7 +24,7 @@ type TreeNode struct {
 	Children []TreeNode
 }
 
-// Kind is the kind of a value, which decides how the value looks.
+// Kind is the kind of a value. It decides how the value looks.
 type Kind string
 
 const (
