@@ -118,8 +118,8 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 		t.Errorf("a probe queue is left:\n%s", state)
 	}
 
-	// Somebody else changes the policy that dlo's policy hides. The change has no effect until the queue
-	// has left dlo and come back.
+	// Somebody else changes the policy that dlo's policy hides. The change has no effect until the
+	// queue has left dlo and come back.
 	limits := func(maxLength int) {
 		a.api(http.MethodPut, "policies", "limits", map[string]any{"pattern": "^jobs", "definition": map[string]any{"max-length": maxLength}, "priority": 3, "apply-to": "queues"})
 	}
