@@ -204,10 +204,11 @@ func (t *tx) settle(window int64) error {
 	return err
 }
 
-// RejoinWindow continues an open window if all its letters were delivered again, in any order.
-// Usually, it creates no rows. It may be uncertain whether the deliveries are the same letters. In
-// that case, they are stored as new letters and marked as suspects, if w.Uncertain does not require
-// something else. The receipt names the window that must be settled.
+// RejoinWindow continues an open window whose letters seem to have been delivered again, in any
+// order. If they are the same letters, it creates no rows. If they are proved to be other letters,
+// it settles the window and stores them as new letters. If neither is certain, it does that too,
+// and marks the new letters as suspects. With the setting UncertainMerge, it then takes them for
+// the same letters instead. The receipt names the window that must be settled.
 func (s *Store) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) error {
