@@ -18,52 +18,47 @@ func (p place) origin() deadletter.Origin {
 }
 
 // names caches the small tables of names in memory. It maps names to ids and ids to names. After a
-// failed transaction, rollback removes what the transaction added.
+// transaction, commit or rollback has to be called.
 type names struct {
-	mu        sync.RWMutex
-	origins   table[place]
-	types     table[string]
-	inboxes   table[place]
-	additions []func()
+	mu      sync.RWMutex
+	origins table[place]
+	types   table[string]
+	inboxes table[place]
+	commits int // number of transactions that added names
 }
 
 // table maps values to row ids, and row ids to values.
 type table[T comparable] struct {
-	ids     map[T]int64
-	values  map[int64]T
-	changes int // number of rows that were ever added or removed
+	ids    map[T]int64
+	values map[int64]T
+	added  map[int64]bool // rows that the running transaction has added
 }
 
 // put adds a row. If several rows have the same value, the value maps to the row that was added
 // first.
 func (t *table[T]) put(id int64, v T) {
-	if t.ids == nil {
-		t.ids, t.values = map[T]int64{}, map[int64]T{}
-	}
-	if t.values[id] = v; t.ids[v] == 0 {
+	if t.remember(id, v); t.ids[v] == 0 {
 		t.ids[v] = id
 	}
-	t.changes++
 }
 
 // remember adds a row that can be looked up by its id, but not by its value.
 func (t *table[T]) remember(id int64, v T) {
 	if t.values == nil {
-		t.ids, t.values = map[T]int64{}, map[int64]T{}
+		t.ids, t.values, t.added = map[T]int64{}, map[int64]T{}, map[int64]bool{}
 	}
 	t.values[id] = v
-	t.changes++
 }
 
-func (t *table[T]) remove(v T) {
-	t.forget(t.ids[v])
-	delete(t.ids, v)
-}
-
-// forget removes a row that was added by remember.
-func (t *table[T]) forget(id int64) {
-	delete(t.values, id)
-	t.changes++
+// undo removes the rows that the running transaction has added.
+func (t *table[T]) undo() {
+	for id := range t.added {
+		if v := t.values[id]; t.ids[v] == id {
+			delete(t.ids, v)
+		}
+		delete(t.values, id)
+	}
+	clear(t.added)
 }
 
 // load reads the tables of names. If a broker was renamed, a place can have several rows. load then
@@ -118,20 +113,24 @@ func (n *names) load(ctx context.Context, db interface {
 	})
 }
 
-// begin marks the start of a transaction. A rollback removes everything that was added since then.
-func (n *names) begin() {
+// commit makes the names that a transaction has added available to idsWhere.
+func (n *names) commit() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.additions = n.additions[:0]
+	if len(n.origins.added)+len(n.types.added)+len(n.inboxes.added) > 0 {
+		n.commits++
+	}
+	clear(n.origins.added)
+	clear(n.types.added)
+	clear(n.inboxes.added)
 }
 
 func (n *names) rollback() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, undo := range n.additions {
-		undo()
-	}
-	n.additions = n.additions[:0]
+	n.origins.undo()
+	n.types.undo()
+	n.inboxes.undo()
 }
 
 func (n *names) origin(id int64) place {
@@ -166,13 +165,11 @@ func (n *names) originsWhere(match func(place) bool) []any {
 	return idsWhere(n, &n.origins, match)
 }
 
-// generation returns a number that grows with each change of the known origins and inboxes. It is
-// not enough to count the names, because the next transaction after a rollback can give the same
-// ids to other names.
+// generation returns a number that grows with each change of the results of idsWhere.
 func (n *names) generation() int {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	return n.origins.changes + n.inboxes.changes
+	return n.commits
 }
 
 // A letter of unknown origin has the origin 0 until dlo has decided what to do with the letter.
@@ -203,30 +200,20 @@ func (n *names) unknownOriginsWhere(match func(place) bool) []any {
 	return ids
 }
 
-// allInboxes reports whether all inboxes match. It returns false if there is no inbox.
-func (n *names) allInboxes(match func(place) bool) bool {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	for _, p := range n.inboxes.values {
-		if !match(p) {
-			return false
-		}
-	}
-	return len(n.inboxes.values) > 0
-}
-
 // typesWhere returns the ids of the types whose names match. Letters without a type have the empty
 // name.
 func (n *names) typesWhere(match func(string) bool) []any {
 	return idsWhere(n, &n.types, match)
 }
 
+// idsWhere returns the ids of the rows that match, without the rows that the running transaction
+// has added. After a rollback, such an id can get another value before the caller uses it.
 func idsWhere[T comparable](n *names, known *table[T], match func(T) bool) []any {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	var ids []any
 	for id, v := range known.values {
-		if match(v) {
+		if !known.added[id] && match(v) {
 			ids = append(ids, id)
 		}
 	}
@@ -269,7 +256,7 @@ func (t *tx) unknownOriginOf(inbox int64) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.origins.remember(id, place{})
-	n.additions = append(n.additions, func() { n.origins.forget(id) })
+	n.origins.added[id] = true
 	return nil
 }
 
@@ -298,7 +285,7 @@ func intern[T comparable](t *tx, known *table[T], v T, insert string, args ...an
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	known.put(id, v)
-	n.additions = append(n.additions, func() { known.remove(v) })
+	known.added[id] = true
 	return id, nil
 }
 

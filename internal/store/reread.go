@@ -19,15 +19,13 @@ func (s *Store) Reread(ctx context.Context, r deadletter.Reread) error {
 // reread requests that letters be read again. It does so in the transaction of the change that
 // makes this necessary.
 func (t *tx) reread(r deadletter.Reread) error {
-	// json.Marshal cannot fail here, because the values are only texts and numbers.
 	var types, origins any
 	if r.Types != nil {
-		text, _ := json.Marshal(r.Types)
+		text, _ := json.Marshal(r.Types) // json.Marshal cannot fail here, because the values are only texts
 		types = string(text)
 	}
 	if r.Queues != nil {
-		text, _ := json.Marshal(append([]any{}, t.s.names.originsWhere(func(p place) bool { return r.Queues(p.Queue) })...))
-		origins = string(text)
+		origins = jsonList(t.s.names.originsWhere(func(p place) bool { return r.Queues(p.Queue) }))
 	}
 	serial, _, _ := r.Letter.Split()
 	_, err := t.exec(`INSERT INTO rereads (why, types, origins, letter, grp, at) VALUES ($1, $2, $3, $4, $5, $6)`, r.Why, types, origins, positiveOrNull(serial), positiveOrNull(int64(r.Group)), t.now)

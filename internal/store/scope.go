@@ -109,7 +109,7 @@ func (s *Store) scopeQuery(ctx context.Context, query string) string {
 	if scope.Everywhere() || strings.HasPrefix(query, "PRAGMA ") {
 		return query
 	}
-	with := []string{`seen AS (SELECT value AS origin FROM json_each('` + s.visibleOrigins(scope).list + `'))`}
+	with := []string{`seen AS (` + s.visibleOrigins(scope) + `)`}
 	named := map[string]bool{}
 	for _, word := range tableNames.FindAllString(query, -1) {
 		if named[word] {
@@ -133,14 +133,13 @@ func (s *Store) scopeQuery(ctx context.Context, query string) string {
 	return `WITH RECURSIVE ` + strings.Join(with, ", ") + separator + query
 }
 
-// seen contains the ids of the origins in a scope.
+// seen is the SQL for the origins in a scope.
 type seen struct {
-	generation int    // generation of the names before the ids were determined
-	list       string // the ids as a JSON list
-	ids        []any
+	generation int // generation of the names before the SQL was made
+	text       string
 }
 
-// scopes caches the origin ids in each scope.
+// scopes caches the SQL of each scope.
 type scopes struct {
 	mu    sync.Mutex
 	known map[string]seen // by the key of the scope
@@ -148,28 +147,37 @@ type scopes struct {
 
 const maxScopes = 200 // maximum number of scopes in the cache
 
-// visibleOrigins returns the origins in a scope. A letter of unknown origin is in a scope if its
-// inbox is in the scope. Until dlo has decided what to do with the letter, the letter is only in
-// scopes that include all inboxes.
-func (s *Store) visibleOrigins(scope deadletter.Scope) seen {
+// visibleOrigins returns SQL for the ids of the origins in a scope. A letter of unknown origin is
+// in a scope if its inbox is in the scope. Until dlo has decided what to do with the letter, its
+// origin is 0, and the letter is only in scopes that include all inboxes.
+//
+// A write can be committed after the SQL was made and before it runs. That does not widen the
+// scope: the SQL has only ids of committed names, which never change. Whether the scope includes
+// all inboxes is decided when the SQL runs, because the write can have added an inbox.
+func (s *Store) visibleOrigins(scope deadletter.Scope) string {
 	key, generation := scope.Key(), s.names.generation()
 	s.scopes.mu.Lock()
 	defer s.scopes.mu.Unlock()
 	if found, ok := s.scopes.known[key]; ok && found.generation == generation {
-		return found
+		return found.text
 	}
-	ids := s.names.originsWhere(func(p place) bool { return p.Queue != "" && scope.Includes(p.origin()) })
-	includes := func(p place) bool { return scope.Includes(p.origin()) }
-	ids = append(ids, s.names.unknownOriginsWhere(includes)...)
-	if s.names.allInboxes(includes) {
-		ids = append(ids, int64(0))
+	origins := s.names.originsWhere(func(p place) bool { return p.Queue != "" && scope.Includes(p.origin()) })
+	unknown := s.names.unknownOriginsWhere(func(p place) bool { return scope.Includes(p.origin()) })
+	text := `SELECT value AS origin FROM json_each('` + jsonList(append(origins, unknown...)) + `')`
+	if len(unknown) > 0 {
+		text += ` UNION ALL SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM main.inboxes WHERE -id NOT IN (SELECT value FROM json_each('` + jsonList(unknown) + `')))`
 	}
-	text, _ := json.Marshal(append([]any{}, ids...)) // json.Marshal cannot fail, because the list contains only numbers
 	if len(s.scopes.known) >= maxScopes || s.scopes.known == nil {
 		s.scopes.known = map[string]seen{}
 	}
-	s.scopes.known[key] = seen{generation, string(text), ids}
-	return s.scopes.known[key]
+	s.scopes.known[key] = seen{generation, text}
+	return text
+}
+
+// jsonList returns ids as a JSON list for json_each of SQLite.
+func jsonList(ids []any) string {
+	text, _ := json.Marshal(append([]any{}, ids...)) // json.Marshal cannot fail, because the list contains only numbers
+	return string(text)
 }
 
 // tellsContent lists the fields of a query that search the contents of letters. Only people with

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -85,6 +86,52 @@ func TestARollbackWidensNoScope(t *testing.T) {
 	}
 	if n := count(); n != 0 {
 		t.Errorf("the scope a.* includes %d letters of the queue b.one", n)
+	}
+}
+
+// TestAWriteBeforeAQueryRunsWidensNoScope compiles a query for a scope, and runs it after a write
+// has changed the names. All letters are then outside the scope.
+func TestAWriteBeforeAQueryRunsWidensNoScope(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(s *store.Store, compile func()) error{
+		"a rollback gives the id of a queue to another queue": func(s *store.Store, compile func()) error {
+			new := receive(t, s, window(t, 1, "b.one", 1)).New
+			a, b := deadletter.Origin{Broker: "main", VHost: "/", Queue: "a.one"}, deadletter.Origin{Broker: "main", VHost: "/", Queue: "b.one"}
+			return errors.Join(s.RollBack(t.Context(), a, compile),
+				s.Classify(t.Context(), []deadletter.Classified{{Letter: new[0], To: deadletter.ClassifiedDead, Origin: b, GroupKey: [32]byte{1}, Severity: deadletter.SeverityNotify}}))
+		},
+		"a letter arrives in a new inbox": func(s *store.Store, compile func()) error {
+			w := window(t, 1, "b.one", 1)
+			w.Inbox = "a.inbox"
+			receive(t, s, w)
+			compile()
+			w.Inbox = "b.inbox"
+			receive(t, s, w)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := open(t)
+			ctx := withGrants(t, queues("a.*"))
+			conn, err := s.Reader().Conn(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			var query *sql.Stmt
+			if err := write(s, func() { query, err = conn.PrepareContext(ctx, `SELECT count(*) FROM letters`) }); err != nil {
+				t.Fatal(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer query.Close()
+			var n int
+			if err := query.QueryRowContext(ctx).Scan(&n); err != nil || n != 0 {
+				t.Errorf("the scope a.* includes %d letters (%v)", n, err)
+			}
+		})
 	}
 }
 

@@ -108,7 +108,6 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
 		return s.checkCommit(err)
 	}
-	s.names.begin()
 	serial := s.serial
 	err = fn(t)
 	for op := range t.ended {
@@ -131,6 +130,7 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 		s.serial = serial
 		return s.checkCommit(err)
 	}
+	s.names.commit()
 	s.advanceInMemory(t)
 	s.change.Add(1)
 	return nil
