@@ -18,12 +18,12 @@ const sessionUse = time.Minute
 const sessionStep = time.Minute
 
 // hasEnded reports whether a session has ended. A session has ended if it was not used since the
-// time "idle", or if it began before the time "oldest". It has also ended if it began in the
-// future, or if its user entered the password in the future. In that case the clock was set back,
-// and nobody knows how long ago this was.
+// time "idle", or if it began before the time "oldest". A session has also ended if it began, if it
+// was used, or if its user entered the password again, in the future. In that case the clock was
+// set back, and nobody knows how long ago this was.
 func (s *Store) hasEnded(n deadletter.Session, idle, oldest time.Time) bool {
 	latest := s.now().Add(sessionStep)
-	return n.UsedAt.Before(idle) || n.CreatedAt.Before(oldest) || n.CreatedAt.After(latest) || n.ConfirmedAt.After(latest)
+	return n.UsedAt.Before(idle) || n.CreatedAt.Before(oldest) || n.CreatedAt.After(latest) || n.UsedAt.After(latest) || n.ConfirmedAt.After(latest)
 }
 
 // StartSession records the session of a user who has just entered the password. The field Hash of
@@ -33,7 +33,7 @@ func (s *Store) hasEnded(n deadletter.Session, idle, oldest time.Time) bool {
 func (s *Store) StartSession(ctx context.Context, n deadletter.Session, verified string, idle, oldest time.Time) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		latest := t.now + sessionStep.Milliseconds()
-		if _, err := t.exec(`DELETE FROM sessions WHERE used_at < $1 OR created_at < $2 OR created_at > $3 OR confirmed_at > $3`, idle.UnixMilli(), oldest.UnixMilli(), latest); err != nil {
+		if _, err := t.exec(`DELETE FROM sessions WHERE used_at < $1 OR created_at < $2 OR created_at > $3 OR used_at > $3 OR confirmed_at > $3`, idle.UnixMilli(), oldest.UnixMilli(), latest); err != nil {
 			return err
 		}
 		var id int64

@@ -8,22 +8,25 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestASessionFromTheFuture begins a session, or lets its user enter the password again, and then
-// sets the clock back. The session ends. It must not come back to life when the clock is set
-// forward, or when the clock reaches the time at which the session began.
+// TestASessionFromTheFuture sets the clock back after a session has begun, after its user has
+// entered the password again, or after the session was used. The session ends. It must not come
+// back to life when the clock is set forward, or when the clock reaches the time of its last use.
 func TestASessionFromTheFuture(t *testing.T) {
 	t.Parallel()
 	theirs, other, renewed := [32]byte{1}, [32]byte{2}, [32]byte{3}
 	for name, c := range map[string]struct {
 		ahead time.Duration // the clock is ahead by this much when the session begins
 		again time.Duration // the clock is ahead by this much when the user enters the password again
+		used  time.Duration // the clock is ahead by this much when the session is used
 		do    func(start, read func(hash [32]byte) error, end func(hash [32]byte) error) error
 	}{
-		"its user reads a page": {2 * time.Hour, 2 * time.Hour, func(_, read, _ func([32]byte) error) error { return read(renewed) }},
-		"its user signs in":     {2 * time.Hour, 2 * time.Hour, func(start, _, _ func([32]byte) error) error { return start(other) }},
-		"its user signs out":    {2 * time.Hour, 2 * time.Hour, func(_, _, end func([32]byte) error) error { return end(renewed) }},
-		"its user reads a page; the password was entered again": {0, 2 * time.Hour, func(_, read, _ func([32]byte) error) error { return read(renewed) }},
-		"its user signs in; the password was entered again":     {0, 2 * time.Hour, func(start, _, _ func([32]byte) error) error { return start(other) }},
+		"its user reads a page": {2 * time.Hour, 2 * time.Hour, 2 * time.Hour, func(_, read, _ func([32]byte) error) error { return read(renewed) }},
+		"its user signs in":     {2 * time.Hour, 2 * time.Hour, 2 * time.Hour, func(start, _, _ func([32]byte) error) error { return start(other) }},
+		"its user signs out":    {2 * time.Hour, 2 * time.Hour, 2 * time.Hour, func(_, _, end func([32]byte) error) error { return end(renewed) }},
+		"its user reads a page; the password was entered again": {0, 2 * time.Hour, 2 * time.Hour, func(_, read, _ func([32]byte) error) error { return read(renewed) }},
+		"its user signs in; the password was entered again":     {0, 2 * time.Hour, 2 * time.Hour, func(start, _, _ func([32]byte) error) error { return start(other) }},
+		"its user reads a page; the session was used":           {0, 0, 20 * time.Minute, func(_, read, _ func([32]byte) error) error { return read(renewed) }},
+		"its user signs in; the session was used":               {0, 0, 20 * time.Minute, func(start, _, _ func([32]byte) error) error { return start(other) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,6 +57,10 @@ func TestASessionFromTheFuture(t *testing.T) {
 			if err := s.RenewSession(t.Context(), theirs, renewed, ""); err != nil {
 				t.Fatal(err)
 			}
+			clock.at = right.Add(c.used)
+			if err := read(renewed); err != nil {
+				t.Fatal(err)
+			}
 			clock.at = right
 			idle, oldest := limits()
 			if list, err := s.Sessions(t.Context(), "lena", idle, oldest); err != nil || len(list) > 0 {
@@ -62,7 +69,8 @@ func TestASessionFromTheFuture(t *testing.T) {
 			if err := c.do(start, read, func(hash [32]byte) error { return s.EndSession(t.Context(), hash) }); err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 				t.Fatal(err)
 			}
-			for _, later := range []time.Duration{2*time.Hour - 30*time.Second, 2 * time.Hour, 2*time.Hour + time.Minute} {
+			for _, later := range []time.Duration{-30 * time.Second, 0, time.Minute} {
+				later += c.used
 				clock.at = right.Add(later)
 				if err := read(renewed); !errors.Is(err, deadletter.ErrNotFound) {
 					t.Errorf("the session is alive %s later: %v", later, err)
