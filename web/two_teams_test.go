@@ -408,10 +408,14 @@ func TestTwoTeamsAct(t *testing.T) {
 	if want := h.n["b.kanarie"] + h.n["b.kanarie.two"] + h.n["b.kanarie.three"]; left.Count < want-40 {
 		t.Errorf("%d letters of B are left, of %d", left.Count, want)
 	}
+	h.get("/api/v1/letters/count?q=state:dead+-queue:a.*+-queue:b.*").want(t, 200).json(t, &left)
+	if want := h.n["b.kanarie.inbox"]; left.Count != want {
+		t.Errorf("%d letters of unknown origin are left, want the %d of B", left.Count, want)
+	}
 }
 
 // TestEventsKeepToTheScope checks, for every rank, when a stream sends an event. It must send none
-// when letters of others arrive, and one when letters of the reader arrive.
+// when letters of others arrive or change, and one when letters of the reader arrive.
 func TestEventsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)
@@ -430,20 +434,25 @@ func TestEventsKeepToTheScope(t *testing.T) {
 		}
 		return all
 	}
-	before := positions()
-	h.die("b.kanarie", "kanarie", 3)
-	h.who = teamB
-	h.patchJSON("/api/v1/groups/G-4", `{"note":"again"}`)
-	after := positions()
-	for name := range before {
-		if moved, bounded := after[name] != before[name], strings.HasSuffix(name, " of a.*"); moved == bounded {
-			t.Errorf("letters of others arrived: the position of the %s moved: %t", name, moved)
-		}
-	}
-	h.die("a.one", "apple", 1)
-	for name, n := range positions() {
-		if n == after[name] {
-			t.Errorf("the position of the %s stayed when a letter arrived", name)
+	for what, c := range map[string]struct {
+		do  func()
+		own bool // whether the letters belong to the reader
+	}{
+		"letters of others arrived":                                {func() { h.die("b.kanarie", "kanarie", 3) }, false},
+		"letters of others arrived, and their origin is not known": {func() { h.arrive("b.kanarie.inbox", "", "kanarie", 1) }, false},
+		"others wrote a note": {func() {
+			h.who = teamB
+			h.patchJSON("/api/v1/groups/G-2", `{"note":"again"}`).want(t, 200)
+		}, false},
+		"a letter arrived": {func() { h.die("a.one", "apple", 1) }, true},
+		"a letter arrived, and its origin is not known": {func() { h.arrive("a.inbox", "", "apricot", 1) }, true},
+	} {
+		before := positions()
+		c.do()
+		for name, n := range positions() {
+			if moved, want := n != before[name], c.own || !strings.HasSuffix(name, " of a.*"); moved != want {
+				t.Errorf("%s: the position of the %s moved: %t, want %t", what, name, moved, want)
+			}
 		}
 	}
 	h.who = teamA(deadletter.RoleReader)
