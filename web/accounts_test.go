@@ -131,7 +131,8 @@ type resetStore struct{ identity.AccountStore }
 
 func (s resetStore) Password(ctx context.Context, name string) (deadletter.User, string, error) {
 	u, hash, err := s.AccountStore.Password(ctx, name)
-	return u, hash, errors.Join(err, s.ResetUser(ctx, "lena", [32]byte{}, start, "root"))
+	_, failed := s.ResetUser(ctx, "lena", [32]byte{}, start, "root", identity.AnyUser)
+	return u, hash, errors.Join(err, failed)
 }
 
 // TestAPasswordIsResetDuringARequest checks the responses to people whose password is reset while
@@ -447,6 +448,30 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	g.postJSON("/api/v1/users", `{"name":"eve","role":"operator","purge":true}`, "Authorization", bearer).want(t, 403, "purge: true")
 	g.postJSON("/api/v1/users/lena/reset", ``, "Authorization", bearer).want(t, 403)
 	g.postJSON("/api/v1/users/LENA/reset", ``, "Authorization", bearer).want(t, 403)
+}
+
+// renewedStore is a store in which mia is removed just before a reset, and somebody with more
+// rights gets the name.
+type renewedStore struct{ *store.Store }
+
+func (s renewedStore) ResetUser(ctx context.Context, name string, code [32]byte, until time.Time, by string, allow func(deadletter.User) error) (string, error) {
+	u, err := deadletter.NewUser("mia", deadletter.Grant{Role: deadletter.RoleReader, Reveal: true}, "test")
+	if err := errors.Join(err, s.RemoveUser(ctx, "mia", "test"), s.AddUser(ctx, u, [32]byte{1}, start)); err != nil {
+		return "", err
+	}
+	return s.Store.ResetUser(ctx, name, code, until, by, allow)
+}
+
+// TestAUserGetsMoreRightsDuringAReset covers a name that gets more rights after dlo has found the
+// user whom an admin resets. The admin must not get a link to rights that the admin does not have.
+func TestAUserGetsMoreRightsDuringAReset(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	bearer := bearerOf(t, g.house, "admin")
+	g.postJSON("/api/v1/users", `{"name":"mia","role":"reader"}`, "Authorization", bearer).want(t, 201)
+	g.postJSON("/api/v1/users/Mia/reset", ``, "Authorization", bearer).want(t, 200, `"name":"mia"`)
+	g.Users = identity.NewAccounts(renewedStore{g.store}, g.Now)
+	g.postJSON("/api/v1/users/mia/reset", ``, "Authorization", bearer).want(t, 403, "reveal: true")
 }
 
 // TestChangingThePassword checks that a new password ends all other sessions.

@@ -119,15 +119,11 @@ func (w *Web) resetUser(r *http.Request, name string) (api.Invitation, error) {
 	if w.Users == nil {
 		return api.Invitation{}, errNoUsers
 	}
-	u, err := w.Users.User(r.Context(), name)
-	if err == nil {
-		err = w.mayGive(principal(r), deadletter.Principal{Name: u.Name, Grants: []deadletter.Grant{u.Grant}})
-	}
-	if err != nil {
-		return api.Invitation{}, err
-	}
-	code, err := w.Users.Reset(r.Context(), u.Name, principal(r).Name)
-	return w.invitation(r, u.Name, code), err
+	by := principal(r)
+	name, code, err := w.Users.Reset(r.Context(), name, by.Name, func(u deadletter.User) error {
+		return w.mayGive(by, deadletter.Principal{Name: u.Name, Grants: []deadletter.Grant{u.Grant}})
+	})
+	return w.invitation(r, name, code), err
 }
 
 // apiRemoveUser handles DELETE /users/{name}.

@@ -29,7 +29,7 @@ type AccountStore interface {
 	Users(ctx context.Context) ([]deadletter.User, error)
 	Password(ctx context.Context, name string) (u deadletter.User, hash string, err error)
 	AddUser(ctx context.Context, u deadletter.User, code [32]byte, until time.Time) error
-	ResetUser(ctx context.Context, name string, code [32]byte, until time.Time, by string) error
+	ResetUser(ctx context.Context, name string, code [32]byte, until time.Time, by string, allow func(deadletter.User) error) (stored string, err error)
 	RemoveUser(ctx context.Context, name, by string) error
 	Invited(ctx context.Context, code [32]byte) (deadletter.User, error)
 	AcceptInvitation(ctx context.Context, code [32]byte, hash string) (name string, err error)
@@ -284,12 +284,17 @@ func (a *Accounts) Add(ctx context.Context, u deadletter.User) (code string, err
 	return code, a.store.AddUser(ctx, u, deadletter.SecretHash(code), a.now().Add(invitation))
 }
 
-// Reset deletes a user's password and ends the user's sessions. It returns the code of an
-// invitation, with which the user can choose a new password.
-func (a *Accounts) Reset(ctx context.Context, name, by string) (code string, err error) {
+// Reset deletes a user's password and ends the user's sessions. It returns the name of the user as
+// it is stored, and the code of an invitation, with which the user can choose a new password. If
+// the function allow returns an error for the user, nothing changes.
+func (a *Accounts) Reset(ctx context.Context, name, by string, allow func(deadletter.User) error) (stored, code string, err error) {
 	code = deadletter.NewSecret()
-	return code, a.store.ResetUser(ctx, name, deadletter.SecretHash(code), a.now().Add(invitation), by)
+	stored, err = a.store.ResetUser(ctx, name, deadletter.SecretHash(code), a.now().Add(invitation), by, allow)
+	return stored, code, err
 }
+
+// AnyUser is a function allow for Reset that returns no error.
+func AnyUser(deadletter.User) error { return nil }
 
 // Remove removes a user and ends the user's sessions.
 func (a *Accounts) Remove(ctx context.Context, name, by string) error {
@@ -339,7 +344,8 @@ func (a *Accounts) FirstRun(ctx context.Context) (code string, err error) {
 	}
 	u, err := a.User(ctx, FirstUser)
 	if err == nil && u.Grant.Words() == first.Grant.Words() {
-		return a.Reset(ctx, u.Name, deadletter.Service.Name)
+		_, code, err = a.Reset(ctx, u.Name, deadletter.Service.Name, AnyUser)
+		return code, err
 	}
 	if err == nil {
 		err = a.Remove(ctx, u.Name, deadletter.Service.Name)

@@ -574,7 +574,7 @@ func (l *ledger) people() {
 		l.t.Error(err)
 	}
 	out := accounts.SignOut(ctx, secret)
-	_, reset := accounts.Reset(ctx, "lena", "local")
+	_, _, reset := accounts.Reset(ctx, "lena", "local", identity.AnyUser)
 	if err := errors.Join(err, failed, accepted, out, reset, accounts.Remove(ctx, "lena", "local")); err != nil {
 		l.t.Fatal(err)
 	}

@@ -34,6 +34,10 @@ func (s *Store) Password(ctx context.Context, name string) (deadletter.User, str
 func userKey(name string) string { return strings.ToLower(name) }
 
 func (s *Store) users(ctx context.Context, where string, args ...any) (list []deadletter.User, hashes []string, err error) {
+	return usersIn(func(query string, args ...any) (*sql.Rows, error) { return s.ask(ctx, query, args...) }, where, args...)
+}
+
+func usersIn(ask func(query string, args ...any) (*sql.Rows, error), where string, args ...any) (list []deadletter.User, hashes []string, err error) {
 	var u deadletter.User
 	var role, places, hash string
 	wanted := columns{
@@ -47,7 +51,7 @@ func (s *Store) users(ctx context.Context, where string, args ...any) (list []de
 		{`created_by`, &u.CreatedBy},
 		{`signed_in_at`, instant{&u.SignedInAt}},
 	}
-	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM users `+where, args...)
+	rows, err := ask(`SELECT `+wanted.list()+` FROM users `+where, args...)
 	if err == nil {
 		err = wanted.scan(rows, func() (err error) {
 			if err := grant(&u.Grant, role, places); err != nil {
@@ -86,18 +90,35 @@ func (s *Store) AddUser(ctx context.Context, u deadletter.User, code [32]byte, u
 }
 
 // ResetUser deletes a user's password and ends the user's sessions. It also invites the user to
-// choose a new password. The error wraps ErrNotFound if there is no such user.
-func (s *Store) ResetUser(ctx context.Context, name string, code [32]byte, until time.Time, by string) error {
-	return s.tx(ctx, bulk, func(t *tx) error {
+// choose a new password. It returns the name of the user as it is stored. The error wraps
+// ErrNotFound if there is no such user.
+//
+// ResetUser first calls the function allow with the user. If allow returns an error, nothing
+// changes. It is not enough that the caller checks the user earlier, because somebody else may have
+// got the name after that.
+func (s *Store) ResetUser(ctx context.Context, name string, code [32]byte, until time.Time, by string, allow func(deadletter.User) error) (stored string, err error) {
+	err = s.tx(ctx, bulk, func(t *tx) error {
+		list, _, err := usersIn(t.query, `WHERE key = $1`, userKey(name))
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return deadletter.NoSuch("user %s", deadletter.Visible(deadletter.Cut(name, 60)))
+		}
+		if err := allow(list[0]); err != nil {
+			return err
+		}
+		stored = list[0].Name
 		var id int64
 		if err := t.row(`UPDATE users SET hash = '' WHERE key = $1 RETURNING id`, []any{userKey(name)}, &id); err != nil {
-			return orNotFound("user "+deadletter.Visible(deadletter.Cut(name, 60)), err)
+			return err
 		}
 		if err := errors.Join(t.endAccess(id), t.invite(id, code, until)); err != nil {
 			return err
 		}
-		return t.audit(deadletter.Once(deadletter.ActUserReset, by, "", userTarget(name)))
+		return t.audit(deadletter.Once(deadletter.ActUserReset, by, "", userTarget(stored)))
 	})
+	return stored, err
 }
 
 // RemoveUser removes a user and ends the user's sessions. The error wraps ErrNotFound if there is
