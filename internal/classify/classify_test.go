@@ -121,8 +121,8 @@ func TestVerdicts(t *testing.T) {
 		},
 		{"expired", deadLetter("sms", "expired", nil), nil, deadletter.Classified{To: deadletter.ClassifiedDead, Why: "reason expired: no retry unless a rule says so"}},
 		{"maxlen", deadLetter("sms", "maxlen", nil), nil, deadletter.Classified{To: deadletter.ClassifiedDead, Why: "reason maxlen: no retry unless a rule says so"}},
-		{"no origin", deadLetter("", "", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no origin: nothing says which queue it died in"}},
-		{"died in its own inbox only", deadLetter("dlo.letters", "expired", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no origin: nothing says which queue it died in"}},
+		{"no origin", deadLetter("", "", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no origin: nothing says which queue it died in. Redirect it to a queue, or discard it; brokers[].origins can name the queue for further letters of its inbox"}},
+		{"died in its own inbox only", deadLetter("dlo.letters", "expired", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no origin: nothing says which queue it died in. Redirect it to a queue, or discard it; brokers[].origins can name the queue for further letters of its inbox"}},
 		{
 			"a queue outside of the allow list", deadLetter("payments", "rejected", nil), nil,
 			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue payments is not in requeue_to of broker main"},

@@ -26,6 +26,9 @@ func applyEarlierDecision(l *deadletter.Letter, v *deadletter.Classified) bool {
 	return true
 }
 
+// noOrigin is why a letter without an origin is held.
+const noOrigin = "no origin: nothing says which queue it died in. Redirect it to a queue, or discard it; brokers[].origins can name the queue for further letters of its inbox"
+
 // guard overrides a rule's decision if the letter must not be sent to its target. Once a person has
 // released a letter, no guard holds it again. If such a letter is to be retried but cannot be sent,
 // it becomes dead and waits for a person. The parameter question is the open question about where
@@ -41,7 +44,7 @@ func (c *Classifier) guard(l *deadletter.Letter, v *deadletter.Classified, decid
 	case question != "":
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, question, time.Time{}
 	case v.Origin.Queue == "":
-		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no origin: nothing says which queue it died in", time.Time{}
+		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, noOrigin, time.Time{}
 	case err != nil:
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no target: "+err.Error(), time.Time{}
 	}
