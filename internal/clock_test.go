@@ -15,8 +15,8 @@ import (
 // the current time from a function.
 var clocked = []string{"ingest", "drain", "annotation", "classify", "requeue", "operation", "schemas", "notify", "rules", "query", "payload", "failure", "deadletter"}
 
-// readsClock lists functions that read the system clock although they are in a package of
-// "clocked". Each has a reason.
+// readsClock lists functions in the packages of "clocked" that may read the system clock. Each
+// value says why the function may do so.
 var readsClock = map[string]string{
 	"requeue/clock.go jumpedBy":    "compares the clock that is given with the one that nobody can set",
 	"notify/digester.go Size":      "measures how long a question took",

@@ -36,8 +36,8 @@ const (
 	maxLimit     = 500
 )
 
-// parameters reads the parameters of a call, and rejects unknown ones. Otherwise, a filter with a
-// misspelt name would have no effect.
+// parameters reads the parameters of a call, and rejects unknown ones. If it ignored them, a filter
+// with a misspelt name would have no effect.
 func parameters(r *http.Request, names ...string) (url.Values, error) {
 	form, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -95,7 +95,8 @@ func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 var errEdited = fmt.Errorf("%w: someone else has edited the letter meanwhile; look at the newest revision first", deadletter.ErrConflict)
 
 // mayReveal returns an error if the parameter "masked" is true and the principal has no right to
-// reveal. Otherwise, a person could edit values without seeing them, and so find out what they are.
+// reveal. Without this check, a person could edit values without seeing them, and so find out what
+// they are.
 func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	if !masked {
 		return nil

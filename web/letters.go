@@ -38,8 +38,7 @@ const (
 )
 
 // letters handles GET /letters?q=&after=&before=. Without q, it shows the letters that need a
-// person. There are other parameters that change q; the comment of the function narrow describes
-// them.
+// person. Other parameters change q. They are described at the function "narrow".
 func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	if to, found, err := w.pageOf(r.Context(), form.Get("add")); err != nil {

@@ -78,8 +78,8 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	chosen := spans[p.Range]
-	// This asks for one bar more, because the first and the last bar usually cover only part of a
-	// step.
+	// The code requests one bar more than the page needs, because the first and the last bar
+	// usually cover only part of a step.
 	if p.Arrivals, err = w.Store.Histogram(ctx, query.Query{}, p.Now.Add(-chosen.span), p.Now, chosen.bars+1); err != nil {
 		return nil, err
 	}

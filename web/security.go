@@ -86,10 +86,10 @@ func Hosts(listen, publicURL string, configured []string) []string {
 	return hosts
 }
 
-// hostAllowed rejects a request with the status 421 if its Host header is not allowed. Otherwise,
-// an attacker could let another name in the DNS point at this address (DNS rebinding). An allowed
-// host without a port allows every port. The liveness probe is exempt, because probes use an IP
-// address.
+// hostAllowed rejects a request with the status 421 if its Host header is not allowed. Without this
+// check, an attacker could let another name in the DNS point at this address (DNS rebinding). An
+// allowed host without a port allows every port. The liveness probe is exempt, because probes use
+// an IP address.
 func (w *Web) hostAllowed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if len(w.Hosts) == 0 || r.URL.Path == "/healthz" || allowedHost(w.Hosts, r.Host) {

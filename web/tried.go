@@ -9,8 +9,8 @@ import (
 )
 
 // addTried adds to the page of an operation what happened to the letter since it was requeued,
-// second by second. It does so only if the operation requeued a single letter. While the letter may
-// still be in its queue, it asks the broker about the queue.
+// second by second. This is done only for an operation that requeued a single letter. While the
+// letter may still be in its queue, addTried asks the broker about the queue.
 func (w *Web) addTried(ctx context.Context, p *view.OperationPage) error {
 	if op := &p.Operation; op.Total != 1 || op.Action != deadletter.VerbRequeue {
 		return nil

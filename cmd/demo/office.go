@@ -67,8 +67,8 @@ func configure(folder, listen string, n names) error {
 	return os.WriteFile(filepath.Join(folder, "dlo.yaml"), []byte(text), 0o600)
 }
 
-// freeListen returns the default listen address. If its port is in use, it returns an address that
-// stands for any free port.
+// freeListen returns the default listen address. If its port is in use, freeListen returns an
+// address with port 0, so that the system chooses a free port.
 func freeListen() string {
 	l, err := net.Listen("tcp", defaultListen)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// weight is the rank of a worker's report. Of all reports in one second, the demo prints at most
-// one. It is the last one of those that have the highest weight.
+// weight is the rank of a worker's report. If several reports are made in one second, the demo
+// prints only one of them: the last one that has the highest weight.
 type weight int
 
 const (

@@ -10,8 +10,8 @@ import (
 )
 
 // worker handles one message of a queue. The parameter "fixed" is true if the fix is deployed. The
-// result "what" describes the message. The result "refusal" is the reason for which the worker
-// rejects the message, or "" if it accepts the message.
+// result "what" describes the message. The result "refusal" says why the worker rejects the
+// message. It is "" if the worker accepts the message.
 type worker func(m amqp.Delivery, fixed bool) (what, refusal string)
 
 // workers returns the worker of each queue.

@@ -144,8 +144,8 @@ func (o *office) plan(queues ...string) topology.Plan {
 	return topology.MakePlan(&o.snapshot, topology.Want{Queues: queues, Exchange: "dlo.dlx"})
 }
 
-// TestAPlanIsAppliedOrNothing applies a plan while one step fails. Afterwards, either both policies
-// must be set and recorded, or none of them.
+// TestAPlanIsAppliedOrNothing applies plans while one step fails. Afterwards, either all policies
+// of a plan must be set and recorded, or none of them.
 func TestAPlanIsAppliedOrNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail func(o *office)

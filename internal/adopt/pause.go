@@ -24,7 +24,8 @@ func (a *Adoption) pause(ctx context.Context, by deadletter.Principal, p *Place,
 	return nil
 }
 
-// resume ends the pauses that began when queues left, because these queues have come back.
+// resume is called for queues that have come back. It ends the pauses that began when these queues
+// left.
 func (a *Adoption) resume(ctx context.Context, by deadletter.Principal, p *Place, queues []string) {
 	guards, err := a.store.Guards(ctx)
 	for _, g := range guards {

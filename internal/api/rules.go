@@ -115,7 +115,7 @@ type RuleTest struct {
 	Steps    []RuleStep    `json:"steps"`
 }
 
-// WhatIf is the response to POST /rules/test for a query. Its numbers are numbers of letters.
+// WhatIf is the response to POST /rules/test for a query. All of its numbers count letters.
 type WhatIf struct {
 	Matching int         `json:"matching"`
 	Exact    bool        `json:"exact"`

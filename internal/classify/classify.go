@@ -52,7 +52,7 @@ type Options struct {
 	// is nil, no inbox has such an origin.
 	Given func(broker, vhost, inbox string) string
 	// Onward asks the broker what it knows about the queue in which a letter expired. The parameter
-	// o names this queue. The parameter route says how the letter then reached dlo. If Onward is
+	// o names this queue. The parameter "route" says how the letter then reached dlo. If Onward is
 	// nil, the broker cannot be asked.
 	Onward func(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward
 

@@ -418,7 +418,7 @@ func TestRunWorksUntilItIsStopped(t *testing.T) {
 }
 
 // FuzzVerdict checks that any headers and body lead to a verdict. The texts of the verdict must be
-// bounded and on one line. Its target must be allowed.
+// bounded and on one line. The target of the verdict must be a queue that the options allow.
 func FuzzVerdict(f *testing.F) {
 	for _, l := range []deadletter.Letter{deadLetter("sms", "rejected", deadletter.Table{"x-error": "\x1b"}), deadLetter("", "", nil), deadLetter("amq.gen", "expired", nil)} {
 		b, err := deadletter.Properties{Headers: l.Arrived.Headers}.Encode()

@@ -28,7 +28,7 @@ func (c *Classifier) header(headers deadletter.Table, name string) (string, bool
 
 // fieldValues returns the values at a path of a decoded body, in the format of
 // payload.Document.Value. If the path leads to a list without an index, it returns the values of
-// all elements. Masked values count as missing. The result ok is false if no value was found.
+// all elements. Masked values count as missing. The result "ok" is false if no value was found.
 func fieldValues(nodes []payload.Node, path string) (values []string, ok bool) {
 	for i := range nodes {
 		n := &nodes[i]

@@ -27,8 +27,8 @@ func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	return failure.Join(f, d.Decode(arrived.Body, d.HintsOf(&arrived), nil).Failure)
 }
 
-// frameworkType returns the message type that a framework names in a letter. It is for letters that
-// no schema can decode. The parameter f is the failure that is known so far.
+// frameworkType returns the message type that a framework names in a letter. This type is used for
+// letters that no schema can decode. The parameter f is the failure that is known so far.
 func (c *Classifier) frameworkType(l *deadletter.Letter, f *deadletter.Failure) string {
 	name := f.MessageType
 	if name == "" && l.Annotation != nil { // the failure comes from the annotation, but only the headers name the type

@@ -31,7 +31,7 @@ const noOrigin = "no origin: nothing says which queue it died in. Redirect it to
 
 // guard overrides a rule's decision if the letter must not be sent to its target. Once a person has
 // released a letter, no guard holds it again. If such a letter is to be retried but cannot be sent,
-// it becomes dead and waits for a person. The parameter question is the open question about where
+// it becomes dead and waits for a person. The parameter "question" is the open question about where
 // the letter died, or "" if there is none.
 func (c *Classifier) guard(l *deadletter.Letter, v *deadletter.Classified, decided deadletter.RuleOutcome, question string) {
 	switch err := c.o.Targets.AllowLetter(v.Origin, v.Rule); {

@@ -2,9 +2,9 @@ package classify
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// inHand reads a letter, and notes the id of the letter while it does so. If dlo died while it read
-// a letter, it reads this letter again while no other letter is being read. If dlo then dies again,
-// only that letter can be the cause.
+// inHand reads a letter, and notes the id of the letter while it does so. A letter that dlo was
+// reading when it died is read again alone: no other letter is read at the same time. If dlo then
+// dies again, only that letter can be the cause.
 func (c *Classifier) inHand(l *deadletter.Letter, note func(deadletter.ID) error, read func()) error {
 	if l.Crashes > 0 {
 		c.hand.Lock()

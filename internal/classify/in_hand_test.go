@@ -76,8 +76,9 @@ type notingUnread struct {
 
 func (u *notingUnread) Rereading(id deadletter.ID) error { u.note(1, id); return nil }
 
-// TestWhatDloMayHaveDiedOfIsReadAlone checks that the classifier and the reader work at the same
-// time. While one of them reads a letter that was noted when dlo died, the other one must wait.
+// TestWhatDloMayHaveDiedOfIsReadAlone checks that the classifier and the reader normally work at
+// the same time. But if a letter was being read when dlo died, it must be read alone. While one of
+// the two reads such a letter, the other one must wait.
 func TestWhatDloMayHaveDiedOfIsReadAlone(t *testing.T) {
 	t.Parallel()
 	const letters = 60

@@ -53,9 +53,9 @@ func (c *Classifier) decode(body []byte, h payload.Hints) *payload.Document {
 	return doc
 }
 
-// groupPick returns the type that a person picked for a group. If an older version of the grouping
-// put the letter into another group, a pick for that group still counts. The store moves that pick
-// to the new group.
+// groupPick returns the type that a person picked for the group with the given key. An older
+// version of the grouping may have put the letter into another group. A pick for that older group
+// still counts, and the store moves the pick to the new group.
 func (c *Classifier) groupPick(l *deadletter.Letter, key [32]byte) string {
 	picked := c.o.Picks()[key]
 	if picked == "" && l.GroupVersion > 0 && l.GroupVersion < GroupVersion {

@@ -11,8 +11,8 @@ import (
 
 // ReaderStore is the part of the store that the reader needs.
 type ReaderStore interface {
-	// ListUnread lists the next letters that must be read again. The result more is true if there may
-	// be further letters to list.
+	// ListUnread lists the next letters that must be read again. The result "more" is true if there
+	// may be further letters to list.
 	ListUnread(ctx context.Context) (more bool, err error)
 	NextUnread(ctx context.Context, n int) ([]deadletter.Letter, error)
 	// Rereading stores the id of the letter that is being read again, or "" if no letter is being
@@ -38,8 +38,8 @@ func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
 }
 
 // Between is called with a function that may change the known types and may tell the store to read
-// letters again. It runs this function while no letter is being classified or read. Afterwards, it
-// wakes the reader. No letter that the store lists after that is read with the old types.
+// letters again. It runs this function while no letter is being classified or read. It then wakes
+// the reader. Letters that the store lists afterwards are therefore always read with the new types.
 func (r *Reader) Between(change func() error) error {
 	r.c.types.Lock()
 	defer r.c.types.Unlock()

@@ -4,7 +4,7 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // unwrap turns an EasyNetQ error letter into one that its consumer can read. The message inside the
 // error becomes a revision, and dlo sends it instead of the envelope. If the error contains no
-// message that can be used, the result problem says why. In that case, only a person can send the
+// message that can be used, the result "problem" says why. In that case, only a person can send the
 // letter, after an edit.
 func unwrap(l *deadletter.Letter, v *deadletter.Classified) (problem string) {
 	if l.Revised != nil || l.Undecodable() || !deadletter.EasyNetQError(l.Properties) {

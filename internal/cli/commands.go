@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// command describes one command of dlo. Shell completion and the manual are written from it.
+// command describes one command of dlo. Shell completion and the manual are generated from it.
 type command struct {
 	path  string // such as "letters list"; dlo itself has the path ""
 	help  string

@@ -25,8 +25,8 @@ type brokerNodes struct {
 	origins                                     []originNodes
 }
 
-// originNodes contains one line of the key "origins". The line has an inbox and its origin queue,
-// and originNodes holds their positions in the file.
+// originNodes describes one line of the key "origins". The line names an inbox and its origin
+// queue. originNodes holds both names, and their positions in the file.
 type originNodes struct {
 	inbox, queue *yaml.Node
 	Inbox, Queue string

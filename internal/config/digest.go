@@ -28,8 +28,8 @@ type Digest struct {
 	Notify []string
 }
 
-// Problems says which channels are notified of problems of dlo itself. If it is empty, these are
-// the channels of all rules with severity "page".
+// Problems says which channels are notified of problems of dlo itself. If it names no channels, the
+// channels of all rules with severity "page" are notified.
 type Problems struct {
 	Notify []string
 }

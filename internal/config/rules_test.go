@@ -312,8 +312,8 @@ func TestTheManualOfRulesHolds(t *testing.T) {
 	}
 }
 
-// TestTheManualsNameEveryWaiter checks that each waiter is in the table of keys and in the list
-// below it in rules.md. Each waiter must also have a row in a table of retries.md.
+// TestTheManualsNameEveryWaiter checks that rules.md names each waiter in its table of keys, and in
+// the list below that table. Each waiter must also have a row in a table of retries.md.
 func TestTheManualsNameEveryWaiter(t *testing.T) {
 	t.Parallel()
 	for manual, lines := range map[string][]string{"rules.md": {"| waiter | .*%s", "- `%s`: "}, "retries.md": {"| `%s` | "}} {

@@ -142,9 +142,9 @@ func (p Properties) EditableHeaders() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Headers)), func(name string) bool { return strippedHeader(name) != "" })
 }
 
-// Resent returns the properties with which dlo publishes a revision, and the changes that it made
-// to the properties p. It makes the same changes as Sanitise, but keeps the expiration, because a
-// person chose it.
+// Resent returns the properties with which dlo publishes a revision. It also returns the
+// differences between them and the properties p. It makes the same changes as Sanitise, but keeps
+// the expiration, because a person chose it.
 func Resent(p Properties) (Properties, []Change) {
 	q, changes := Sanitise(p)
 	q.Expiration = p.Expiration

@@ -55,7 +55,7 @@ func isIndex(name string) bool {
 }
 
 // Covers reports whether a path in a query leads to the field that p names, or into that field. If
-// the parameter fixed is true, p must match from the beginning of the path. Otherwise p may match
+// the parameter "fixed" is true, p must match from the beginning of the path. Otherwise p may match
 // from any name in the path.
 func (p FieldPath) Covers(path string, fixed bool) bool {
 	names := strings.Split(path, ".")

@@ -2,7 +2,7 @@ package deadletter
 
 import "time"
 
-// GroupStatus says how far the work on a group is.
+// GroupStatus says what people have done about a group, or whether it grew or came back.
 type GroupStatus string
 
 const (

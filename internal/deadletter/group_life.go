@@ -44,8 +44,9 @@ const updateEvery = 15 * time.Minute
 
 // Died records the deaths of letters that began to need people in one transaction. It returns the
 // notice that must be sent, or nil if none must be. The notice has the highest severity of these
-// letters. If needy is true, other letters of the group already needed people, and their severity
-// counts too. Otherwise one letter with a lower severity would silence the whole group.
+// letters. If "needy" is true, other letters of the group already needed people, and their severity
+// counts too. If it did not count, one new letter with a lower severity would lower the severity of
+// the whole group.
 func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice *Notice) {
 	if len(deaths) == 0 {
 		return nil
@@ -106,8 +107,8 @@ func (g *GroupLife) Chose(s Severity, now time.Time) *Notice {
 	return g.noticeNow(NoticeUpdated, now)
 }
 
-// union returns the elements of a list, followed by those elements of more that are not in the
-// list.
+// union returns the elements of a list. They are followed by those elements of "more" that are not
+// in the list.
 func union(list, more []string) []string {
 	out := slices.Clone(list)
 	for _, m := range more {
@@ -217,9 +218,9 @@ func (g *GroupLife) Forget() {
 	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels, g.Began, g.Deploy = 0, "", time.Time{}, "", nil, time.Time{}, 0
 }
 
-// Hand passes the incident of the group g to the group that g is merged into. The parameter "to" is
-// that other group. It continues with the key that people know. If people already know of the other
-// group, Hand instead returns the notice that ends the incident of g.
+// Hand is called when the group g is merged into the group "to". It passes the incident of g to
+// that group, which continues it with the key that people know. If people already know of the group
+// "to", Hand instead returns the notice that ends the incident of g.
 func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	if to.Chosen == "" && g.Severity.Louder(to.Severity) {
 		to.Severity = g.Severity
@@ -234,7 +235,7 @@ func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	return nil
 }
 
-// TakeOver makes a group the continuation of another group whose letters it gets. It takes over
+// TakeOver makes a group the continuation of the group "from", whose letters it gets. It takes over
 // people's choices, the notices that were sent, and the key that people know.
 func (g *GroupLife) TakeOver(from *GroupLife) {
 	id, episode := g.ID, g.Episode

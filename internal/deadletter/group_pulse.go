@@ -34,6 +34,6 @@ func (p Pulse) Gap() time.Duration {
 // is longer (see FailingGaps).
 const FailingFor = 5 * time.Minute
 
-// FailingGaps is a number of usual gaps between two deaths of a group. If the last death is no
-// longer ago than these gaps together, the group still counts as failing.
+// FailingGaps is for groups in which letters die rarely. Such a group counts as failing until its
+// last death is longer ago than FailingGaps times the usual gap between two of its deaths.
 const FailingGaps = 3

@@ -44,7 +44,7 @@ func HeaderText(v any) (string, bool) {
 	return fmt.Sprint(t.V), true
 }
 
-// ParseHeader parses a text that HeaderText returned. The parameter kind is the AMQP type of the
+// ParseHeader parses a text that HeaderText returned. The parameter "kind" is the AMQP type of the
 // value.
 func ParseHeader(kind, text string) (any, error) {
 	v := text

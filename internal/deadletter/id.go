@@ -61,7 +61,7 @@ func RandomBits(n int) []int64 {
 	return bits
 }
 
-// Split returns the serial and the random bits of an id. If the id is not a UUIDv7, the result ok
+// Split returns the serial and the random bits of an id. If the id is not a UUIDv7, the result "ok"
 // is false.
 func (id ID) Split() (serial int64, random int64, ok bool) {
 	b, err := parseUUID(string(id))

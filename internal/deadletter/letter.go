@@ -59,8 +59,8 @@ type Window struct {
 	HorizonRows        int
 }
 
-// Ours reports whether a queue can never be the origin of letters in the window. This is so for
-// their inbox and for most of dlo's own queues.
+// Ours reports whether a queue can never be the origin of letters in the window. This is true of
+// the window's inbox, and of most of dlo's own queues.
 func (w *Window) Ours(queue string) bool { return queue == w.Inbox || NoOrigin(queue) }
 
 // Receipt says what happened to the deliveries of a committed window.
@@ -123,8 +123,8 @@ func (s MarkerState) String() string {
 	return "the broker was not restarted"
 }
 
-// Uncertain says what happens to a letter if nobody can tell whether it is a copy. The twin of such
-// a letter is the stored letter that it equals.
+// Uncertain says what happens to a letter if nobody can tell whether it is a copy of a stored
+// letter. The stored letter that equals it is called its twin.
 type Uncertain string
 
 const (

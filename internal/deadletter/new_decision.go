@@ -27,6 +27,6 @@ type NewDecision struct {
 	ChangedAt time.Time // time of the last change when the letter was read; if the letter has changed since then, it stays as it is
 }
 
-// LeftChanged is the reason why a new decision was not applied to a letter. The letter has changed
-// after it was read.
+// LeftChanged is the reason why a new decision was not applied to a letter: the letter has changed
+// since it was read.
 const LeftChanged = "it has changed meanwhile"

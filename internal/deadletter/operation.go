@@ -90,7 +90,7 @@ func (s OperationState) Active() bool {
 // Halted reports whether the operation keeps its letters and waits for a person.
 func (s OperationState) Halted() bool { return s == OperationPaused || s == OperationStopped }
 
-// OperationPhase says how far an operation is. A pause does not change the phase.
+// OperationPhase says how far an operation has come. A pause does not change the phase.
 type OperationPhase string
 
 const (
@@ -150,7 +150,7 @@ type OperationLetter struct {
 }
 
 // SameError reports whether a letter that came back died with the same error as before. The result
-// known is false until the letter has been read again. It is also false for operations of older
+// "known" is false until the letter has been read again. It is also false for operations of older
 // versions that did not record the group.
 func (l *OperationLetter) SameError() (same, known bool) {
 	return l.Group == l.Was, l.Group != 0 && l.Was != 0 && l.State != StateReceived

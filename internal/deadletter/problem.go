@@ -102,7 +102,7 @@ func (s *BrokerStatus) awayProblem() Problem {
 }
 
 // UntilReached says what happens to dead letters until dlo connects to a broker for the first time.
-// The parameter exchange is the exchange that dlo declares then; "" = none.
+// The parameter "exchange" is the exchange that dlo declares then; "" = none.
 func UntilReached(exchange string) string {
 	if exchange == "" {
 		return "Until dlo has connected once, it is not known whether dead letters are kept."

@@ -21,7 +21,7 @@ type Progress struct {
 // maxProgress is more than any store can count: a million commits per second for a century.
 const maxProgress = 1 << 52
 
-// ParseProgress parses a progress that was noted. Errors wrap ErrInvalid.
+// ParseProgress parses the JSON text of a Progress, as Bytes returns it. Errors wrap ErrInvalid.
 func ParseProgress(text []byte) (Progress, error) {
 	var p Progress
 	if err := json.Unmarshal(text, &p); err != nil {
@@ -38,7 +38,7 @@ func ParseProgress(text []byte) (Progress, error) {
 	return p, nil
 }
 
-// Bytes returns the text with which the progress is noted. ParseProgress parses it.
+// Bytes returns the progress as JSON text, which dlo stores in its notes. ParseProgress parses it.
 func (p Progress) Bytes() []byte {
 	text, err := json.Marshal(p)
 	if err != nil {

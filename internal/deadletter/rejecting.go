@@ -32,8 +32,8 @@ func markRejected(deaths []Death, ours func(queue string) bool) {
 }
 
 // Newest returns the latest death outside dlo's own queues. If the queue of this death may only
-// have delayed the letter, the result mayDelay is true. This is so if the letter expired there and
-// no death proves that the queue has a consumer. If x-death contains no death, Newest uses the
+// have delayed the letter, the result "mayDelay" is true. This is so if the letter expired there
+// and no death proves that the queue has a consumer. If x-death contains no death, Newest uses the
 // headers that RabbitMQ sets beside x-death from 4.0 on.
 func Newest(headers Table, deaths []Death, ours func(queue string) bool) (d Death, mayDelay bool) {
 	consumed := map[string]bool{}

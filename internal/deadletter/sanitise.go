@@ -90,8 +90,9 @@ func BrokerOwned(key string) bool {
 		strings.HasPrefix(key, prefixFirstDeath) || strings.HasPrefix(key, prefixLastDeath)
 }
 
-// Publishable returns nil if the properties can be published. They must include dlo's own headers.
-// Otherwise the error says why the broker would close the channel or the connection.
+// Publishable returns nil if the properties can be published. The properties must include dlo's own
+// headers. If they cannot be published, the error says why the broker would close the channel or
+// the connection.
 func Publishable(p Properties) error {
 	if err := checkEncodable(p.Headers, 0); err != nil {
 		return err

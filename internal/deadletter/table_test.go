@@ -105,8 +105,8 @@ func seconds() *rapid.Generator[time.Time] {
 	})
 }
 
-// fields returns a generator of values with any type that a Table may contain. The parameter depth
-// is the maximum nesting.
+// fields returns a generator of values with any type that a Table may contain. The parameter
+// "depth" is the maximum nesting.
 func fields(depth int) *rapid.Generator[any] {
 	kinds := []*rapid.Generator[any]{
 		rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.Int8().AsAny(), rapid.Uint8().AsAny(), rapid.Int16().AsAny(), rapid.Uint16().AsAny(),

@@ -105,8 +105,8 @@ func (t *Resolver) Message(name protoreflect.FullName) protoreflect.MessageDescr
 	return nil
 }
 
-// Field returns the field or extension of a message type that has the given number, or nil. It does
-// not allocate memory.
+// Field returns the field or extension with the given number in a message type. If there is none,
+// it returns nil. It does not allocate memory.
 func (t *Resolver) Field(md protoreflect.MessageDescriptor, n protoreflect.FieldNumber) protoreflect.FieldDescriptor {
 	if fd := md.Fields().ByNumber(n); fd != nil {
 		return fd

@@ -13,8 +13,8 @@ import (
 
 // ReadUpload reads one file as one set: a FileDescriptorSet, a buf image, a .proto file, or a zip
 // file of these. The first bytes of the file determine its format. If they are not enough, the file
-// name determines it. A .proto file has this file name in the set. A gzip file is unpacked first.
-// If a zip file contains one bad file, the whole upload fails.
+// name determines it. In the set, a .proto file has the name under which it was uploaded. A gzip
+// file is unpacked first. If a zip file contains one bad file, the whole upload fails.
 func ReadUpload(ctx context.Context, fileName string, b []byte) (*Schema, error) {
 	if len(b) > maxSetBytes {
 		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes))

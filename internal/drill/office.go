@@ -35,8 +35,8 @@ type problem struct {
 	Kind, Severity, Title, Text, Cure, Broker, Inbox, Queue string
 }
 
-// office is a dlo that the drill has started. Its store and its configuration are in the folder of
-// the drill. The drill looks at it all the time.
+// office is a dlo that the drill has started. The store and the configuration of this dlo are in
+// the folder of the drill. The drill looks at the dlo again and again while it runs.
 type office struct {
 	name    string
 	running Running

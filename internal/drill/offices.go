@@ -102,8 +102,8 @@ func ownInbox(inbox string) string {
 	return fmt.Sprintf("exchange: %s.dlx, inboxes: [%s], annotations: \"\"", inbox, inbox)
 }
 
-// startRenamed starts a dlo. The parameter "names" is the text that sets the name and the former
-// names of the broker in its configuration.
+// startRenamed starts a dlo. The parameter "names" is a text for the configuration of this dlo. It
+// sets the name and the former names of the broker.
 func (g *ground) startRenamed(ctx context.Context, names string) error {
 	if err := g.stop("renamed"); err != nil {
 		return err

@@ -62,8 +62,8 @@ func (p *pager) take(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(http.StatusNoContent)
 }
 
-// rejectBroken makes the pager reject all notices of the channel "broken". If "yes" is false, the
-// pager accepts them again.
+// rejectBroken sets whether the pager rejects all notices of the channel "broken". If "yes" is
+// true, the pager rejects them. If it is false, the pager accepts them.
 func (p *pager) rejectBroken(yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -317,8 +317,8 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 }
 
 // nothingHeld reports whether people have decided about all letters that the restored store held.
-// Other letters are missing in the store. They stay a problem for a day, but the severity of this
-// problem is no longer "page".
+// Letters that are missing in the store stay a problem for a day. The severity of this problem is
+// then no longer "page".
 func nothingHeld(ctx context.Context, g *ground) bool {
 	o := g.office("restored")
 	for _, p := range o.lastLook().problems {
@@ -331,7 +331,8 @@ func nothingHeld(ctx context.Context, g *ground) bool {
 
 var removedFile = regexp.MustCompile(`rm ("[^"]+")`)
 
-// removeNamed removes the file in the drill's folder that the problem names.
+// removeNamed removes the file that the cure of a problem names. The file must be a note in the
+// folder of the drill.
 func removeNamed(_ context.Context, g *ground, reported problem) error {
 	m := removedFile.FindStringSubmatch(reported.Cure)
 	if m == nil {

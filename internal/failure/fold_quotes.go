@@ -65,7 +65,7 @@ func foldChunkOf(name string) string {
 }
 
 // closingQuote returns the position of the closing quote, and the position after it. If there is no
-// closing quote, the result end is -1. An apostrophe inside a word is not a closing quote.
+// closing quote, the result "end" is -1. An apostrophe inside a word is not a closing quote.
 func (f *folder) closingQuote(from int, shut, also rune) (end, after int) {
 	for i := from; i < len(f.src); {
 		r, size := utf8.DecodeRuneInString(f.src[i:])

@@ -79,9 +79,10 @@ func (e TooManyTriesError) Error() string {
 }
 
 // SignIn starts a session if the password is right, and returns the secret of the session's cookie.
-// If name and password do not match, the error wraps deadletter.ErrSignIn, and the result triesLeft
-// is the number of attempts that are left. The same happens if the password was changed or deleted
-// while it was being checked. After too many failed attempts, the error is a TooManyTriesError.
+// If name and password do not match, the error wraps deadletter.ErrSignIn, and the result
+// "triesLeft" is the number of attempts that are left. The same happens if the password was changed
+// or deleted while it was being checked. After too many failed attempts, the error is a
+// TooManyTriesError.
 func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser) (secret string, triesLeft int, err error) {
 	u, verified, err := a.verify(ctx, name, password, b)
 	if err == nil {
@@ -109,8 +110,9 @@ func (a *Accounts) verify(ctx context.Context, name, password string, b Browser)
 		a.tries.removeAttempt(name, b.Address, same)
 		return u, hash, err
 	}
-	// The act is also recorded for an unknown name, so that both cases take the same time. It does not
-	// contain the unknown name, because people sometimes type their password into the wrong field.
+	// The act is also recorded for an unknown name, so that the response takes the same time for
+	// known and unknown names. The act does not contain the unknown name, because people sometimes
+	// type their password into the wrong field.
 	act := deadletter.Act{Kind: deadletter.ActSignInFailed, Actor: deadletter.Unknown, Asked: 1}
 	if u.Name != "" {
 		act.Actor, act.Targets = u.Name, []deadletter.Target{{Kind: deadletter.TargetUser, Name: u.Name}}
@@ -163,8 +165,8 @@ func (a *Accounts) newHash(ctx context.Context, password, name string) (hash str
 	return hash, cmp.Or(err, refused)
 }
 
-// start starts a session of a user who has just proved or set a password. The parameter verified is
-// the hash of this password.
+// start starts a session of a user who has just proved or set a password. The parameter "verified"
+// is the hash of this password.
 func (a *Accounts) start(ctx context.Context, name, verified string, b Browser) (secret string, err error) {
 	secret = deadletter.NewSecret()
 	idle, oldest := a.limits()
@@ -200,7 +202,7 @@ func (a *Accounts) principal(n deadletter.Session) known {
 }
 
 // Confirm checks the password of a session's user again. It returns a new secret for the session's
-// cookie. If the session has ended, also while the password was being checked, the error wraps
+// cookie. If the session has ended, or ends while the password is being checked, the error wraps
 // deadletter.ErrNotFound.
 func (a *Accounts) Confirm(ctx context.Context, secret, password string, b Browser) (renewed string, err error) {
 	n, err := a.Session(ctx, secret)
@@ -231,7 +233,7 @@ func (a *Accounts) Sessions(ctx context.Context, user string) ([]deadletter.Sess
 	return a.store.Sessions(ctx, user, idle, oldest)
 }
 
-// End ends one session of a user. The parameter shortName is the value of Session.Short for this
+// End ends one session of a user. The parameter "shortName" is the value of Session.Short for this
 // session.
 func (a *Accounts) End(ctx context.Context, user, shortName string) error {
 	list, err := a.Sessions(ctx, user)
@@ -247,7 +249,7 @@ func (a *Accounts) End(ctx context.Context, user, shortName string) error {
 }
 
 // ChangePassword changes the password of the user who owns a session. It ends all sessions of the
-// user and starts a new one. If the session has ended, also while the password was being checked,
+// user and starts a new one. If the session has ended, or ends while the password is being checked,
 // the error wraps deadletter.ErrNotFound.
 func (a *Accounts) ChangePassword(ctx context.Context, secret, old, password string, b Browser) (renewed string, err error) {
 	n, err := a.Session(ctx, secret)
@@ -285,15 +287,16 @@ func (a *Accounts) Add(ctx context.Context, u deadletter.User) (code string, err
 }
 
 // Reset deletes a user's password and ends the user's sessions. It returns the name of the user as
-// it is stored, and the code of an invitation, with which the user can choose a new password. If
-// the function allow returns an error for the user, nothing changes.
+// it is stored, and the code of an invitation, with which the user can choose a new password.
+// Before that, it calls the function "allow" with the user. If "allow" returns an error, nothing
+// changes.
 func (a *Accounts) Reset(ctx context.Context, name, by string, allow func(deadletter.User) error) (stored, code string, err error) {
 	code = deadletter.NewSecret()
 	stored, err = a.store.ResetUser(ctx, name, deadletter.SecretHash(code), a.now().Add(invitation), by, allow)
 	return stored, code, err
 }
 
-// AnyUser is a function allow for Reset that returns no error.
+// AnyUser can be passed to Reset as the function "allow". It returns no error for any user.
 func AnyUser(deadletter.User) error { return nil }
 
 // Remove removes a user and ends the user's sessions.

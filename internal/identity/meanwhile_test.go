@@ -65,9 +65,9 @@ func invited(t *testing.T) (s *busyStore, a *identity.Accounts, lena deadletter.
 }
 
 // TestAPasswordEndsDuringARequest covers a thief who knows the password of a user and has a session
-// of the user. While dlo checks this password for a request of the thief, the password ends. The
-// request must give the thief no session and no password. It must not withdraw the invitation of an
-// admin.
+// of the user. While dlo checks this password for a request of the thief, it becomes invalid, for
+// example by a reset. The request must give the thief no session and no password. It must not
+// withdraw the invitation of an admin.
 func TestAPasswordEndsDuringARequest(t *testing.T) {
 	t.Parallel()
 	requests := map[string]struct {

@@ -39,8 +39,8 @@ func keysOf(name, address string) [2]string {
 	return [2]string{address, strings.ToLower(name) + "\x00" + address}
 }
 
-// attemptsLeft returns how many attempts are left. If none is left, the result nextTry is the time
-// at which the next attempt is possible.
+// attemptsLeft returns how many attempts are left. If none is left, the result "nextTry" is the
+// time at which the next attempt is possible.
 func (t *throttle) attemptsLeft(name, address string, now time.Time) (n int, nextTry time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

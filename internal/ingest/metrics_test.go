@@ -8,8 +8,8 @@ import (
 )
 
 // TestTheLagOfIngest checks that the lag is that of the slowest inbox. For an inbox with an open
-// window, the lag is the time for which the window has been open. Otherwise the newest window of
-// the inbox counts, for a minute.
+// window, the lag is the time for which the window has been open. For any other inbox, its newest
+// window counts until a minute after the end of the window.
 func TestTheLagOfIngest(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1763625600, 0)

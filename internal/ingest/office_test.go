@@ -161,7 +161,7 @@ func (o *office) drainOnce(ctx context.Context, count int, run func(*ingest.Once
 	return once.Taken(), err
 }
 
-// drainDuring drains the inbox while the function fn runs, and then stops dlo.
+// drainDuring drains the inbox while the function "fn" runs, and then stops dlo.
 func (o *office) drainDuring(fn func()) {
 	var ctx context.Context
 	ctx, o.stop = context.WithCancel(o.t.Context())

@@ -53,8 +53,9 @@ func TestADrainLeavesAWindowOpen(t *testing.T) {
 	}
 }
 
-// TestAnOpenWindowOfAQueueThatIsGone checks the open window of a queue that was deleted. It cannot
-// come back. If the queue only refuses access, the window may still come back.
+// TestAnOpenWindowOfAQueueThatIsGone checks a window that is open when its queue is deleted. The
+// window cannot come back and must be closed. If the queue only refuses access, the window may
+// still come back and must stay open.
 func TestAnOpenWindowOfAQueueThatIsGone(t *testing.T) {
 	t.Parallel()
 	for why, open := range map[error]int{deadletter.ErrNotFound: 0, deadletter.ErrConflict: 1} {

@@ -24,7 +24,7 @@ func TestNoLetterIsLostOrStoredTwice(t *testing.T) {
 }
 
 // schedule publishes bursts of letters to an inbox while accidents happen. The kind of broker is
-// random. It returns what happened.
+// random. schedule returns a description of what happened.
 func schedule(t *testing.T, seed uint64, change func(*office)) string {
 	random := rand.New(rand.NewPCG(seed, 0))
 	b := brokers[random.IntN(len(brokers))]

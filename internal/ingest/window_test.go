@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// spy is a store that records the windows that it receives. It reports for each that some letters
-// came back.
+// spy is a store that records the windows that it receives. For each window, it reports that some
+// letters came back.
 type spy struct {
 	ingest.Store
 	windows  []deadletter.Window

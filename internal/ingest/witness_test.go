@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// office implements the Store of ingest. It passes every call on to its own store and checks it. It
-// can do so because it knows the number of each letter.
+// office implements the Store of ingest. It checks every call and passes it on to its own store. It
+// can check the calls because it knows the number of each letter.
 
 var errStore = errors.New("the store is away")
 
@@ -176,8 +176,8 @@ func (o *office) SettleWindow(ctx context.Context, window int64) error {
 func (o *office) isStored(number int) bool { return o.times[number] > 0 }
 
 // check fails the test unless all letters are in the store and none is in the queue. Each letter
-// must have one row. A letter may have more rows if the broker was restarted, or if its flag proves
-// nothing. All of these rows except one must be suspects.
+// must have one row. It may have further rows, for example after a restart of the broker, but only
+// if these further rows are suspects.
 func (o *office) check() {
 	o.t.Helper()
 	letters := o.q.number

@@ -31,9 +31,9 @@ func (b *asideBox) OpenProblems(context.Context) (map[string]deadletter.Notice, 
 	return maps.Clone(b.open), b.unread
 }
 
-// TestAProblemIsToldPastAStoreThatTakesNothing checks a problem that the store cannot write. On
-// each channel, the problem is reported once, and so is its end. A notice from the store that was
-// sent in the meantime is recorded later and not sent twice.
+// TestAProblemIsToldPastAStoreThatTakesNothing checks a problem that cannot be written to the
+// store. On each channel, the problem is reported once, and so is its end. A notice from the store
+// that was sent in the meantime is recorded later and not sent twice.
 func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

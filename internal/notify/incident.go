@@ -58,8 +58,8 @@ func (m *Message) incident(o Office, d *deadletter.Delivery) {
 	m.Title = line(m.Title+": "+line(groups[0].Title, titleBytes)+" and "+numberText(len(groups)-1)+" more", titleBytes)
 }
 
-// setFacts replaces the values of facts that the message contains. It appends the number of causes
-// if the message does not contain it.
+// setFacts replaces the values of those facts that the message already contains. If the message has
+// no fact with the number of causes, setFacts appends that fact. It adds no other facts.
 func (m *Message) setFacts(values map[string]string) {
 	for i, f := range m.Facts {
 		if v, ok := values[f.Name]; ok {

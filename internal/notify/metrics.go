@@ -19,8 +19,8 @@ func newCounter(r prometheus.Registerer) *prometheus.CounterVec {
 	return c
 }
 
-// createCounters creates the counters of a channel with the value 0. Otherwise the first failure
-// would not be visible as an increase.
+// createCounters creates the counters of a channel with the value 0. A counter that appeared only
+// with the first failure would not show this failure as an increase.
 func (n *Notifier) createCounters(channel string) {
 	for _, outcome := range []string{outcomeSent, outcomeRetried, outcomeFailed} {
 		n.sent.WithLabelValues(channel, outcome)

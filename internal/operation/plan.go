@@ -40,7 +40,7 @@ type PlanQueue struct {
 	Warning              string                // what to consider first; "" = nothing
 }
 
-// PlanSkip is a reason for which letters would be skipped.
+// PlanSkip is a reason why letters would be skipped.
 type PlanSkip struct {
 	Reason    string
 	Letters   int
@@ -207,8 +207,8 @@ func (r *Request) makesDue(s *deadletter.Share) bool {
 	return trigger == deadletter.Timing || trigger == deadletter.ReleasedDue
 }
 
-// whyRefused returns the reason for which an action would skip the letters of a share. If the
-// action would act on them, it returns "".
+// whyRefused returns the reason why an action would skip the letters of a share. If the action
+// would act on them, it returns "".
 func (d *Desk) whyRefused(r *Request, s *deadletter.Share, target string) string {
 	if s.InBroker {
 		return deadletter.WhyInBroker

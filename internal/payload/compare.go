@@ -39,7 +39,7 @@ type Comparison struct {
 }
 
 // Compare compares the fields of two letters that have the same path. The result is in the order of
-// a, followed by the fields that only b has. If the parameter reveal is true, the person who asks
+// a, followed by the fields that only b has. If the parameter "reveal" is true, the person who asks
 // may see masked values, and Compare reports whether masked values are equal. Compare never shows
 // these values.
 func Compare(a, b []Field, reveal bool) []Comparison {

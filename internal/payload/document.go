@@ -236,7 +236,7 @@ func (n *Node) Key() string {
 	return n.Name
 }
 
-// Scalar returns the value of a node. The result ok is false if the node is a message, a list, a
+// Scalar returns the value of a node. The result "ok" is false if the node is a message, a list, a
 // map or an unknown field.
 func (n *Node) Scalar() (text string, ok bool) { return n.text, n.isScalar() }
 

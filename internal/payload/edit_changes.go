@@ -78,8 +78,8 @@ func (c *changed) compare(a, b *jsonNode, path string) {
 // before. The names are in lower case and without "_" and "-".
 var identities = []string{"idempotencykey", "requestid", "messageid", "eventid"}
 
-// sameIdentity returns the names of the first two top-level fields of this kind that an edit has
-// not changed.
+// sameIdentity returns the names of top-level fields that an edit has not changed and by which
+// consumers recognise a message (see identities). It returns at most two names.
 func sameIdentity(before, after *jsonNode) []string {
 	var list []string
 	for j, name := range after.names {

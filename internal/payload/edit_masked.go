@@ -104,8 +104,9 @@ type unmasked struct {
 	given  []string // paths at which new values replace masked values
 }
 
-// move is a piece of the person's text that was replaced. The fields from and to are its range in
-// that text. The fields at and end are the range of its replacement in the new text.
+// move is a piece of the person's text that was replaced. The fields "from" and "to" are the range
+// of the piece in that text. The fields "at" and "end" are the range of its replacement in the new
+// text.
 type move struct{ from, to, at, end int } // from and to in the written text, at and end in the new one
 
 // origin returns the position in the person's text that corresponds to a position in the new text.
@@ -176,7 +177,7 @@ func (k *keeper) fail(at int, path, message string) error {
 }
 
 // value compares an edited value with the stored value at the same path. The parameter "stored" is
-// nil if no value is stored at that path. The parameter maskError is the error for a mask that
+// nil if no value is stored at that path. The parameter "maskError" is the error for a mask that
 // stands for no stored value.
 func (k *keeper) value(e, stored *jsonNode, path, maskError string) error {
 	hides := stored != nil && stored.hides

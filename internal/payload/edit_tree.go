@@ -78,7 +78,7 @@ func sameJSON(a, b *jsonNode) bool {
 }
 
 // equal reports whether two values are equal. It compares numbers in the form that the parameter
-// normalForm returns.
+// "normalForm" returns.
 func (n *jsonNode) equal(other *jsonNode, normalForm func(number string) string) bool {
 	if n.kind != other.kind || len(n.items) != len(other.items) {
 		return false

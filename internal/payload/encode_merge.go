@@ -372,8 +372,9 @@ func (w *rewrite) drop(list ...int) {
 	}
 }
 
-// put sets the value of a field that is not a list. If the value is nil, it removes the field. It
-// also removes the other members of the oneof, which would otherwise appear again.
+// put sets the value of a field that is not a list. If the value is nil, put removes the field. If
+// the field is a member of a oneof, put also removes the other members. A body may contain several
+// of them, and the last one takes effect. Without the last one, an earlier one would take effect.
 func (w *rewrite) put(fd protoreflect.FieldDescriptor, b []byte) {
 	w.changed = true
 	for _, num := range otherMembers(fd) {

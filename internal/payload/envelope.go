@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// An envelope is a JSON object that contains the message in one of its members. dlo removes it if
-// the letter or the enclosing envelope declares it, and if it is valid. In a valid envelope, every
-// required member occurs exactly once and has the right JSON type. Otherwise, the body stays
-// unchanged.
+// An envelope is a JSON object that contains the message in one of its members. dlo removes an
+// envelope if the letter or the enclosing envelope declares it, and if it is valid. In a valid
+// envelope, every required member occurs exactly once and has the right JSON type. An envelope that
+// is not declared or not valid stays in the body.
 
 // claim is an envelope that a letter or the enclosing envelope declares.
 type claim struct {
@@ -140,7 +140,7 @@ func (r *reading) attribute(path, text string) string {
 	return text
 }
 
-// spotOf returns the spot of a member of the current envelope. The parameter path is the path of
+// spotOf returns the spot of a member of the current envelope. The parameter "path" is the path of
 // the member.
 func (r *reading) spotOf(path string) spot {
 	at := place{spot: r.rootSpot()}

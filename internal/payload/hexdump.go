@@ -22,10 +22,11 @@ type HexRow struct {
 }
 
 // Hexdump returns the first bytes of the body after its layers are removed. It returns at most
-// limit bytes, and omits the bytes of masked values.
+// "limit" bytes, and omits the bytes of masked values.
 func (d *Document) Hexdump(limit int) Hex { return d.HexdumpAt(0, limit) }
 
-// HexdumpAt does the same as Hexdump, from the row that contains the byte at start.
+// HexdumpAt does the same as Hexdump, but begins with the row that contains the byte at the index
+// "start".
 func (d *Document) HexdumpAt(start, limit int) Hex {
 	start = min(max(start, 0), max(len(d.Body)-1, 0)) / 16 * 16
 	b := d.Body[:min(len(d.Body), start+max(limit, 0))]

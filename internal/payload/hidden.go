@@ -65,7 +65,7 @@ func (w *hiding) countSingular(fd protoreflect.FieldDescriptor, seen *[]protowir
 }
 
 // message reads well-formed bytes up to the end of the input or of the group, and returns the bytes
-// that follow. The parameter at is the spot of the content of the message. The scan has already
+// that follow. The parameter "at" is the spot of the content of the message. The scan has already
 // limited the depth.
 func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, depth int) []byte {
 	var urls, contents [][]byte

@@ -14,7 +14,7 @@ import (
 
 const maxJSON = 2 << 20 // maximum number of bytes of indented JSON in a document; the body itself can always be downloaded
 
-// looksLikeJSON reports whether b is a JSON object or array. If the parameter scalars is true, a
+// looksLikeJSON reports whether b is a JSON object or array. If the parameter "scalars" is true, a
 // single value counts too. If b is not JSON, looksLikeJSON returns the reason. A byte order mark is
 // allowed, because .NET writes one. looksLikeJSON allocates only its result.
 func looksLikeJSON(b []byte, scalars bool) (bool, string) {

@@ -9,7 +9,7 @@ import (
 const maxTreeDepth = 64
 
 // fromJSON returns the nodes of valid JSON: the members of an object, the elements of an array, or
-// a single node without a name. The parameter base is the offset of src in the body.
+// a single node without a name. The parameter "base" is the offset of src in the body.
 func (t *tree) fromJSON(src []byte, base int, root place) []Node {
 	r := &jsonReader{src: src}
 	if c := r.peek(); !root.hidden && (c == '{' || c == '[') {
@@ -24,7 +24,7 @@ func (t *tree) fromJSON(src []byte, base int, root place) []Node {
 	return []Node{n}
 }
 
-// jsonChildren reads an object or an array from its opening bracket on. The result total is the
+// jsonChildren reads an object or an array from its opening bracket on. The result "total" is the
 // number of all members or elements, including those that are not shown.
 func (t *tree) jsonChildren(r *jsonReader, at place, base, depth int) (nodes []Node, total int) {
 	open := r.src[r.at]

@@ -79,9 +79,9 @@ func hintsOf(l *deadletter.Letter) Hints {
 }
 
 // Revise applies a patch to the decoded body of a letter, and returns the resulting revision. It is
-// used to edit many letters at once. If a part of the letter is masked, there is a revision only if
-// reveal is true, which means that the caller has the right to reveal. The error says why there is
-// no revision.
+// used to edit many letters at once. The parameter "reveal" is true if the caller has the right to
+// reveal. Without this right, there is no revision of a letter that has a masked part. The error
+// says why there is no revision.
 func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	properties, body := l.Current()
 	e, err := d.Patch(body, d.HintsOf(l), patch, nil)

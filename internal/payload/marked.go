@@ -418,7 +418,7 @@ func wantsWireForm(md protoreflect.MessageDescriptor) string {
 	return `{"@wire": {"seconds": "0", "nanos": 0}}`
 }
 
-// noteMarked adds a note that the JSON has marked values. If the parameter hide is true, it omits
+// noteMarked adds a note that the JSON has marked values. If the parameter "hide" is true, it omits
 // their paths, which may be masked.
 func (d *Document) noteMarked(places []*jsonPlace, hide bool) {
 	if len(places) == 0 {

@@ -128,7 +128,8 @@ type compared struct {
 
 var matchers = sync.Pool{New: func() any { return &matcher{} }}
 
-// matcherMemory is the memory in bytes that a matcher keeps, without the field compared.
+// matcherMemory is the memory in bytes that a matcher keeps, without the memory of its field
+// "compared".
 const matcherMemory = 48*maxWireNodes + 2<<10
 
 func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b *budget.Budget, hides bool) Ranking {
@@ -261,7 +262,8 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string,
 	}
 }
 
-// ranksBefore reports whether x comes before y in the list. The parameter top is the highest rank.
+// ranksBefore reports whether x comes before y in the list. The parameter "top" is the highest
+// rank.
 func (x *compared) ranksBefore(y *compared, top float64) bool {
 	if x.prior != y.prior && top-x.rank <= margin && top-y.rank <= margin {
 		return x.prior > y.prior

@@ -120,7 +120,7 @@ func (r *reading) knownBefore(b []byte) bool {
 }
 
 // beginsAsMessage reports whether the first bytes of a body have the wire format, as far as their
-// fields are complete. If truncated is true, further bytes follow.
+// fields are complete. The parameter "truncated" is true if further bytes follow.
 func beginsAsMessage(b []byte, truncated bool) bool {
 	for len(b) > 0 {
 		num, _, n := protowire.ConsumeField(b)

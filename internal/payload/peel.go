@@ -249,7 +249,7 @@ func (r *reading) shapedAsDeclared(b []byte) bool {
 }
 
 // readsAsNamed reports whether b can be scanned as one of the types that the letter names, with at
-// least one known field. If the parameter noUnknown is true, b must also have no unknown field.
+// least one known field. If the parameter "noUnknown" is true, b must also have no unknown field.
 func (r *reading) readsAsNamed(b []byte, noUnknown bool) bool {
 	if len(b) == 0 {
 		return false

@@ -162,7 +162,7 @@ func (p *places) hiddenIn(from, to int) (some, all bool) {
 }
 
 // message reads the well-formed bytes of a message, and reports whether it found a hidden field.
-// The parameter parent is the path of field numbers to the message.
+// The parameter "parent" is the path of field numbers to the message.
 func (p *places) message(b []byte, md protoreflect.MessageDescriptor, parent deadletter.FieldPath) bool {
 	found := false
 	for len(b) > 0 && len(p.paths) <= maxPlaces {

@@ -8,7 +8,7 @@ import (
 
 // wireShaped reports whether b has the form of a protobuf message of some type. It must end where a
 // field ends, and all field numbers must be below 10,000. wireShaped does not allocate, and
-// examines at most limit fields.
+// examines at most as many fields as "limit" says.
 func wireShaped(b []byte, limit int) bool {
 	if len(b) == 0 {
 		return false

@@ -59,7 +59,7 @@ func (s *shape) field(num int32) int {
 	return -1
 }
 
-// inEnum reports whether an enum has the number v. The parameter enum holds its sorted numbers.
+// inEnum reports whether an enum has the number v. The parameter "enum" holds its sorted numbers.
 func inEnum(enum []int32, v int32) bool {
 	if uint(v) < uint(len(enum)) && enum[v] == v { // most enums count from 0
 		return true

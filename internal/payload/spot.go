@@ -26,7 +26,7 @@ type masking struct {
 	begun   map[protoreflect.MessageDescriptor]typeRules // the rules for the types that were seen so far
 }
 
-// rootSpot returns the spot of the current body. The parameter defs holds the definitions of its
+// rootSpot returns the spot of the current body. The parameter "defs" holds the definitions of its
 // type, the one in use first.
 func (r *reading) rootSpot(defs ...*descriptor.Type) spot {
 	return spot{m: newMasking(r.Mask, defs...), hidden: r.outer.hidden, open: r.outer.open}
@@ -179,9 +179,9 @@ func (s spot) content(md protoreflect.MessageDescriptor) spot {
 }
 
 // unreadAny returns the spot of the fields of a google.protobuf.Any whose content cannot be
-// decoded. The parameter md is the type that the Any names, or nil if this type is not registered.
-// If there are rules for fields, the content may be anything, so all of it is hidden. If a type has
-// debug_redact, the content is hidden only if its type is known.
+// decoded. The parameter "md" is the type that the Any names, or nil if this type is not
+// registered. If there are rules for fields, the content may be anything, so all of it is hidden.
+// If a type has debug_redact, the content is hidden only if its type is known.
 func (s spot) unreadAny(md protoreflect.MessageDescriptor) spot {
 	s.hidden = s.hidden || s.m.Mask != nil && len(s.m.Fields) > 0 || s.m.redacts && md != nil
 	return s

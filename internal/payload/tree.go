@@ -192,8 +192,8 @@ func (t *tree) items(items []item, md protoreflect.MessageDescriptor, at spot) [
 	return nodes
 }
 
-// item returns the node for a part of a message of type md. The parameter at is the spot inside the
-// message.
+// item returns the node for a part of a message of type md. The parameter "at" is the spot inside
+// the message.
 func (t *tree) item(it *item, md protoreflect.MessageDescriptor, at spot) Node {
 	if it.fd == nil {
 		return t.unknownNode(it, at.unknownField(t.types.Field(md, it.number), int32(it.number)))
@@ -302,7 +302,7 @@ func (t *tree) key(n *Node, at spot, key string, quotes bool) {
 }
 
 // value fills n with a value of fd: the value of the field itself, of an element, or of a map
-// entry. For a message, parts are the ranges of its content.
+// entry. If the value is a message, the parameter "parts" holds the ranges of its content.
 func (t *tree) value(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Value, at spot, parts []Range) {
 	if at.hidden {
 		if n.Type == "" {

@@ -51,7 +51,7 @@ type guess struct {
 	spent  int
 }
 
-// value describes the parameter raw, which is the value of a field without its tag. The result is
+// value describes the parameter "raw", which is the value of a field without its tag. The result is
 // safe to print and has at most about maxGuess bytes.
 func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, at spot, depth int) string {
 	if at.hidden {

@@ -163,7 +163,7 @@ func timestampText(seconds, nanos int64) (string, bool) {
 }
 
 // durationText returns a duration such as "1 h 30 min 0.5 s", "-0.25 s" or "0 s". It returns false
-// for more than 10,000 years, or if the signs differ.
+// for more than 10,000 years, or if the seconds and the nanoseconds have different signs.
 func durationText(seconds, nanos int64) (string, bool) {
 	const limit = 315_576_000_000
 	if seconds < -limit || seconds > limit || nanos <= -1e9 || nanos >= 1e9 || seconds > 0 && nanos < 0 || seconds < 0 && nanos > 0 {

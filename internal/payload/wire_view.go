@@ -45,8 +45,8 @@ func (t *tree) wireNodes(part Range, at spot, depth int) []Node {
 	return nodes
 }
 
-// wireValue fills a node from the value raw, which has no tag. The parameter "in" is the range of
-// raw in the body.
+// wireValue fills a node from the value "raw", which has no tag. The parameter "in" is the range of
+// this value in the body.
 func (t *tree) wireValue(n *Node, num protowire.Number, typ protowire.Type, raw []byte, in Range, at spot, depth int) {
 	if at.hidden {
 		t.hide(n)
@@ -121,7 +121,7 @@ func plausibleText(f float64, bits int) string {
 	return strconv.FormatFloat(f, 'g', -1, bits)
 }
 
-// maskedRanges calls hide with the byte ranges of masked nodes.
+// maskedRanges calls the function "hide" with the byte range of each masked node.
 func maskedRanges(nodes []Node, hide func(from, to int)) {
 	for i := range nodes {
 		if n := &nodes[i]; n.Masked {

@@ -136,8 +136,8 @@ func (q Query) With(f Field, values ...string) Query {
 	return out
 }
 
-// Order returns the order of the list that the query asks for. If the query has no order, it
-// returns "".
+// Order returns the order in which the query wants letters to be listed. If the query has no order,
+// it returns "".
 func (q Query) Order() deadletter.Order {
 	for _, t := range q.Terms {
 		if t.Field == Sort {

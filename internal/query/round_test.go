@@ -83,7 +83,7 @@ func anyQuery(t *rapid.T) string {
 }
 
 // TestQueriesSurviveTheirText checks that the text of a query parses to an equal query. It also
-// checks that the text of a fixed query still does so a year later.
+// checks that the text of a fixed query parses to an equal query a year later.
 func TestQueriesSurviveTheirText(t *testing.T) {
 	t.Parallel()
 	o := Options{Now: now, Body: func(string) bool { return true }}

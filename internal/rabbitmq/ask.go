@@ -37,8 +37,8 @@ func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerSta
 	return l.Status()
 }
 
-// askForInbox reports why an inbox cannot be read. If the parameter declared is true, dlo declares
-// the inbox at startup, so the inbox may be missing.
+// askForInbox reports why an inbox cannot be read. If the parameter "declared" is true, dlo
+// declares the inbox at startup, so the inbox may be missing.
 func (l *Link) askForInbox(ctx context.Context, conn *amqp.Connection, queue string, declared bool) {
 	var err error
 	if !declared {

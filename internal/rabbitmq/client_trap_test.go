@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// These tests record the behaviour of amqp091-go v1.16.0. It is the reason why dlo does not use the
-// client's recovery and drops all objects of a dead session. If a test fails, the client has
-// changed, and this decision should be reviewed.
+// These tests record the behaviour of amqp091-go v1.16.0. Because of this behaviour, dlo does not
+// use the client's recovery. Instead, dlo drops all objects of a dead session. If a test fails, the
+// client has changed, and this decision should be reviewed.
 
 // TestRecoveryAcknowledgesAStranger shows that a recovered channel still accepts the delivery tags
 // of the previous session. A letter is read before the connection closes, and is acknowledged
@@ -144,8 +144,8 @@ func publishLetters(t *testing.T, ch *amqp.Channel, queue string, letters ...str
 	}
 }
 
-// consume starts a consumer with the tag "reader". The consumer gets at most as many unacknowledged
-// letters as prefetch says.
+// consume starts a consumer with the tag "reader". The parameter "prefetch" is the maximum number
+// of unacknowledged letters that the consumer gets.
 func consume(t *testing.T, ch *amqp.Channel, queue string, prefetch int) <-chan amqp.Delivery {
 	t.Helper()
 	if err := ch.Qos(prefetch, 0, false); err != nil {
@@ -197,7 +197,8 @@ func awaitReady(t *testing.T, ch *amqp.Channel, queue string, n int) {
 	}
 }
 
-// takeOne removes the first letter of a queue, and fails the test unless its body equals want.
+// takeOne removes the first letter of a queue. It fails the test unless the body of this letter
+// equals the parameter "want".
 func takeOne(t *testing.T, ch *amqp.Channel, queue, want string) {
 	t.Helper()
 	d, ok, err := ch.Get(queue, true)

@@ -70,8 +70,9 @@ func (c *clustered) openMarked() {
 	}
 }
 
-// fetch takes a window and checks that it contains the letters from first to last. If redelivered
-// is true, all of them must be flagged as redelivered. If it is false, none of them may be.
+// fetch takes a window and checks that it contains the letters with the numbers from "first" to
+// "last". If "redelivered" is true, all of them must be flagged as redelivered. If it is false,
+// none of them may be.
 func (c *clustered) fetch(first, last int, redelivered bool) []deadletter.Arrival {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)

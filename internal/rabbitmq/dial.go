@@ -82,8 +82,8 @@ func tlsConfig(uri amqp.URI) (*tls.Config, error) {
 	return config, nil
 }
 
-// dialWith opens an AMQP connection. The parameter dialTCP is a function that opens the TCP or TLS
-// connection for it.
+// dialWith opens an AMQP connection. The parameter "dialTCP" is a function that opens the TCP or
+// TLS connection for it.
 func (l *Link) dialWith(ctx context.Context, purpose, url string, dialTCP func(ctx context.Context, addr string) (net.Conn, error)) (*amqp.Connection, error) {
 	uri, err := amqp.ParseURI(url)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// outspoken is an authentication method that asks the broker to report a refused login. Otherwise,
-// RabbitMQ closes the connection silently, which looks like a network failure (3.10.8, 4.0.5,
-// 4.3.6). The client reports both as a wrong password. The client has no option for this request,
-// and it replaces the configured capabilities with its own. It calls Response after that, so
-// Response can still add the capability (amqp091-go v1.16.0).
+// outspoken is an authentication method that asks the broker to report a refused login. Without
+// this request, RabbitMQ closes the connection silently, which looks like a network failure
+// (3.10.8, 4.0.5, 4.3.6). The client then reports a wrong password in both cases. The client has no
+// option for this request, and it replaces the configured capabilities with its own. It calls
+// Response after that, so Response can still add the capability (amqp091-go v1.16.0).
 type outspoken struct {
 	amqp.Authentication
 	properties amqp.Table // the properties of the connection

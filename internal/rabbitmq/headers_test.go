@@ -61,7 +61,7 @@ func readingInbox(t *testing.T, url string, limits Limits) *Inbox {
 	return inbox
 }
 
-// takeAll reads and acknowledges windows until it has read the last letter. The parameter last is
+// takeAll reads and acknowledges windows until it has read the last letter. The parameter "last" is
 // the body of this letter.
 func takeAll(t *testing.T, inbox *Inbox, last string) (all []deadletter.Arrival, windows []int) {
 	t.Helper()

@@ -268,7 +268,7 @@ const resumeQuiet = 30 * time.Second
 // Resume finds out whether the open window came back. A window comes back whole and before all
 // other letters, or not at all (docs/reliability.md has the measurement). If the window was fetched
 // with more than one request, the broker chooses the order. Resume waits until it is certain. If
-// the result whole is true, the letters are the open window. Otherwise they are a window of other
+// the result "whole" is true, the letters are the open window. Otherwise they are a window of other
 // letters. Resume returns no letters if a queue that is drained once is empty.
 func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error) {
 	for began := time.Now(); ; {

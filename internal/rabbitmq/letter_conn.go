@@ -13,10 +13,10 @@ import (
 
 // letterConn is the connection of a session that reads letters. It removes the properties of each
 // delivery before the client sees the delivery. The client receives only a message id, which is the
-// number under which letterConn keeps the properties. Otherwise the client would drop the
-// connection for two reasons. One is a header frame larger than negotiated (501), which RabbitMQ
-// does send. The other is headers that the client cannot read (502; amqp091-go v1.16.0). All other
-// frames pass unchanged.
+// number under which letterConn keeps the properties. If the client saw the properties, two things
+// could make it drop the connection. One is a header frame larger than negotiated (501), which
+// RabbitMQ does send. The other is a header that the client cannot read (502; amqp091-go v1.16.0).
+// All other frames pass unchanged.
 type letterConn struct {
 	net.Conn
 	in    *bufio.Reader

@@ -239,7 +239,7 @@ func (q *managedQueue) policyNames() string {
 }
 
 // cureText explains how to remove the settings that make the broker delete messages from a queue.
-// If limited is true, the delivery limit is one of these settings.
+// The parameter "limited" is true if the delivery limit is one of these settings.
 func (l *Link) cureText(queue string, q *managedQueue, limited bool) string {
 	var arguments []string
 	for _, s := range q.losingSettings() {

@@ -58,8 +58,9 @@ func (l *Link) ReadMark(ctx context.Context, store string, expected bool) (*dead
 }
 
 // readMark takes all marks from a mark's queue. It publishes the newest mark again before it
-// acknowledges them. Otherwise the queue would count the deliveries of the mark and drop it at the
-// delivery limit, which is 20 for a quorum queue from 4.0 on.
+// acknowledges them. If it only returned the mark to the queue, the queue would count the
+// deliveries of the mark. It would drop the mark at the delivery limit, which is 20 for a quorum
+// queue from 4.0 on.
 func (l *Link) readMark(ctx context.Context, c *confirming, queue string, expected bool) (*deadletter.Progress, error) {
 	if err := l.declareMark(c.ch, queue); err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (l *Link) declareMark(ch *amqp.Channel, queue string) error {
 }
 
 // WriteMark records the progress of a store in the broker and waits for the confirm. The parameter
-// session is the number of a publishing connection. If this is not the current connection,
+// "session" is the number of a publishing connection. If this is not the current connection,
 // WriteMark fails. It never writes the mark over another connection.
 func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progress) error {
 	l.marking.Lock()

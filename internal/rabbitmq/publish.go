@@ -56,7 +56,7 @@ func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 	return outcomes
 }
 
-// send sends messages on one channel and sets their outcomes. If the parameter alone is true, it
+// send sends messages on one channel and sets their outcomes. If the parameter "alone" is true, it
 // uses a channel that is neither shared nor used again.
 func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 	c, err := l.channel(alone)

@@ -166,8 +166,8 @@ func (l *Link) Ready(ctx context.Context) error {
 	}
 }
 
-// channel returns an idle channel. If there is none, it opens one. If the parameter alone is true,
-// it opens a channel that is neither shared nor used again.
+// channel returns an idle channel. If there is none, it opens one. If the parameter "alone" is
+// true, it opens a channel that is neither shared nor used again.
 func (l *Link) channel(alone bool) (*confirming, error) {
 	l.mu.Lock()
 	conn := l.publish.conn
@@ -184,8 +184,8 @@ func (l *Link) channel(alone bool) (*confirming, error) {
 	return confirmingOn(conn, l.broker.InFlight)
 }
 
-// confirmingOn opens a channel in confirm mode. It has room for the returns of as many messages as
-// inFlight says.
+// confirmingOn opens a channel in confirm mode. The channel has room for as many returned messages
+// as "inFlight" says.
 func confirmingOn(conn *amqp.Connection, inFlight int) (*confirming, error) {
 	ch, err := conn.Channel()
 	if err != nil {

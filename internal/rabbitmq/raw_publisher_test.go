@@ -34,8 +34,8 @@ func newRawPublisher(t *testing.T, url string) *rawPublisher {
 	return p
 }
 
-// declare declares a durable queue. If args comes from dyingArguments, messages that are
-// published to the queue die immediately.
+// declare declares a durable queue. With arguments from dyingArguments, messages that are published
+// to the queue die immediately.
 func (p *rawPublisher) declare(t *testing.T, queue string, args amqp.Table) {
 	t.Helper()
 	if _, err := p.ch.QueueDeclare(queue, true, false, false, false, args); err != nil {

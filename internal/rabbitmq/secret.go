@@ -34,8 +34,8 @@ func (s *secret) read() string {
 	return s.text
 }
 
-// withPassword returns an AMQP URL with the current password from a file. If the parameter file is
-// "", the URL is unchanged.
+// withPassword returns an AMQP URL with the current password from a file. If the parameter "file"
+// is "", the URL is unchanged.
 func withPassword(raw, file string) string {
 	u, err := url.Parse(raw)
 	if file == "" || err != nil {

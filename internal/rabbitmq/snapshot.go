@@ -48,9 +48,9 @@ func (l *Link) Snapshot(ctx context.Context) (topology.Snapshot, error) {
 	return l.looks.snapshot(ctx, l.broker.Name, l.vhost)
 }
 
-// Look returns snapshots of vhosts of a broker to which dlo is not connected. The parameter raw is
-// the URL of the broker's management API, with user and password. If vhosts is empty, Look returns
-// all vhosts that the user may see.
+// Look returns snapshots of vhosts of a broker to which dlo is not connected. The parameter "raw"
+// is the URL of the broker's management API, with user and password. If vhosts is empty, Look
+// returns all vhosts that the user may see.
 func Look(ctx context.Context, raw string, vhosts []string) ([]topology.Snapshot, error) {
 	m, err := newLooks(raw)
 	if err != nil {

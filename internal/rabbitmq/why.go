@@ -63,7 +63,7 @@ func reasonText(e *amqp.Error) string {
 	return deadletter.Visible(text)
 }
 
-// unquoted removes the quotes around a text. The result ok is false if there are none.
+// unquoted removes the quotes around a text. The result "ok" is false if there are none.
 func unquoted(quoted string) (text string, ok bool) {
 	text, err := strconv.Unquote(quoted)
 	if err != nil {

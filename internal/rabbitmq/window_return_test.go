@@ -129,7 +129,7 @@ func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 const cuts = 4
 
 // death closes the connection of a window. It may first acknowledge the window up to its last tag.
-// The parameter cut is the number of the attempt, counted from 0.
+// The parameter "cut" is the number of the attempt, counted from 0.
 type death func(t *testing.T, cut int, ch *amqp.Channel, last uint64, link *testenv.Link)
 
 // cutWindow fills an inbox, takes a window from it and kills the connection. It returns how the
@@ -232,7 +232,7 @@ func isLocked(err error) bool {
 	return errors.As(err, &refused) && refused.Code == amqp.ResourceLocked
 }
 
-// awaitSessionEnd waits until the broker has also ended the reader's connection.
+// awaitSessionEnd waits until the broker has noticed the end of the reader's connection.
 func awaitSessionEnd(t *testing.T, url string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {

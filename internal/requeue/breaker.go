@@ -158,7 +158,7 @@ func (b *breakers) rampRate(c *circuit, now time.Time) float64 {
 	return rampFirst * math.Pow(2, max(0, rampSteps*float64(now.Sub(c.Since))/float64(b.o.Window)))
 }
 
-// countSent counts a letter that is about to be sent. The parameter arrival is the time when the
+// countSent counts a letter that is about to be sent. The parameter "arrival" is the time when the
 // letter reaches its queue. For a letter that waits in the broker first, this is the end of its
 // wait. For any other letter, it is now.
 func (b *breakers) countSent(queue string, group deadletter.GroupID, id deadletter.ID, probe bool, now, arrival time.Time) {
@@ -257,9 +257,9 @@ func (b *breakers) countReturned(ids []deadletter.ID, now time.Time) {
 }
 
 // judge trips a breaker if enough of the last letters came back. The option CameBack is the
-// necessary percentage. The parameter last is the number of letters to look at. The newest of these
-// letters is the newest one that came back. A queue is first in, first out, so letters that were
-// sent before that letter have most likely reached a worker too.
+// necessary percentage. The parameter "last" is the number of letters to look at. The newest of
+// these letters is the newest one that came back. A queue is first in, first out, so letters that
+// were sent before that letter have most likely reached a worker too.
 func (b *breakers) judge(c *circuit, last int, now time.Time) {
 	sent, back := 0, 0
 	for n := c.newest - c.base; n >= 0 && sent < last; n-- {
@@ -372,7 +372,7 @@ func (b *breakers) judgeProbe(c *circuit, now time.Time) {
 }
 
 // tick looks at all breakers. A probe that stayed quiet ends, and a rate that has risen to the full
-// rate ends its rise. The function fullRate returns the full rate of a queue, in letters per
+// rate ends its rise. The function "fullRate" returns the full rate of a queue, in letters per
 // second. tick returns the changes to record.
 func (b *breakers) tick(now time.Time, fullRate func(queue string) float64) []change {
 	b.mu.Lock()
@@ -387,8 +387,8 @@ func (b *breakers) tick(now time.Time, fullRate func(queue string) float64) []ch
 	return changes
 }
 
-// tend does what tick does, for one circuit. The parameter fullRate is the full rate of its queue,
-// in letters per second.
+// tend does what tick does, for one circuit. The parameter "fullRate" is the full rate of its
+// queue, in letters per second.
 func (b *breakers) tend(c *circuit, now time.Time, fullRate float64) {
 	if c.Since.After(now) { // the clock was set back
 		c.Since = now

@@ -16,7 +16,7 @@ type clock struct {
 const jump = time.Minute // smaller changes of the clock are ignored
 
 // jumpedBy returns by how much the clock was set since the last call. It returns 0 if the change is
-// smaller than jump.
+// smaller than the constant "jump".
 func (c *clock) jumpedBy(wall time.Time) time.Duration {
 	steady := time.Now()
 	was := *c

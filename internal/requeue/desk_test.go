@@ -174,9 +174,9 @@ func (d *desk) done() bool {
 	})
 }
 
-// check fails the test unless each letter is requeued or held. A requeued letter must have arrived,
-// under one token only. The number of attempts of a letter must be the number of its confirmed
-// attempts.
+// check fails the test unless each letter is requeued or held. Each requeued letter must have
+// arrived, under one token only. The books must give each letter as many attempts as the desk
+// counted confirmed ones.
 func (d *desk) check() {
 	for _, i := range d.letters {
 		state, attempts := d.books.look(i)

@@ -35,8 +35,8 @@ func (d *Dispatcher) noteProgress(ctx context.Context) (deadletter.Noted, error)
 	return deadletter.Noted{Broker: d.o.Broker, VHost: d.o.VHost, Claims: at.Claims}, nil
 }
 
-// noteThere writes the mark of the store to the broker. If that fails, the result sendWithout says
-// whether letters may be sent without the mark.
+// noteThere writes the mark of the store to the broker. If that fails, the result "sendWithout"
+// says whether letters may be sent without the mark.
 func (d *Dispatcher) noteThere(ctx context.Context, at deadletter.Progress) (err error, sendWithout bool) {
 	p := &d.proof
 	p.mu.Lock()

@@ -30,7 +30,7 @@ func TestEachLetterArrivesOrIsHeld(t *testing.T) {
 const accidentsEnd = 5 * time.Second
 
 // schedule runs letters that become due one after the other, with random responses and accidents.
-// It returns what happened.
+// It returns a description of what happened.
 func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	dice := newDice(seed)
 	waits := dice.intBelow(3) == 0

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// runDuring runs a process while the function fn runs, and then stops the process. It returns how
+// runDuring runs a process while the function "fn" runs, and then stops the process. It returns how
 // long the stop took.
 func (d *desk) runDuring(fn func(c *clerk)) time.Duration {
 	ctx, stop := context.WithCancel(d.t.Context())

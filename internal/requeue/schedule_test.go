@@ -210,8 +210,8 @@ func TestOverdueLettersAreSpread(t *testing.T) {
 }
 
 // TestAClockThatIsSetDoesNoHarm sets the clock forward by a year, so that all letters become due.
-// They must still leave at the rate. It then sets the clock back by an hour, and no letter may wait
-// longer than the longest back-off.
+// The letters must still leave at the rate of their queue. The test then sets the clock back by an
+// hour. No letter may wait longer than the longest back-off.
 func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	t.Run("forward", func(t *testing.T) {

@@ -17,7 +17,7 @@ const (
 type sights map[string]deadletter.Unseen
 
 // look returns the reason why dlo cannot observe the fate of letters in a queue. If dlo can observe
-// it, u.Why is "". The result confirmed is true if two looks have found the same reason, with at
+// it, u.Why is "". The result "confirmed" is true if two looks have found the same reason, with at
 // least lookAgain in between. No look between them may have found a different reason. The reason
 // then applies to letters that were in the queue at the earlier look.
 func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u deadletter.Unseen, confirmed bool) {

@@ -8,10 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// waitQueue lets letters wait in one queue for each delay, dlo.wait.<milliseconds>. This queue
-// holds letters for all queues. All of its letters wait equally long, so no letter delays another.
-// The routing key of each letter is the name of its own queue. The broker uses it to pass the
-// letter on.
+// waitQueue is a waiter with one wait queue for each delay. The name of this queue is
+// dlo.wait.<milliseconds>. Letters for all queues wait in it, and all of them wait equally long, so
+// no letter delays another. The routing key of each letter is the name of its target queue. The
+// broker passes the letter on to that queue when the wait is over.
 type waitQueue struct{}
 
 func (waitQueue) place(delay time.Duration) deadletter.Wait {

@@ -55,7 +55,7 @@ func (c Comparisons) String() string {
 }
 
 // span returns the first and the last number for which the comparison is true. If there is no such
-// number, high is below low.
+// number, the result "high" is less than the result "low".
 func (c Comparison) span() (low, high int64) {
 	switch c.Op {
 	case "<":

@@ -35,8 +35,8 @@ func (s *Server) pathProblems() []deadletter.Problem {
 	return list
 }
 
-// unknownPaths returns the keys of the problems in vhosts that dlo cannot read completely.
-// Otherwise people would get a notice that such a problem is over.
+// unknownPaths returns the keys of the problems in vhosts that dlo cannot read completely. Nobody
+// knows whether such a problem is over, so people must get no notice that it is.
 func (s *Server) unknownPaths() map[string]bool {
 	keys := map[string]bool{}
 	for _, r := range s.survey.Reports() {

@@ -11,8 +11,8 @@ import (
 )
 
 // TestWhereNoTrialCanBe checks the reasons why no trial is possible. The letter of a trial passes
-// through the dead-letter exchange in the configuration into the first inbox. dlo recognises it by
-// the queue in which it died.
+// through the dead-letter exchange in the configuration into the first inbox. There, dlo recognises
+// the letter by the queue in which it died.
 func TestWhereNoTrialCanBe(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

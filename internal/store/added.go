@@ -23,8 +23,8 @@ func (t *tx) recordAddedFields(letter int64, fields []deadletter.AddedField) err
 }
 
 // AddedFields returns fields that letters contain in their encoded form, but that their types do
-// not declare. The fields that occur in the most letters come first. It returns at most limit
-// fields.
+// not declare. The fields that occur in the most letters come first. The parameter "limit" is the
+// maximum number of fields.
 func (s *Store) AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) {
 	rows, err := s.ask(ctx, `SELECT l.origin, l.type, a.number, a.wire, min(l.received_at), count(*) FROM added a JOIN letters l ON l.id = a.letter
 		GROUP BY l.origin, l.type, a.number, a.wire ORDER BY count(*) DESC, l.origin, l.type, a.number LIMIT $1`, limit)

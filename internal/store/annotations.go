@@ -146,9 +146,9 @@ func keyOf(broker, vhost string, k deathKey) int64 {
 }
 
 // joinLetters joins an annotation to stored letters of its death, in the order in which the letters
-// were received. It joins at most as many letters as room says, and returns their number. An
-// annotation that names no queue can join many letters. Any other annotation joins one letter for
-// each time it was reported.
+// were received. It returns the number of these letters, which is at most "room". An annotation
+// that names no queue can join many letters. Any other annotation joins one letter for each time it
+// was reported.
 func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, error) {
 	if !a.Many() {
 		var free int
@@ -190,7 +190,7 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 var errEnough = errors.New("enough")
 
 // unexplainedLetters returns letters that match an annotation, have the given key and were stored
-// in the given time slot. If the parameter secondKey is not nil, it is a second key that the
+// in the given time slot. If the parameter "secondKey" is not nil, it is a second key that the
 // letters must have.
 func (t *tx) unexplainedLetters(slot, key int64, secondKey any, a *deadletter.Annotation, room int) ([]int64, error) {
 	if room <= 0 {
@@ -420,7 +420,7 @@ func (s *Store) annotationsFor(ask func(string, ...any) (*sql.Rows, error), lett
 	return list, nil
 }
 
-// addAnnotations adds the annotations to the letters in a list. The parameter rowIDs contains the
+// addAnnotations adds the annotations to the letters in a list. The parameter "rowIDs" contains the
 // row id of each letter's annotation, in the order of the letters; 0 = none.
 func (s *Store) addAnnotations(ctx context.Context, list []deadletter.Letter, rowIDs []int64) error {
 	for i, id := range rowIDs {

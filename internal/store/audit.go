@@ -24,9 +24,10 @@ const actThrough = `CASE WHEN e.through <> '' THEN e.through WHEN e.actor = 'dlo
 // has completed so far.
 const actDone = `CASE WHEN e.kind = o.action THEN (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = o.id AND result IN ('confirmed', 'quiet', 'unverified', 'came back', 'done')) ELSE e.done END`
 
-// Audit returns up to limit acts that match an audit query, newest first. It also returns the
-// cursor of the next page, which is "" on the last page. Events of single letters are not in the
-// audit, but in the histories of the letters.
+// Audit returns the acts that match an audit query, newest first. The parameter "limit" is the
+// maximum number of acts on a page. Audit also returns the cursor of the next page, which is "" on
+// the last page. Events of single letters are not in the audit, but in the histories of the
+// letters.
 func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit int) (list []deadletter.Act, next string, err error) {
 	if limit <= 0 || limit > maxPage {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d entries", deadletter.ErrInvalid, maxPage)
@@ -52,8 +53,8 @@ func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit in
 	return list, next, s.addTargets(ctx, list)
 }
 
-// ActsAfter returns up to limit acts that were recorded after the act with the given id, oldest
-// first.
+// ActsAfter returns the acts that were recorded after the act with the given id, oldest first. The
+// parameter "limit" is the maximum number of acts.
 func (s *Store) ActsAfter(ctx context.Context, id int64, limit int) ([]deadletter.Act, error) {
 	list, err := s.actList(ctx, clause{"e.letter IS NULL AND e.id > ?", []any{id}}, "ASC", limit)
 	if err != nil || len(list) == 0 {
@@ -62,7 +63,7 @@ func (s *Store) ActsAfter(ctx context.Context, id int64, limit int) ([]deadlette
 	return list, s.addTargets(ctx, list)
 }
 
-// actList returns acts without their targets, sorted by id. The parameter order is ASC or DESC.
+// actList returns acts without their targets, sorted by id. The parameter "order" is ASC or DESC.
 func (s *Store) actList(ctx context.Context, where clause, order string, limit int) (list []deadletter.Act, err error) {
 	var a deadletter.Act
 	var operation, asked, done sql.NullInt64

@@ -41,7 +41,8 @@ func (b *brokers) setFirstName(one *Broker, first string) {
 }
 
 // firstName returns the name that stands for a broker in the store file. If the name is unknown,
-// firstName returns it unchanged. All methods of brokers that look up a name do so.
+// firstName returns it unchanged. The other methods of brokers that look up a name also return an
+// unknown name unchanged.
 func (b *brokers) firstName(name string) string { return cmp.Or(b.first[name], name) }
 
 func (b *brokers) presentName(name string) string { return cmp.Or(b.now[name], name) }
@@ -54,9 +55,9 @@ func (b *brokers) names(present string) []string {
 	return []string{present}
 }
 
-// entryName returns a present name of the broker and vhost that the given name stands for. Several
-// configuration entries may lead to them. In that case, it is the name in the first of these
-// entries.
+// entryName returns the present name of the broker and vhost that the given name stands for.
+// Several configuration entries may lead to this broker and vhost. In that case, entryName returns
+// the name in the first of these entries.
 func (b *brokers) entryName(name string) string {
 	present := b.presentName(name)
 	return cmp.Or(b.same[present], present)

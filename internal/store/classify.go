@@ -168,7 +168,7 @@ func (t *tx) recordVerdict(c *deadletter.Classified, groups map[[32]byte]*groupe
 	return t.recordExplanation(c, serial, recent)
 }
 
-// diedAt returns the time at which a letter died. The result ok is false if this time must not
+// diedAt returns the time at which a letter died. The result "ok" is false if this time must not
 // count as a death of the group. This is the case for an imported letter. It is also the case for a
 // released letter about which the rules decide again, if the time of its death is unknown.
 func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bool, err error) {
@@ -201,8 +201,8 @@ type grouped struct {
 	own             bool                    // no notice was sent yet about the group in which the letters were before, so this group needs a notice of its own
 }
 
-// join finds or creates the group in which a verdict puts a letter. The parameter receivedAt is the
-// time at which the letter was received. A letter that dlo made for a trial joins no group.
+// join finds or creates the group in which a verdict puts a letter. The parameter "receivedAt" is
+// the time at which the letter was received. A letter that dlo made for a trial joins no group.
 func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin, typ, receivedAt int64) (*grouped, error) {
 	if c.Tried {
 		return &grouped{}, nil

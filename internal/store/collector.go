@@ -90,8 +90,8 @@ type standing struct {
 }
 
 // inboxGroups counts the groups in the inbox by status and severity. The result includes
-// combinations that no group has. A group that contains only held letters has no severity yet, and
-// it counts as digest.
+// combinations that no group has. A group that contains only held letters has no severity yet. It
+// is counted under the severity "digest".
 func (s *Store) inboxGroups(ctx context.Context) (map[standing]int, error) {
 	counts := map[standing]int{}
 	for _, status := range deadletter.GroupStatuses {

@@ -32,8 +32,8 @@ func serialRange(f query.Field, v query.Value) (from, to int64) {
 const maxTokens = 100
 
 // condition converts one term of a query to an SQL condition. It ignores the negation of the term.
-// The result dim is true if the term concerns a column by which letters are counted. The result
-// tokens then contains the search tokens for the term's values. It is nil if a value contains a
+// The result "dim" is true if the term concerns a column by which letters are counted. The result
+// "tokens" then contains the search tokens for the term's values. It is nil if a value contains a
 // pattern.
 func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool, tokens []string, err error) {
 	ids := func(column string, prefix byte, ids []any) (clause, bool, []string, error) {

@@ -188,8 +188,8 @@ func (r *record) dest() []any {
 	}
 }
 
-// waitsInBroker reports whether the letter waits in the broker for its retry. While it does, nobody
-// can act on it.
+// waitsInBroker reports whether the letter waits in the broker for its retry. Nobody can act on
+// such a letter.
 func (r *record) waitsInBroker(now int64) bool {
 	return r.waitsIn.Valid && now < r.dueAt.Int64+deadletter.Overdue.Milliseconds()
 }
@@ -220,8 +220,9 @@ func (t *tx) records(query string, args ...any) ([]*record, error) {
 	return t.recordsWithSizes(nil, query, args...)
 }
 
-// recordsWithSizes reads letters with a query that selects recordColumns. If sizes is not nil, the
-// last column of the query is the size of the body, and recordsWithSizes appends it to sizes.
+// recordsWithSizes reads letters with a query that selects recordColumns. If the parameter "sizes"
+// is not nil, the last column of the query is the size of the body. recordsWithSizes then appends
+// the size of each body to the list to which "sizes" points.
 func (t *tx) recordsWithSizes(sizes *[]int, query string, args ...any) ([]*record, error) {
 	rows, err := t.query(query, args...)
 	if err != nil {

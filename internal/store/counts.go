@@ -12,8 +12,9 @@ import (
 )
 
 // Count returns the number of letters that match q. If the counters can answer q, the result is
-// exact and immediate. Otherwise Count stops counting at limit letters. If there are more letters,
-// the result exact is false. If limit is 0, Count counts all letters.
+// exact and immediate. If they cannot, Count reads letters, and stops when it has counted as many
+// as "limit" says. If there are more letters, the result "exact" is false. If "limit" is 0, Count
+// counts all letters.
 func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error) {
 	p, err := s.plan(ctx, q)
 	if err != nil || p.empty {

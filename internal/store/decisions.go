@@ -143,7 +143,7 @@ func (t *tx) auditDecision(kind, by, detail string, out deadletter.Decided) erro
 }
 
 // decide applies a decision to one group. If the decision does not apply to the group, the result
-// refusal contains the reason. Otherwise it is "".
+// "refusal" contains the reason. Otherwise it is "".
 func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (refusal string, err error) {
 	was, g := c.undoJSON(), c.life
 	var told []*deadletter.Notice
@@ -210,7 +210,7 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (refusal
 	return "", t.writeNotices(told)
 }
 
-// merge merges a group into another group. If that is impossible, the result refusal contains the
+// merge merges a group into another group. If that is impossible, the result "refusal" contains the
 // reason. For example, a group cannot be merged if other groups are merged into it.
 func (t *tx) merge(d *deadletter.Decision, c *choices) (refusal string, err error) {
 	var head sql.NullInt64

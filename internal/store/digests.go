@@ -235,8 +235,8 @@ func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, 
 }
 
 // SendDigest writes a digest to the outbox. It writes at most one digest per day, even if the clock
-// changes or SendDigest is called again. The result written is true if this call wrote the digest.
-// The parameter by is the person who requested the digest, or dlo itself.
+// changes or SendDigest is called again. The result "written" is true if this call wrote the
+// digest. The parameter "by" is the person who requested the digest, or dlo itself.
 func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (written bool, err error) {
 	content, err := json.Marshal(d)
 	if err != nil {

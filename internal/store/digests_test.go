@@ -72,8 +72,9 @@ func TestADigestCountsDeaths(t *testing.T) {
 	}
 }
 
-// While a group is merged, its deaths belong to the head. When it is split off, its deaths belong
-// to it again. If letters move to another group, their times of death move with them.
+// While a group is merged into another group, its deaths belong to that other group, its head. When
+// the group is split off, its deaths belong to it again. If letters move to another group, their
+// times of death move with them.
 func TestADigestAfterASplitAndARegroup(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

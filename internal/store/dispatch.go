@@ -185,7 +185,7 @@ const earlyLetters = `INDEXED BY letters_handed WHERE l.state = 'scheduled' AND 
 	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
 // dueOrigins returns the origins with letters that can be claimed now. These are letters whose
-// automatic retry is due, and letters that are to wait in the broker. The result released is true
+// automatic retry is due, and letters that are to wait in the broker. The result "released" is true
 // if a letter that an operation released is due.
 func (s *Store) dueOrigins(ctx context.Context, broker string, now time.Time, waiters []string) (origins []int64, released bool, err error) {
 	early, args := "", []any{now.UnixMilli()}
@@ -380,8 +380,8 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 }
 
 // claimAgain resumes the newest attempt of a letter. If too little of the letter's wait is left for
-// its wait queue, the result postponed is true. In that case, the attempt is resumed when the wait
-// is over.
+// its wait queue, the result "postponed" is true. In that case, the attempt is resumed when the
+// wait is over.
 func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, postponed bool, err error) {
 	p, _ := t.route(r)
 	id := deadletter.NewID(r.id, uint64(r.random))

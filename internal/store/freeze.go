@@ -127,7 +127,7 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 	})
 }
 
-// eachPlace calls the function fn once for each place to which letters of the list belong
+// eachPlace calls the function "fn" once for each place to which letters of the list belong
 // (deadletter.Letter.Place). It stops when fn returns an error.
 func (s *Store) eachPlace(list []picked, fn func(deadletter.Origin) error) error {
 	type ids struct{ origin, inbox int64 }
@@ -153,8 +153,8 @@ func changedSince(n int) string {
 }
 
 // sameRequest reports whether an operation of the same principal with the same idempotency key
-// exists. It returns ErrConflict if that operation came from a different request. Otherwise the
-// caller would believe that the new request had been carried out.
+// exists. If that operation came from a different request, sameRequest returns ErrConflict. Without
+// this error, the caller would believe that the new request had been carried out.
 func sameRequest(op *deadletter.Operation, row func(text string, args []any, dest ...any) error) (bool, error) {
 	if op.Key == "" {
 		return false, nil

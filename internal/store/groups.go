@@ -318,7 +318,7 @@ func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.Group
 	return counts, err
 }
 
-// groupNow returns a group and the number of its letters in any state. If the parameter head is
+// groupNow returns a group and the number of its letters in any state. If the parameter "head" is
 // true, it returns the head of a merged group instead of the merged group.
 func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) (*deadletter.GroupRow, int, error) {
 	shown := `$1`

@@ -53,8 +53,8 @@ func openHand(path string) (hand, []int64, error) {
 	return h, serials, nil
 }
 
-// writeNote notes in the file which letter a background reader is reading. The parameter at is the
-// position of the reader, and serial identifies the letter; 0 = no letter.
+// writeNote notes in the file which letter a background reader is reading. The parameter "at" is
+// the position of the reader. The parameter "serial" identifies the letter; 0 = no letter.
 func (h hand) writeNote(at int, serial int64) error {
 	if _, err := h.file.WriteAt(binary.BigEndian.AppendUint64(nil, uint64(serial)), int64(at*noteSize)); err != nil {
 		return fmt.Errorf("note which letter is being read: %w", err)

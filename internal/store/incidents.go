@@ -15,7 +15,7 @@ import (
 // after the same deploy. The notice then gets the key of the incident. In two cases, the group
 // becomes an incident of its own. In the first case, it has a higher severity than the other
 // groups. In the second case, its notice would reach someone who does not know of the other groups.
-// The parameter known is true if people were already notified about the group.
+// The parameter "known" is true if people were already notified about the group.
 func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64, known bool) error {
 	if n == nil || n.Kind != deadletter.NoticeOpened && n.Kind != deadletter.NoticeRegressed {
 		return nil
@@ -41,7 +41,7 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 }
 
 // othersNotified reports whether people were notified about other groups under the same key as the
-// group g. The result loudest is the highest severity of those groups.
+// group g. The result "loudest" is the highest severity of those groups.
 func (t *tx) othersNotified(g *deadletter.GroupLife) (others bool, loudest deadletter.Severity, err error) {
 	rows, err := t.query(`SELECT told_severity FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 AND id <> $2`, g.Key, int64(g.ID))
 	if err != nil {
@@ -145,10 +145,10 @@ func (t *tx) leaveIncident(n *deadletter.Notice) error {
 	return err
 }
 
-// closingChannels returns the channels to which the notice n is sent, which says that something is
-// over. These are the channels on which an earlier notice with the same key was sent or is due. The
-// notices of all groups in an incident have the same key. The method also raises the severity of n
-// to the highest severity among the earlier notices.
+// closingChannels returns the channels to which the notice n is sent. The notice n says that
+// something is over. The channels are those on which an earlier notice with the same key was sent
+// or is due. The notices of all groups in an incident have the same key. The method also raises the
+// severity of n to the highest severity among the earlier notices.
 func (t *tx) closingChannels(n *deadletter.Notice) (channels []string, err error) {
 	rows, err := t.query(`SELECT DISTINCT o.severity, d.channel FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.state IN ('sent', 'due') ORDER BY d.channel`, n.Key)
 	if err != nil {
@@ -272,7 +272,7 @@ func (s *Store) isFirst(ctx context.Context, key, channel string) (first bool, e
 	return first, err
 }
 
-// rejoin returns a group to an incident that the group had left. The parameter key is the key of
+// rejoin returns a group to an incident that the group had left. The parameter "key" is the key of
 // the incident. If the incident has no other groups now, rejoin does nothing.
 func (t *tx) rejoin(g *deadletter.GroupLife, key string) error {
 	var other int64

@@ -163,7 +163,7 @@ func fold(pieces []string) []string {
 }
 
 // holds reports whether a term is true of the letter. It ignores the negation of the term. If a
-// search cannot decide about the term, the result known is false.
+// search cannot decide about the term, the result "known" is false.
 func (f *found) holds(t query.Term) (yes, known bool) {
 	l := &f.letter
 	value := func(v query.Value) bool {

@@ -48,8 +48,8 @@ func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []pick
 	return nil
 }
 
-// owner returns the operation to which a letter belongs. The result free is true if that operation
-// is cancelled and has not touched the letter.
+// owner returns the operation to which a letter belongs. The result "free" is true if that
+// operation is cancelled and has not touched the letter.
 func (t *tx) owner(letter int64) (op int64, free bool, err error) {
 	err = t.row(`SELECT ol.operation, ol.result = 'pending' AND o.state = 'cancelled' FROM operation_letters ol JOIN operations o ON o.id = ol.operation WHERE ol.letter = $1 AND ol.result IN ('pending', 'released')`, []any{letter}, &op, &free)
 	return op, free, err

@@ -40,7 +40,7 @@ func (r *shown) columns() columns {
 	}
 }
 
-// row converts shown to a Row, in which names replace the ids.
+// row converts a letter of the type "shown" to a Row, in which names replace the ids.
 func (r *shown) row(n *names) deadletter.Row {
 	row := r.Row
 	place := n.placeOf(r.origin, r.inbox)
@@ -52,8 +52,8 @@ func (r *shown) row(n *names) deadletter.Row {
 	return row
 }
 
-// stored is a complete letter as it is read from the database. The fields that lists show are read
-// into its part shown.
+// stored is a complete letter as it is read from the database. The values that lists show are read
+// into its embedded part "shown".
 type stored struct {
 	shown
 	whole                    deadletter.Letter

@@ -93,9 +93,9 @@ func (s *Store) rows(ctx context.Context, rows *sql.Rows) ([]deadletter.Row, err
 }
 
 // Letters returns a page of the letters that match q, without bodies, in the order of p. The
-// default order is newest received first. The result newer is the cursor of the previous page in
-// that order, and older is the cursor of the next page. A cursor is "" if there is no such page.
-// Letters returns ErrInvalid for a cursor of a different order.
+// default order is newest received first. The result "newer" is the cursor of the previous page in
+// that order. The result "older" is the cursor of the next page. A cursor is "" if there is no such
+// page. Letters returns ErrInvalid for a cursor of a different order.
 func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (list []deadletter.Row, newer, older string, err error) {
 	limit := p.Limit
 	if limit <= 0 || limit > maxPage {

@@ -10,8 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// page returns up to limit letters of a plan in the order of a list, starting at a position. If the
-// parameter backwards is true, it reads in the opposite direction.
+// page returns letters of a plan in the order of a list, starting at a position. The parameter
+// "limit" is the maximum number of letters. If the parameter "backwards" is true, page reads in the
+// opposite direction.
 func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
 	if p.empty {
 		return nil, nil
@@ -55,11 +56,11 @@ func (s *Store) rowsOf(ctx context.Context, serials []int64) ([]deadletter.Row, 
 	return list, nil
 }
 
-// newestSerials returns the serials of up to limit letters of a plan. Usually it returns the
-// serials below the parameter "from", newest first. If "from" is 0, there is no bound. If the
-// parameter backwards is true, it returns the serials above "from", oldest first. It reads each
-// source along its index and stops as soon as the source cannot improve the result. If there are
-// many sources, most of them contribute nothing.
+// newestSerials returns the serials of letters of a plan, at most as many as "limit" says. Usually
+// it returns the serials below the parameter "from", newest first. If "from" is 0, there is no
+// bound. If the parameter "backwards" is true, it returns the serials above "from", oldest first.
+// It reads each source along its index and stops as soon as the source cannot improve the result.
+// If there are many sources, most of them contribute nothing.
 func (s *Store) newestSerials(ctx context.Context, db reader, p *plan, from int64, backwards bool, limit int) ([]int64, error) {
 	sources, err := s.sources(ctx, db, p)
 	if err != nil || len(sources) == 0 {

@@ -38,7 +38,7 @@ func (l *locks) lockPath(path string) error {
 
 // lockFile locks the file of a store itself. If the file does not exist, lockFile creates it,
 // readable only by its owner. If the operating system or the file system does not support the lock,
-// the result unguarded gives the reason, and only the path is locked.
+// the result "unguarded" gives the reason, and only the path is locked.
 func (l *locks) lockFile(path string) (unguarded, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -17,8 +17,8 @@ func (p place) origin() deadletter.Origin {
 	return deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue}
 }
 
-// names caches the small tables of names in memory. It maps names to ids and ids to names. After a
-// transaction, commit or rollback has to be called.
+// names caches the small tables of names in memory. It maps names to ids and ids to names. At the
+// end of each transaction, the caller must call the method "commit" or the method "rollback".
 type names struct {
 	mu      sync.RWMutex
 	origins table[place]
@@ -180,7 +180,7 @@ func unknownOrigin(origin int64) bool { return origin <= 0 }
 func unknownOriginIn(inbox int64) int64 { return -inbox }
 
 // placeOf returns the place to which letters belong, as deadletter.Letter.Place does. The parameter
-// inbox is used only if the origin is 0.
+// "inbox" is used only if the origin is 0.
 func (n *names) placeOf(origin, inbox int64) place {
 	switch {
 	case origin > 0:

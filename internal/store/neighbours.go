@@ -31,8 +31,8 @@ func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID,
 }
 
 // Ahead returns how many letters that match q come before the given letter in the given order. It
-// stops counting at limit. The result listed is true if the given letter itself matches. Otherwise
-// n is the position that the letter would have.
+// counts at most as many letters as "limit" says. The result "listed" is true if the given letter
+// itself matches. If it does not match, n is the position that it would have.
 func (s *Store) Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error) {
 	here, err := s.Rows(ctx, []deadletter.ID{id})
 	if err != nil || len(here) == 0 {

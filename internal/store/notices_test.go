@@ -9,8 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// People get one message at the start. They get another when the number of letters has doubled and
-// some time has passed, and one at the end. Apart from that, the number of letters does not matter.
+// People get one message at the start. They get a second message when the number of letters has
+// doubled and some time has passed. They get a last message at the end. Apart from that, the number
+// of letters does not matter.
 func TestPeopleAreToldOnce(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -52,7 +52,7 @@ func (s *Store) RunningOperations(ctx context.Context) ([]deadletter.OperationID
 
 // NewFailures counts new failures in the groups of an operation. A new failure is a letter that was
 // received after the selection of the operation was made and before the operation was over. Letters
-// that came back do not count. The count stops at maxNew. If there are more, the result exact is
+// that came back do not count. The count stops at maxNew. If there are more, the result "exact" is
 // false.
 func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_group WHERE l.grp = og.grp AND l.grp > 0
@@ -73,7 +73,7 @@ func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n i
 
 const maxNew = 10_000
 
-// Operations returns up to limit operations, newest first. It returns operations that are older
+// Operations returns at most "limit" operations, newest first. It returns operations that are older
 // than the operation "before". If "before" is 0, it starts at the newest operation.
 func (s *Store) Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) {
 	if before > 0 {
@@ -186,8 +186,9 @@ func (s *Store) operationCounts(ctx context.Context, op *deadletter.Operation) e
 	return nil
 }
 
-// OperationLetters returns up to limit letters of an operation that have one of the given results,
-// oldest received first. It also returns the cursor of the next page, which is "" on the last page.
+// OperationLetters returns at most "limit" letters of an operation that have one of the given
+// results, oldest received first. It also returns the cursor of the next page, which is "" on the
+// last page.
 func (s *Store) OperationLetters(ctx context.Context, op deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error) {
 	args := make([]any, len(results))
 	for i, r := range results {
@@ -196,8 +197,8 @@ func (s *Store) OperationLetters(ctx context.Context, op deadletter.OperationID,
 	return s.operationLetters(ctx, op, "", `ol.result IN (`+placeholders(4, len(results))+`)`, args, after, limit)
 }
 
-// TwiceLetters returns up to limit letters of an operation that may have been sent twice, oldest
-// received first. It also returns the cursor of the next page, which is "" on the last page.
+// TwiceLetters returns at most "limit" letters of an operation that may have been sent twice,
+// oldest received first. It also returns the cursor of the next page, which is "" on the last page.
 func (s *Store) TwiceLetters(ctx context.Context, op deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error) {
 	return s.operationLetters(ctx, op, "INDEXED BY operation_twice", "ol.twice = 1", nil, after, limit)
 }
@@ -238,9 +239,10 @@ func (s *Store) operationLetters(ctx context.Context, op deadletter.OperationID,
 	return list, "", nil
 }
 
-// BackGroups returns up to limit groups to which letters of an operation came back. The groups with
-// the most letters come first. It looks only at the first maxNew letters that came back. It skips a
-// letter that is not yet classified again, and a letter whose earlier group was not recorded.
+// BackGroups returns at most "limit" groups to which letters of an operation came back. The groups
+// with the most letters come first. It looks only at the first maxNew letters that came back. It
+// skips a letter that is not yet classified again, and a letter whose earlier group was not
+// recorded.
 func (s *Store) BackGroups(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.BackGroup, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT coalesce(g.head, g.id) AS now, (SELECT title FROM groups WHERE id = coalesce(g.head, g.id)), count(*) AS n, coalesce(g.head, g.id) = coalesce(b.head, b.id)
 		FROM (SELECT letter, grp FROM operation_letters WHERE operation = $1 AND result = $2 ORDER BY letter LIMIT $3) ol
@@ -259,8 +261,8 @@ func (s *Store) BackGroups(ctx context.Context, op deadletter.OperationID, limit
 	return list, err
 }
 
-// OperationGroups returns up to limit groups with letters of an operation, sorted by id. A merged
-// group is replaced by its head.
+// OperationGroups returns at most "limit" groups with letters of an operation, sorted by id. A
+// merged group is replaced by its head.
 func (s *Store) OperationGroups(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.GroupID, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT coalesce(g.head, g.id) FROM operation_groups og JOIN groups g ON g.id = og.grp WHERE og.operation = $1 ORDER BY 1 LIMIT $2`, int64(op), limit)
 	if err != nil {

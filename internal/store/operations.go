@@ -13,8 +13,8 @@ import (
 // and in one transaction. A requeue makes the letters scheduled and due now. Other actions change
 // the letters at once. If an action is not possible for a letter, Advance skips the letter and
 // records the reason. Before a letter is released to a queue, Advance checks the queue with the
-// function allow. If allow is nil, all queues are permitted. Advance returns the number of letters
-// that it took.
+// function "allow". If "allow" is nil, all queues are permitted. Advance returns the number of
+// letters that it took.
 func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
@@ -51,7 +51,7 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 }
 
 // actor reads from the database what an operation does. If the operation is not running, the result
-// do is nil.
+// "do" is nil.
 func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) error) (do *actor, newest bool, dueAt sql.NullInt64, err error) {
 	var state deadletter.OperationState
 	do = &actor{op: op, allow: allow}

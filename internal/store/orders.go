@@ -31,9 +31,9 @@ func deathMillis(r deadletter.Row) int64 {
 	return r.DiedAt.UnixMilli()
 }
 
-// pageBy returns up to limit letters of a plan, sorted by a value, starting at a position. If the
-// parameter backwards is true, it reads in the opposite direction. Only the order by due time uses
-// an index. For any other value, pageBy reads all letters of the plan.
+// pageBy returns at most "limit" letters of a plan, sorted by a value, starting at a position. If
+// the parameter "backwards" is true, it reads in the opposite direction. Only the order by due time
+// uses an index. For any other value, pageBy reads all letters of the plan.
 func (s *Store) pageBy(ctx context.Context, p *plan, by ordering, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
 	sources, err := s.sourcesBy(ctx, p, by)
 	if err != nil {

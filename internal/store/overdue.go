@@ -19,7 +19,7 @@ const toldSoonest = 60_000
 // and then its channel takes a moment.
 const toldAhead = settling + 5*time.Second
 
-// told contains when people are notified about a letter that waits.
+// told says when people are notified about a letter that waits, and whether they already were.
 type told struct {
 	by      any   // Unix milliseconds; nil if no rule makes the letter wait
 	rest    int64 // milliseconds between the due time of the retry and the notification of people
@@ -27,7 +27,7 @@ type told struct {
 }
 
 // timeUntilTold returns the time between the due time of a retry and the notification of people, in
-// milliseconds. If the parameter toldBy is zero, it returns 0. Otherwise it returns at least
+// milliseconds. If the parameter "toldBy" is zero, it returns 0. Otherwise it returns at least
 // toldSoonest.
 func timeUntilTold(toldBy, due time.Time) int64 {
 	if toldBy.IsZero() {

@@ -9,8 +9,8 @@ import (
 )
 
 // withRetry returns a change to a verdict that makes the letter wait for a retry. The parameter
-// delay is the time until the retry. The parameter longest is the time after which the last retry
-// should be over.
+// "delay" is the time until the retry. The parameter "longest" is the time after which the last
+// retry should be over.
 func (g *groups) withRetry(delay, longest time.Duration) func(*deadletter.Classified) {
 	return func(c *deadletter.Classified) {
 		c.To, c.Rule, c.DueAt, c.ToldBy = deadletter.ClassifiedRetry, "pay", g.clock.now().Add(delay), g.clock.now().Add(longest)

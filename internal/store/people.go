@@ -33,8 +33,8 @@ func (s *Store) People(ctx context.Context) ([]string, error) {
 	return list, err
 }
 
-// Targets returns up to limit targets of recent acts, newest first. It returns only targets whose
-// name contains the given text.
+// Targets returns at most "limit" targets of recent acts, newest first. It returns only targets
+// whose name contains the given text.
 func (s *Store) Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error) {
 	rows, err := s.ask(ctx, `SELECT kind, name FROM (SELECT event, kind, name FROM event_targets ORDER BY event DESC LIMIT $1) WHERE name <> '' AND instr(lower(name), $2) > 0
 		GROUP BY kind, name ORDER BY max(event) DESC LIMIT $3`, peopleActs, part, limit)

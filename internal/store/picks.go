@@ -117,7 +117,7 @@ func bindingText(p deadletter.Pick) string {
 }
 
 // orNotFound returns ErrNotFound if err is sql.ErrNoRows. Otherwise it returns err. The parameter
-// object names the object that was looked up.
+// "object" names the object that was looked up.
 func orNotFound(object string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return deadletter.NoSuch("%s", object)

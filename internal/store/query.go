@@ -11,8 +11,8 @@ import (
 )
 
 // plan is a query that is prepared for SQL on the table letters, which has the alias l. Its field
-// dims contains the conditions on the columns by which letters are counted. These conditions can be
-// used for letters and for counters.
+// "dims" contains the conditions on the columns by which letters are counted. These conditions can
+// be used for letters and for counters.
 type plan struct {
 	dims     []clause
 	fields   []query.Field // query field of each condition in dims

@@ -26,8 +26,8 @@ func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Re
 	return receipt, nil
 }
 
-// receive stores the window w. If the parameter twins is not nil, each arrival may be a copy of the
-// letter at the same position in twins.
+// receive stores the window w. The parameter "twins" is nil or a list. With a list, each arrival
+// may be a copy of the letter at the same position in the list.
 func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)

@@ -36,8 +36,8 @@ func (t *tx) reread(r deadletter.Reread) error {
 // is limited because ingest waits for the transaction.
 const maxListed = 10_000
 
-// ListUnread lists the next letters that must be read again. The result more is false if no letters
-// are left to list.
+// ListUnread lists the next letters that must be read again. The result "more" is false if no
+// letters are left to list.
 func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	const open = `SELECT id, types, origins, letter, grp, listed_to FROM rereads WHERE listed = 0 ORDER BY id LIMIT 1`
 	var id, from int64

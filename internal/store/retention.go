@@ -60,8 +60,8 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 	return done, err
 }
 
-// expire purges a letter that has been kept long enough. The parameter reason is the reason for the
-// purge.
+// expire purges a letter that has been kept long enough. The parameter "reason" is the reason for
+// the purge.
 func (t *tx) expire(r *record, to deadletter.State, reason string) error {
 	detail, err := t.erase(r.id)
 	if err != nil {
@@ -79,8 +79,8 @@ func (t *tx) expire(r *record, to deadletter.State, reason string) error {
 // index is read, because no letter changes before it is received.
 const expiredLetters = `l.state = $1 AND l.id < $2 AND l.changed_at < $3 AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`
 
-// Expiring counts the letters that have been in a state since before the given time. It stops
-// counting at limit.
+// Expiring counts the letters that have been in a state since before the given time. It counts at
+// most as many letters as "limit" says.
 func (s *Store) Expiring(ctx context.Context, state deadletter.State, before time.Time, limit int) (int, error) {
 	var n int
 	err := s.askRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` LIMIT $4)`,

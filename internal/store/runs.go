@@ -40,8 +40,8 @@ func (m *moves) writeRuns(t *tx) error {
 
 // OnlyType returns the single type of the letters in a queue. It looks only at letters that a
 // schema decodes. A queue has a single type if it has at least 20 such letters and all of them have
-// this type. It also has a single type if its last 200 such letters have the same type. Otherwise
-// OnlyType returns "".
+// this type. It also has a single type if its last 200 such letters have the same type. For any
+// other queue, OnlyType returns "".
 func (s *Store) OnlyType(ctx context.Context, o deadletter.Origin) (string, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {

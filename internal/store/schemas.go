@@ -42,7 +42,7 @@ func (s *Store) SchemaVersions(ctx context.Context, maxVersions int, visit func(
 // AddSchemaVersion stores a version as the newest of its set and fills in its times. A version that
 // the set already has becomes the newest, and is not stored twice. Some letters may be decoded
 // differently with the new version. In the same transaction, AddSchemaVersion requests that these
-// letters be read again. The parameter detail is for the audit.
+// letters be read again. The parameter "detail" is for the audit.
 func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion,
 }
 
 // TypeCounts returns the number of letters that a schema decodes as each type. It counts only
-// letters that still have a body. If the parameter types is nil, it returns all types.
+// letters that still have a body. If the parameter "types" is nil, it returns all types.
 func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int, error) {
 	query, args := `SELECT type, sum(n) FROM readings WHERE `+bySchema+` GROUP BY type`, []any(nil)
 	if types != nil {

@@ -186,7 +186,7 @@ var tellsContent = []query.Field{query.Words, query.Header, query.Body, query.Ap
 
 // readableClause restricts a query that searches the contents of letters. If the request may not
 // read all letters, readableClause returns an SQL condition for the letters that the request may
-// read, and the result limited is true. If the request may not read any letters, the error wraps
+// read, and the result "limited" is true. If the request may not read any letters, the error wraps
 // ErrDenied.
 func (s *Store) readableClause(ctx context.Context, q query.Query) (c clause, limited bool, err error) {
 	scope := deadletter.ScopeOf(ctx)

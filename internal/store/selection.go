@@ -96,8 +96,8 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 	return list, nil
 }
 
-// each selects columns of the chosen letters and calls fn for every row. The parameter tail is SQL
-// that follows the WHERE clause.
+// each selects columns of the chosen letters and calls fn for every row. The parameter "tail" is
+// SQL that follows the WHERE clause.
 func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail string, and clause, fn func(rows *sql.Rows) error) error {
 	for _, src := range c.sources {
 		where := allOf(c.plan.filter(src), and)
@@ -115,8 +115,8 @@ func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail strin
 const maxExamples = 5
 
 // Survey divides the letters of a selection into shares. A plan treats all letters of a share in
-// the same way. The result changed is the number of letters that were left out because they changed
-// after sel.Until. A letter whose body is larger than maxBody bytes cannot be published.
+// the same way. The result "changed" is the number of letters that were left out because they
+// changed after sel.Until. A letter whose body is larger than maxBody bytes cannot be published.
 func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error) {
 	type kind struct {
 		origin, inbox int64

@@ -18,16 +18,17 @@ const sessionUse = time.Minute
 const sessionStep = time.Minute
 
 // hasEnded reports whether a session has ended. A session has ended if it was not used since the
-// time "idle", or if it began before the time "oldest". A session has also ended if it began, if it
-// was used, or if its user entered the password again, in the future. In that case the clock was
-// set back, and nobody knows how long ago this was.
+// time "idle", or if it began before the time "oldest". The times of its start, of its last use,
+// and of the last entry of the password are recorded. A session has also ended if one of these
+// times is in the future. In that case the clock was set back, and nobody knows how long ago this
+// was.
 func (s *Store) hasEnded(n deadletter.Session, idle, oldest time.Time) bool {
 	latest := s.now().Add(sessionStep)
 	return n.UsedAt.Before(idle) || n.CreatedAt.Before(oldest) || n.CreatedAt.After(latest) || n.UsedAt.After(latest) || n.ConfirmedAt.After(latest)
 }
 
 // StartSession records the session of a user who has just entered the password. The field Hash of
-// the session is the hash of the cookie's value. The parameter verified is the hash of the
+// the session is the hash of the cookie's value. The parameter "verified" is the hash of the
 // password. If the user no longer has this password, the error wraps ErrSignIn. StartSession also
 // deletes sessions that have ended.
 func (s *Store) StartSession(ctx context.Context, n deadletter.Session, verified string, idle, oldest time.Time) error {
@@ -124,9 +125,9 @@ func (s *Store) sessions(ctx context.Context, where string, args ...any) (list [
 }
 
 // RenewSession records that a user entered the password again. The session gets a new secret.
-// Somebody who has stolen the old secret therefore does not gain rights. The parameter verified is
-// the hash of the password. If the session has ended or the user no longer has this password, the
-// error wraps ErrNotFound.
+// Somebody who has stolen the old secret therefore does not gain rights. The parameter "verified"
+// is the hash of the password. If the session has ended or the user no longer has this password,
+// the error wraps ErrNotFound.
 func (s *Store) RenewSession(ctx context.Context, hash, renewed [32]byte, verified string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var user int64

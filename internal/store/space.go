@@ -34,8 +34,8 @@ var ErrNoRoom = errors.New("the disk is nearly full: letters wait in the broker"
 var ErrReadOnly = errors.New("the file system of the store is read-only: letters wait in the broker")
 
 // NewSpace returns a Space for the store at a path. It creates the reserve file beside the store if
-// the disk has enough free space. The limits are in bytes and in percent of the disk, and reserve
-// is the size of the reserve file in bytes.
+// the disk has enough free space. The limits are in bytes and in percent of the disk. The parameter
+// "reserve" is the size of the reserve file in bytes.
 func NewSpace(path string, stopBelow int64, stopBelowPercent int, reserve int64) *Space {
 	s := &Space{dir: filepath.Dir(path), reserve: path + ".reserve", bytes: stopBelow, percent: stopBelowPercent, size: reserve}
 	s.Room()

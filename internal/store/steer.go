@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// EnterPhase moves a running operation from one phase to another. The parameter end is the end of
-// the new phase. If dlo makes the operation wait, the parameter reason says why. If the operation
+// EnterPhase moves a running operation from one phase to another. The parameter "end" is the end of
+// the new phase. If dlo makes the operation wait, the parameter "reason" says why. If the operation
 // is no longer running in the phase "from", EnterPhase changes nothing. From the start of a canary,
 // the letters that are sent and the letters that come back are counted again from 0.
 func (s *Store) EnterPhase(ctx context.Context, op deadletter.OperationID, from, to deadletter.OperationPhase, end time.Time, reason string) error {

@@ -97,7 +97,7 @@ const readers = 4
 // Open opens the store at a path, or creates it. It also locks the store and migrates its schema.
 // If the error wraps ErrLocked or migrations.ErrNewer, the file is unchanged. If it wraps
 // ErrDamaged, the file is usually unchanged too. However, some damage is found only after the
-// schema was migrated. ErrNames is always found after that.
+// schema was migrated. If the error wraps ErrNames, the schema has always been migrated already.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, known: brokersOf(o.Brokers), stmts: map[string]*sql.Stmt{}}
 	if s.now == nil {

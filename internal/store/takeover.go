@@ -15,7 +15,7 @@ import (
 var ErrNames = errors.New("two brokers claim the same letters")
 
 // calledKey returns a key in the table meta. The value of this key is the name that a broker had at
-// the last start, if it was not the broker's first name. The parameter firstName is the broker's
+// the last start, if it was not the broker's first name. The parameter "firstName" is the broker's
 // first name.
 func calledKey(firstName string) string { return "broker " + firstName }
 
@@ -90,7 +90,7 @@ func (t *tx) identify(b *Broker) error {
 	return t.audit(deadletter.Once(deadletter.ActBrokerRenamed, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetBroker, Name: b.Name}))
 }
 
-// lastName returns the name that a broker had at the last start. The parameter firstName is the
+// lastName returns the name that a broker had at the last start. The parameter "firstName" is the
 // broker's first name. If the broker had its first name then, or if no broker has this first name,
 // lastName returns "".
 func (t *tx) lastName(firstName string) (called string, err error) {

@@ -127,8 +127,8 @@ func (t *tx) escalate() (int, error) {
 }
 
 // escalates reports whether n letters in an hour are far more than usual. The parameter "earlier"
-// is the number of letters before that hour, and buckets is the number of quarter hours in which
-// they were received. A group younger than a day has no usual rate.
+// is the number of letters before that hour. The parameter "buckets" is the number of quarter hours
+// in which they were received. A group younger than a day has no usual rate.
 func escalates(n, earlier, buckets int64) bool {
 	if buckets < int64(newFor/rollupStep) || n < escalatesFrom {
 		return false

@@ -20,8 +20,8 @@ func (s *Store) TrialMark(messageID string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// recordTrial records that dlo made a letter for a trial. It does nothing if the parameter isTrial
-// is false.
+// recordTrial records that dlo made a letter for a trial. It does nothing if the parameter
+// "isTrial" is false.
 func (t *tx) recordTrial(serial int64, isTrial bool) error {
 	if !isTrial {
 		return nil

@@ -10,9 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Unmatched counts the queues that need a schema. A queue needs a schema in two cases: no schema
-// matches some of its letters, or several schemas match them. It does not need one if any of its
-// letters can be read.
+// Unmatched counts the queues that need a schema. A queue needs a schema if none of its letters can
+// be read, and if at least one letter is matched by no schema or by several schemas.
 func (s *Store) Unmatched(ctx context.Context) (int, error) {
 	var unmatched, readable []any
 	for _, r := range deadletter.Readings {

@@ -69,7 +69,7 @@ func usersIn(ask func(query string, args ...any) (*sql.Rows, error), where strin
 }
 
 // AddUser adds a local user and an invitation. With the code of the invitation, the user can choose
-// a password until the given time. The parameter code is the hash of the code. The error wraps
+// a password until the given time. The parameter "code" is the hash of the code. The error wraps
 // ErrConflict if the name is taken.
 func (s *Store) AddUser(ctx context.Context, u deadletter.User, code [32]byte, until time.Time) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
@@ -93,7 +93,7 @@ func (s *Store) AddUser(ctx context.Context, u deadletter.User, code [32]byte, u
 // choose a new password. It returns the name of the user as it is stored. The error wraps
 // ErrNotFound if there is no such user.
 //
-// ResetUser first calls the function allow with the user. If allow returns an error, nothing
+// ResetUser first calls the function "allow" with the user. If "allow" returns an error, nothing
 // changes. It is not enough that the caller checks the user earlier, because somebody else may have
 // got the name after that.
 func (s *Store) ResetUser(ctx context.Context, name string, code [32]byte, until time.Time, by string, allow func(deadletter.User) error) (stored string, err error) {
@@ -188,8 +188,8 @@ func (s *Store) AcceptInvitation(ctx context.Context, code [32]byte, hash string
 }
 
 // ChangePassword sets the password of the user who owns a session. All sessions of the user end.
-// The parameter verified is the hash of the password that the user has just entered. If the session
-// has ended or the user no longer has this password, nothing changes, and the error wraps
+// The parameter "verified" is the hash of the password that the user has just entered. If the
+// session has ended or the user no longer has this password, nothing changes, and the error wraps
 // ErrNotFound.
 func (s *Store) ChangePassword(ctx context.Context, session [32]byte, verified, hash string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {

@@ -73,7 +73,7 @@ func wordToken(word string) string {
 }
 
 // wordPrefix returns a search expression that matches all words with a given prefix. The parameter
-// token is the token of the prefix.
+// "token" is the token of the prefix.
 func wordPrefix(token string) string {
 	if token[0] == 'u' {
 		return token + "*"

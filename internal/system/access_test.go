@@ -209,8 +209,8 @@ func commandNeeds(t *testing.T) map[string]string {
 
 // TestEachCommandAsEachRole runs each command that sends a request to the server. It runs each
 // without a token, and with each role. Each role has one token for all queues and one token for a
-// single queue. A command must be denied exactly if the trials or testdata/access_commands.txt say
-// so.
+// single queue. The trials and testdata/access_commands.txt say which commands must be denied.
+// These commands must be denied, and no others.
 func TestEachCommandAsEachRole(t *testing.T) {
 	t.Parallel()
 	p := newChild(t, "", away+"auth: {tokens: true}\n")

@@ -240,8 +240,8 @@ func (b *backlog) parts() ([]part, error) {
 	return list, rows.Err()
 }
 
-// shares returns a text with the bytes per letter that each part takes. It leaves out parts below 5
-// bytes.
+// shares returns a text that lists the parts. It gives each part's size in bytes, divided by the
+// number of letters in the store. It leaves out parts below 5 bytes per letter.
 func shares(list []part) string {
 	var text []string
 	for _, p := range list {

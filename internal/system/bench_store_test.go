@@ -226,7 +226,8 @@ func (b *benchStore) measureDisk(t *testing.T) {
 	t.Logf("P13 of that, bytes a letter: %s", parts)
 }
 
-// sizes returns a text with the bytes per letter that each table and index takes.
+// sizes returns a text that lists tables and indexes, the largest first. It gives each one's size
+// in bytes, divided by the number of letters in the store.
 func (b *benchStore) sizes(t *testing.T) (string, error) {
 	db, err := sql.Open("sqlite", "file:"+b.path+"?mode=ro")
 	if err != nil {

@@ -163,8 +163,8 @@ func field(line, name string) string {
 	return m[1]
 }
 
-// run runs a command of the document. It skips the commands in runElsewhere, and uses fill to
-// replace the names in the examples.
+// run runs a command of the document. It skips the commands in runElsewhere. The method "fill"
+// replaces the names in the examples before the command runs.
 func (d *document) run(command string) {
 	d.t.Helper()
 	for part := range runElsewhere {

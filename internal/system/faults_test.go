@@ -265,7 +265,7 @@ func TestASecondInstanceIsTurnedAway(t *testing.T) {
 }
 
 // TestAStoreThatIsReplacedEndsDlo checks that dlo ends if somebody replaces the file of its store.
-// Otherwise dlo would write to a file that nobody can find again.
+// If dlo did not end, it would write to a file that nobody can find again.
 func TestAStoreThatIsReplacedEndsDlo(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

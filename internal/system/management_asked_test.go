@@ -43,7 +43,7 @@ func newAskedAPI(t *testing.T, node *testenv.Node) *askedAPI {
 	return a
 }
 
-// requestCount returns how many GET requests were sent for paths that begin with prefix.
+// requestCount returns how many GET requests were sent for paths that begin with the text "prefix".
 func (a *askedAPI) requestCount(prefix string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

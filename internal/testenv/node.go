@@ -177,9 +177,9 @@ func (n *Node) env() []string {
 		"RABBITMQ_CONF_ENV_FILE=/dev/null",
 		// +sbwt none disables the busy waiting of the schedulers, which would use up a small machine.
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}",
-		// With this variable, the script becomes the VM itself. Otherwise it would watch the VM from a
-		// second process. The VM is then our child and ends with us (sbin/rabbitmq-server of 3.10.8,
-		// 4.0.5 and 4.3.6).
+		// With this variable, the script becomes the VM itself. Without it, the script would watch
+		// the VM from a second process. The VM is then our child and ends with us
+		// (sbin/rabbitmq-server of 3.10.8, 4.0.5 and 4.3.6).
 		"RUNNING_UNDER_SYSTEMD=true",
 	}
 }

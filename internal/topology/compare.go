@@ -16,8 +16,8 @@ func (p *Policy) Words() string {
 	return fmt.Sprintf("pattern %s, apply-to %s, priority %d, definition %s", safeName(p.Pattern), safeName(p.ApplyTo), p.Priority, p.Definition.JSON())
 }
 
-// Differences compares the plan p with the parameter now, which is a plan that was made just now.
-// It returns one sentence for each difference. If it returns none, p can be applied as it was
+// Differences compares the plan p with the plan in the parameter "now", which was made a moment
+// ago. It returns one sentence for each difference. If it returns none, p can be applied as it was
 // shown.
 func (p *Plan) Differences(now *Plan) []string {
 	var list []string
@@ -44,7 +44,7 @@ func (p *Plan) Differences(now *Plan) []string {
 	return list
 }
 
-// whyRefused returns the first reason for which the plan refuses one of the given queues.
+// whyRefused returns the first reason why the plan refuses one of the given queues.
 func (p *Plan) whyRefused(queues []string) string {
 	for _, r := range p.Refused {
 		if slices.Contains(queues, r.Queue) {

@@ -169,7 +169,7 @@ func (u *uris) UnmarshalJSON(text []byte) error {
 }
 
 // place reports whether one end of a shovel can be in the given vhost of this broker. If an address
-// names a host, the end may also be on another broker, and the result host is the name of that
+// names a host, the end may also be on another broker, and the result "host" is the name of that
 // host. An address without a host means this broker. An address without a vhost means the vhost
 // "/".
 func (u uris) place(vhost string) (here bool, host string) {

@@ -11,7 +11,7 @@ const defaultDeliveryLimit = 20
 
 // DeliveryLimitOf returns the delivery limit that applies to a quorum queue. The parameter "set"
 // holds the limits of its argument, its policy and its operator policy. A limit that is not set is
-// nil. The result limited is false if there is no limit. On 4.0 and later, a negative limit means
+// nil. The result "limited" is false if there is no limit. On 4.0 and later, a negative limit means
 // no limit, and a limit that is not negative overrides it. On 3.x and unknown versions, the
 // smallest limit applies, and a negative one acts as 0 (measured on 3.10.8, 4.0.5, 4.3.6).
 func DeliveryLimitOf(version string, set ...*int64) (limit int64, limited bool) {
@@ -42,7 +42,7 @@ func sinceVersion4(version string) bool {
 }
 
 // deliveryLimit returns the delivery limit of a quorum queue, and what sets it. The field From is
-// empty for the default limit. The result limited is false if there is no limit.
+// empty for the default limit. The result "limited" is false if there is no limit.
 func (e *Effect) deliveryLimit(version string) (s Setting, limited bool) {
 	all := e.numbers("delivery-limit")
 	set := make([]*int64, len(all))

@@ -37,7 +37,7 @@ type Setting struct {
 }
 
 // Text returns the value of a setting that is a text, such as dead-letter-exchange. An argument
-// takes precedence over a policy (measured on 3.10.8, 4.0.5, 4.3.6). The result ok is false if
+// takes precedence over a policy (measured on 3.10.8, 4.0.5, 4.3.6). The result "ok" is false if
 // nothing sets the value.
 func (e *Effect) Text(key string) (v Setting, ok bool) {
 	if s, ok := e.Queue.Arguments.Text("x-" + key); ok {
@@ -58,7 +58,7 @@ func (e *Effect) Text(key string) (v Setting, ok bool) {
 
 // Least returns the value of a setting that is a number, such as max-length. The argument, the
 // policy and the operator policy can each set it, and the smallest value applies (measured on
-// 3.10.8, 4.0.5, 4.3.6). The result ok is false if nothing sets it.
+// 3.10.8, 4.0.5, 4.3.6). The result "ok" is false if nothing sets it.
 func (e *Effect) Least(key string) (least Setting, ok bool) {
 	for _, s := range e.numbers(key) {
 		if !ok || s.N < least.N {
@@ -126,8 +126,8 @@ func (e *Effect) dropsOld() bool {
 	return how.Text != "reject-publish"
 }
 
-// atLeastOnce returns two results. The result isSet is true if the queue is set to keep a dead
-// letter until the target has confirmed it. The result works is true if this setting works. It
+// atLeastOnce returns two results. The result "isSet" is true if the queue is set to keep a dead
+// letter until the target has confirmed it. The result "works" is true if this setting works. It
 // works only in a quorum queue with overflow reject-publish (measured on 3.10.8, 4.0.5, 4.3.6).
 func (e *Effect) atLeastOnce() (isSet, works bool) {
 	strategy, _ := e.Text("dead-letter-strategy")

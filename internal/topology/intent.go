@@ -47,7 +47,7 @@ type Drop struct {
 	PerDay int64  `json:"per_day"` // expected number of messages per day, computed from the current rates; -1 = unknown
 }
 
-// dropOf returns the limits that make a queue drop messages by design. The result ok is false if
+// dropOf returns the limits that make a queue drop messages by design. The result "ok" is false if
 // there are none.
 func dropOf(v *view) (d Drop, ok bool) {
 	var limits []string

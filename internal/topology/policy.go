@@ -22,7 +22,7 @@ var applyTo = map[string][]string{
 }
 
 // matchesQueue reports whether a policy matches a queue. The policy then applies unless another one
-// has a higher priority. The result known is false if dlo cannot evaluate the pattern.
+// has a higher priority. The result "known" is false if dlo cannot evaluate the pattern.
 func (p *Policy) matchesQueue(q *Queue) (matches, known bool) {
 	if !slices.Contains(applyTo[q.Kind()], p.ApplyTo) {
 		return false, true
@@ -36,7 +36,7 @@ func (p *Policy) matchesQueue(q *Queue) (matches, known bool) {
 }
 
 // matchesName evaluates the pattern as RabbitMQ does: byte by byte, and not anchored. RabbitMQ uses
-// PCRE, which has features that Go lacks, for example lookahead. The result known is false for a
+// PCRE, which has features that Go lacks, for example lookahead. The result "known" is false for a
 // pattern with such a feature.
 func (p *Policy) matchesName(name string) (matches, known bool) {
 	if p.compiled == nil || p.compiled.pattern != p.Pattern {

@@ -129,7 +129,7 @@ func (n *network) policyOf(x *Exchange) *Policy {
 	return winner
 }
 
-// matchesKey reports whether a binding matches a routing key. The result known is false if the
+// matchesKey reports whether a binding matches a routing key. The result "known" is false if the
 // exchange also looks at something other than the key.
 func (x *Exchange) matchesKey(b *Binding, key string) (matches, known bool) {
 	switch x.Type {

@@ -110,8 +110,8 @@ func (p LettersPage) hasMore() bool { return !p.All.Until.IsZero() && (p.Newer !
 
 func (p LettersPage) selectedUntil() string { return Stamp(p.All.Until) }
 
-// total returns the number of matching letters for the script. It returns "" if the number is not
-// exact.
+// total returns the number of letters that match the query, as text. The script of the page reads
+// it. If the number is not exact, total returns "".
 func (p LettersPage) total() string {
 	if !p.Exact {
 		return ""

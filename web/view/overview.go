@@ -167,8 +167,8 @@ func (p OverviewPage) standingVerdict() judgement {
 	return judgement{"good", "check", nothingNeeded, []Span{{Text: "No letter is dead, and none waits for a retry."}}, "", ""}
 }
 
-// quietSince says since when nothing has failed. If the reason is a deploy, it names the deploy.
-// Otherwise it returns the time of the last death.
+// quietSince says since when nothing has failed. If a deploy ended the failures, quietSince names
+// this deploy. If not, it returns the time of the last death.
 func (p OverviewPage) quietSince() string {
 	if p.Fix == nil {
 		return hourMinute(p.Now, p.Standing.LastAt)

@@ -2,7 +2,8 @@ package view
 
 import "time"
 
-// SchemaUploadPage shows what an uploaded file would change before it is used.
+// SchemaUploadPage is the page after the upload of a file with schemas. Before the file is used,
+// this page shows what it would change.
 type SchemaUploadPage struct {
 	Shell
 	Key          string // the key of the file that the server keeps until it is used

@@ -33,8 +33,9 @@ func Nested(inner []byte, tag byte, depth int) []byte {
 	return buf[at:]
 }
 
-// LengthPrefixed returns a length-delimited field. These are field numbers of acme.notify.v1.Kinds:
-// 9 numbers, 10 tags, 14 detail, 17 extra, 19 people, 20 child, 23 children, 25 any_value.
+// LengthPrefixed returns a length-delimited field. For example, acme.notify.v1.Kinds has such
+// fields with these numbers: 9 numbers, 10 tags, 14 detail, 17 extra, 19 people, 20 child, 23
+// children, 25 any_value.
 func LengthPrefixed(num protowire.Number, b []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), b)
 }

@@ -86,5 +86,5 @@ func Field(md protoreflect.MessageDescriptor, r *rand.Rand) (b []byte) {
 	return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), "seventeen bytes..")
 }
 
-// Percent returns the percentage that n is of the number all. If all is 0, it returns 0.
+// Percent returns the number n as a percentage of the number "all". If "all" is 0, it returns 0.
 func Percent(n, all int) float64 { return 100 * float64(n) / float64(max(all, 1)) }
