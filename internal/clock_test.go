@@ -26,8 +26,8 @@ var readsClock = map[string]string{
 
 // TestTheClockIsGiven checks that the packages that decide by time never read the system clock. It
 // also checks that the broker code never rounds a time from the clock or converts it to a number.
-// That would drop the monotonic part of the time.Time. If the clock was then set back, dlo would
-// wait until the clock shows that time again.
+// Rounding or converting would drop the monotonic part of the time.Time. If the clock was then set
+// back, dlo would wait until the clock shows that time again.
 func TestTheClockIsGiven(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
@@ -80,7 +80,7 @@ func TestTheClockIsGiven(t *testing.T) {
 	}
 }
 
-// asksClock reports whether a call is a call of time.Now, time.Since or time.Until.
+// asksClock reports whether a call expression calls time.Now, time.Since or time.Until.
 func asksClock(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {

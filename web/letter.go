@@ -64,8 +64,8 @@ func (w *Web) letterFor(ctx context.Context, reader deadletter.Principal, id dea
 	return l, deadletter.Allow(reader, deadletter.VerbView, l.Place())
 }
 
-// readableLetter reads the letter in the path of a request that shows the content of the letter. It
-// returns an error if the principal may not read the content.
+// readableLetter reads the letter in the path of a request. It is for requests that show the
+// content of the letter. If the principal may not read the content, it returns an error.
 func (w *Web) readableLetter(r *http.Request) (deadletter.Letter, error) {
 	l, err := w.readLetter(r)
 	if err == nil && l.Withheld {

@@ -138,6 +138,6 @@ func (s *sums) fill(out *view.WhatIf, q query.Query) {
 	})
 }
 
-// stateAndRule returns a copy of an outcome that has only what a query can select by: the state and
-// the rule.
+// stateAndRule returns a copy of an outcome that has only the state and the rule, because a query
+// cannot select by anything else.
 func stateAndRule(d view.Decided) view.Decided { return view.Decided{State: d.State, Rule: d.Rule} }

@@ -147,9 +147,9 @@ type results struct {
 	unexpected []string          // the tests that were skipped although DLO_TEST_REQUIRE forbids it
 }
 
-// expected matches the reasons for which a test may be skipped in `make test`. Such a test only
-// measures something, takes long, runs in another lane, or needs root. Or it is for another version
-// of RabbitMQ or another operating system.
+// expected matches the reasons why a test may be skipped in `make test`. Such a test only measures
+// something, takes long, runs in another lane, or needs root. Or it is for another version of
+// RabbitMQ or another operating system.
 var expected = regexp.MustCompile(`make bench|DLO_BENCH|DLO_SOAK|without the race detector|needs root|cannot be mounted here|^only Linux|^quorum queues of 3\.x|^3\.x refuses|^-update|to install what is missing:`)
 
 // event is one line of the output of `go test -json`. `go doc test2json` describes its fields.

@@ -121,8 +121,8 @@ func (b *broker) stop() {
 
 // tidy removes everything that the demo created on an existing broker. The caller must end dlo
 // first. tidy opens a connection of its own, because the connection of the services may be closed.
-// The parameter "folder" is the directory of dlo's store. The notes in it say which queues dlo
-// used.
+// The parameter "folder" is the directory of dlo's store. The notes in this directory say which
+// queues dlo used.
 func (b *broker) tidy(folder string) error {
 	if b.node != nil {
 		return nil

@@ -21,7 +21,8 @@ const (
 // longer text.
 const smsProvider = 480
 
-// kind is the kind of a message that the shop publishes.
+// kind says which event in the shop a message reports, which services get the message, and which of
+// them reject it.
 type kind int
 
 const (

@@ -4,8 +4,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Drain is the drain of a queue that is not an inbox. The response to GET /queues/drains contains
-// it.
+// Drain is one run that takes letters out of a queue that is not an inbox. The response to GET
+// /queues/drains contains it.
 type Drain struct {
 	ID        string                `json:"id"`
 	Broker    string                `json:"broker"`

@@ -143,8 +143,8 @@ type Letter struct {
 	Unverified bool            `json:"unverified"`
 	Operation  string          `json:"operation"`
 	ChangedAt  Time            `json:"changed_at,omitzero"`
-	// Properties and Headers are those with which dlo received the letter the first time. A requeue
-	// sends them.
+	// Properties and Headers belong to the message that dlo received when the letter arrived for
+	// the first time. A requeue sends them.
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
 	Arrived    Arrived                     `json:"arrived"` // the letter as it was received last

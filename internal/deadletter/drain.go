@@ -14,7 +14,8 @@ type DrainRequest struct {
 	Count  int    // maximum number of letters; 0 = until the queue is empty
 }
 
-// Drain is the drain of a queue, which runs or has ended.
+// Drain describes one run that takes letters out of a queue that is not an inbox. The run may have
+// ended.
 type Drain struct {
 	ID                   string // id such as D-1mfc2x8k4; never used again, even after a restart of dlo
 	Broker, VHost, Queue string

@@ -17,7 +17,7 @@ const (
 // GroupStatuses lists all statuses.
 var GroupStatuses = []GroupStatus{GroupNew, GroupOpen, GroupEscalating, GroupRegressed, GroupSnoozed, GroupResolved}
 
-// GroupRow is a group in the form in which lists show it.
+// GroupRow is a group with the values that lists show.
 type GroupRow struct {
 	ID                   GroupID
 	Title                string

@@ -37,8 +37,8 @@ type Allowance struct {
 	Shares func(o Origin) []GroupShare
 }
 
-// GroupShare is the number of automatic retries of one group that may be sent now. They also count
-// in the limit of the queue.
+// GroupShare says how many automatic retries of one group may be sent now. These retries also count
+// towards the limit of the queue.
 type GroupShare struct {
 	Group GroupID
 	N     int

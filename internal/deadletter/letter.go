@@ -230,7 +230,7 @@ func (l *Letter) Current() (Properties, []byte) {
 // Route is the exchange and the routing key of a delivery.
 type Route struct{ Exchange, RoutingKey string }
 
-// Row is a letter in the form in which lists show it. It has no body and no headers.
+// Row is a letter with the values that lists show. It has no body and no headers.
 type Row struct {
 	ID                   ID
 	State                State
@@ -251,7 +251,7 @@ type Row struct {
 	Unverified           bool
 }
 
-// Row returns the letter in the form in which lists show it.
+// Row returns the letter with the values that lists show.
 func (l *Letter) Row() Row {
 	return Row{
 		ID: l.ID, State: l.State, WaitsIn: l.WaitsIn, Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue,

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Progress says how far a store had got at some moment. Before dlo sends letters, it notes the
-// progress beside the store and in each broker. A store that was restored from a copy can then
-// detect that it is older than the noted progress.
+// Progress says how far a store had got at some moment. Before dlo sends letters, it writes the
+// progress to a note next to the store's file and to each broker. A store that was restored from a
+// copy can then detect that it is older than the recorded progress.
 type Progress struct {
 	Store    string    `json:"store"`    // name of the store, which only its copies have too
 	Claims   int64     `json:"claims"`   // number of transactions that claimed letters in order to send them, since the store was created
@@ -47,7 +47,7 @@ func (p Progress) Bytes() []byte {
 	return text
 }
 
-// Remembered contains what the store knows about the progress that it noted at a broker.
+// Remembered contains what the store knows about the progress that it recorded at a broker.
 type Remembered struct {
 	Progress       // present progress of the store
 	Marked   int64 // value of Claims in the last note that the broker confirmed; -1 = none yet

@@ -15,7 +15,7 @@ type SchemaVersion struct {
 	Content   []byte    // serialised google.protobuf.FileDescriptorSet
 }
 
-// SchemaSource says from where dlo got a descriptor set.
+// SchemaSource says where dlo got a descriptor set.
 type SchemaSource string
 
 const (
@@ -33,7 +33,7 @@ type SchemaEffect struct {
 	Readable int // number of tested letters that the set could read
 }
 
-// SchemaStatus describes from where dlo loads descriptor sets, and what does not work.
+// SchemaStatus says where dlo loads descriptor sets from, and what does not work.
 type SchemaStatus struct {
 	Directory string   // directory that dlo watches; "" = none
 	Problems  []string // what cannot be read and why; each entry names the file or the server

@@ -3,9 +3,9 @@ package deadletter
 import "time"
 
 // Wait is a place in the broker where letters wait for their retry. It consists of an exchange and
-// of a queue that is bound to it. Each letter is published to the exchange, and its routing key is
-// the name of its target queue. When its wait is over, the wait queue dead-letters it to the
-// default exchange with this routing key.
+// of a queue that is bound to it. Each letter is published to the exchange with the name of its
+// target queue as the routing key. When the wait of a letter is over, the wait queue dead-letters
+// the letter to the default exchange with this routing key.
 type Wait struct {
 	Waiter   string // waiter to which the place belongs
 	Exchange string // of the type fanout or x-delayed-message

@@ -1,6 +1,6 @@
-// Package drain takes letters out of queues that are not inboxes. It does this once, when somebody
-// requests it. It starts and stops drains, and it knows which queues must not be drained. The
-// protocol by which letters are taken is that of package ingest. The caller passes it in.
+// Package drain takes letters out of queues that are not inboxes. Each drain runs once, when
+// somebody requests it. The package starts and stops drains, and it knows which queues must not be
+// drained. Letters are taken with the protocol of package ingest, which the caller passes in.
 package drain
 
 import (
@@ -64,7 +64,7 @@ type Drains struct {
 	busy    map[[2]string]*drain // queues that are in use, by place and name of the queue; nil while a queue is inspected, or while an open window is closed
 }
 
-// drain is one drain. The lock of Drains protects its fields.
+// drain is the state of one drain. The lock of the type Drains protects its fields.
 type drain struct {
 	deadletter.Drain
 	queue   Queue

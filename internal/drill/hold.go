@@ -95,8 +95,8 @@ func (g *ground) awaitReports(ctx context.Context, f *Failure, row *Row, began t
 	return reported, err
 }
 
-// recordLook records what one look and the pager say about a failure. It keeps the first report of
-// each place, and stores the problem in the variable to which "reported" points.
+// recordLook records how the dlo and the pager report a failure at one look. It keeps the first
+// report of each place, and stores the problem in the variable to which "reported" points.
 func (g *ground) recordLook(s *sign, l look, row *Row, reported *problem, began time.Time) {
 	if l.at.Before(began) {
 		return

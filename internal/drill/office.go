@@ -30,7 +30,7 @@ type look struct {
 	page     page
 }
 
-// problem is a problem in the answer of /readyz.
+// problem is one problem that the response of /readyz lists.
 type problem struct {
 	Kind, Severity, Title, Text, Cure, Broker, Inbox, Queue string
 }

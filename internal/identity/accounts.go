@@ -123,9 +123,9 @@ func (a *Accounts) verify(ctx context.Context, name, password string, b Browser)
 	return deadletter.User{}, "", fmt.Errorf("%w: that name and password do not match", deadletter.ErrSignIn)
 }
 
-// compare reports whether a password is the password of the named user. It also returns the user,
-// and the hash with which it compared the password. If the user does not exist or has no password,
-// the returned user is empty.
+// compare reports whether the named user has the given password. It also returns the user, and the
+// hash with which it compared the password. If the user does not exist or has no password, the
+// returned user is empty.
 func (a *Accounts) compare(ctx context.Context, name, password string) (u deadletter.User, hash string, same bool, err error) {
 	u, hash, err = a.store.Password(ctx, name)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {

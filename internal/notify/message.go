@@ -46,7 +46,8 @@ type Cause struct{ Broker, VHost, Queue, Group string }
 // Fact is a property of a cause, as a name and a value.
 type Fact struct{ Name, Value string }
 
-// Line is one line of a message about several groups or notices. It is about one of them.
+// Line is one line of a message about several groups or notices. Each line is about one group or
+// one notice.
 type Line struct {
 	Title, Text, URL string
 	Group            string // id of the group; "" = the line is not about a group

@@ -34,7 +34,8 @@ func Together(o Office, ds []deadletter.Delivery) Message {
 	return m
 }
 
-// lineText returns the text of a line beside its title.
+// lineText returns the text that a line shows in addition to its title: the group, the reason, the
+// type, the start and the owner.
 func lineText(m *Message) string {
 	var parts []string
 	for _, name := range []string{factGroup, factReason, factType, factSince, factOwner} {

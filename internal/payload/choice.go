@@ -125,8 +125,9 @@ func (d *Decoder) candidate(name, source string, by deadletter.Reading) candidat
 	return c
 }
 
-// hide masks the shown name of a candidate. It does so if the name comes from a property that is
-// masked. It does not mask the name of a registered type, because that name comes from the schema.
+// hide masks the name of a candidate that is shown to people, if this name comes from a masked
+// property. It does not mask the name of a registered type, because that name comes from the
+// schema.
 func (c *candidate) hide(m *Mask, property, value, name string) {
 	if len(c.defs) == 0 && m.maskedPart(property, value, name) != name {
 		c.told = Masked

@@ -31,7 +31,7 @@ const (
 	Unfinished Sameness = "unfinished" // equal in the parts that are shown
 )
 
-// Comparison is the comparison of one field in two letters.
+// Comparison says how one field differs between two letters.
 type Comparison struct {
 	Path     string
 	A, B     string // the two values as they are shown

@@ -112,7 +112,7 @@ func TestAMaskedLetterIsRevisedByWhoMayReveal(t *testing.T) {
 }
 
 // TestALetterThatDLODiedOfIsNotDecodedByAnEdit checks that an edit does not decode a letter that
-// crashed dlo. Otherwise, the operation would crash dlo again at each start.
+// crashed dlo. If it did, the operation would crash dlo again at each start.
 func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}

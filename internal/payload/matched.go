@@ -89,9 +89,9 @@ func (r *reading) readMatched() bool {
 	return false
 }
 
-// readAsBefore turns the document into a message of the type that the body matched before. It does
-// so if no current type can decode the body, but a version of that earlier type knows all of it. An
-// old letter thus stays readable after its set has changed.
+// readAsBefore is for a body that no current type can decode. If a version of the type that the
+// body matched before knows all of the body, readAsBefore turns the document into a message of that
+// type. An old letter thus stays readable after its set has changed.
 func (r *reading) readAsBefore() bool {
 	if !r.knownBefore(r.doc.Body) {
 		return false

@@ -124,7 +124,8 @@ func (p *patching) apply() error {
 	return nil
 }
 
-// member returns a member of the operation that must be a text.
+// member returns the text of the named member of the operation. If the member is missing or is not
+// a text, it returns an error.
 func (p *patching) member(name string) (string, error) {
 	if i := p.op.find(name); i >= 0 && p.op.items[i].kind == '"' {
 		return p.op.items[i].text, nil

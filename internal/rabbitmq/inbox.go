@@ -312,8 +312,8 @@ func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool 
 	}
 }
 
-// onceSettled is a time for a queue that is drained once. If the queue has been empty for this
-// time, its open window counts as not returned. A broker that has just started may not show its
+// onceSettled is for a queue that is drained once. When the queue has been empty for this long, its
+// open window counts as not returned. Before that, a broker that has just started may not show its
 // letters yet.
 const onceSettled = 5 * time.Second
 

@@ -11,7 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// message is one message of a Publish that is running.
+// message is one message that a running call of Publish sends.
 type message struct {
 	*deadletter.Publishing
 	outcome *deadletter.Outcome

@@ -84,7 +84,7 @@ func headers(fields ...string) string {
 	return "\x20\x00" + longString(b.String())
 }
 
-// nestedArrays returns a field that consists of n arrays, each inside the other.
+// nestedArrays returns a field that consists of n arrays. Each array contains the next one.
 func nestedArrays(n int) string {
 	s := ""
 	for range n {

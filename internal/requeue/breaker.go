@@ -78,7 +78,7 @@ type spot struct {
 	number  int
 }
 
-// change is a change of a breaker that the store must record.
+// change describes how a breaker changed. The store must record it.
 type change struct {
 	breaker deadletter.Breaker // if State is "", the breaker is closed
 	notice  *deadletter.Notice
@@ -256,10 +256,10 @@ func (b *breakers) countReturned(ids []deadletter.ID, now time.Time) {
 	}
 }
 
-// judge trips a breaker if enough of the last letters came back. The option CameBack is the
-// necessary percentage. The parameter "last" is the number of letters to look at. The newest of
-// these letters is the newest one that came back. A queue is first in, first out, so letters that
-// were sent before that letter have most likely reached a worker too.
+// judge trips a breaker if enough of its last letters came back. The option CameBack is the
+// necessary percentage. The parameter "last" is the number of letters to look at. judge starts with
+// the newest letter that came back, and continues with letters that were sent before it. A queue is
+// first in, first out, so these letters have most likely reached a worker too.
 func (b *breakers) judge(c *circuit, last int, now time.Time) {
 	sent, back := 0, 0
 	for n := c.newest - c.base; n >= 0 && sent < last; n-- {

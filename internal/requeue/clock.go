@@ -32,8 +32,8 @@ func (c *clock) jumpedBy(wall time.Time) time.Duration {
 }
 
 // OnTime makes letters due earlier if the clock was set back while dlo runs or while it was down.
-// Otherwise such letters would wait longer than any rule allows. They are sent at the rate of their
-// queue, as after any downtime.
+// Without this, such letters would wait longer than any rule allows. The letters are sent at the
+// rate of their queue, as after any downtime.
 func (d *Dispatcher) OnTime(ctx context.Context) error {
 	now := d.o.Now()
 	by := d.clock.jumpedBy(now)

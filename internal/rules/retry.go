@@ -32,8 +32,8 @@ func (w Waiter) Broker() bool { return w != WaiterStore && w != "" }
 // MaxDelay is the longest delay of a retry.
 const MaxDelay = 365 * 24 * time.Hour
 
-// MaxRest is the largest sum of a rule's delays that is reported. A larger sum is reported as
-// MaxRest.
+// MaxRest is the largest value that is reported for the sum of a rule's delays. A larger sum is
+// reported as MaxRest.
 const MaxRest = 10 * MaxDelay
 
 // MaxWait is the longest delay of a retry that waits in the broker. The broker counts this delay in

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/operation"
 )
 
-// outbox is the outbox of the store. It applies the masks to the notices.
+// outbox wraps the outbox of the store, and applies the masks to its notices.
 type outbox struct {
 	*notify.Aside
 	mask func(name, text string) (string, bool)

@@ -103,8 +103,8 @@ func (s *Server) Run(ctx context.Context) error {
 // lookInPlace is the time between two checks that the file of the store is still in its place.
 const lookInPlace = time.Second
 
-// inPlace ends dlo if somebody replaces or moves the file of the store. Otherwise dlo would write
-// to a file that nobody can find again.
+// inPlace ends dlo if somebody replaces or moves the file of the store. If dlo continued, it would
+// write to a file that nobody can find again.
 func (s *Server) inPlace(ctx context.Context) error {
 	for {
 		if err := s.store.InPlace(); err != nil {

@@ -180,9 +180,9 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	return s, nil
 }
 
-// firstRun logs a link for the first user. It does so if dlo has users of its own and none of them
-// has a password yet. If there can be no link, dlo starts nevertheless, because it has to take
-// letters in.
+// firstRun logs a link for the first user, if dlo has users of its own and none of them has a
+// password yet. If there can be no link, dlo starts nevertheless, because it has to take letters
+// in.
 func (s *Server) firstRun(ctx context.Context) {
 	if s.accounts == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Record appends an act, such as the start of a drain, to the audit. The time of the act is the
+// Record appends an act, such as the start of a drain, to the audit. It records the act with the
 // time of the transaction. The context says whether the act came from a page, the API or the
 // command line.
 func (s *Store) Record(ctx context.Context, a deadletter.Act) error {

@@ -229,8 +229,7 @@ func (t *tx) growGroup(g *grouped) error {
 	return t.recordDeaths(g.id, g.deaths)
 }
 
-// groupID returns the id of the group that has the group key of a verdict. It creates the group if
-// necessary.
+// groupID returns the id of the group whose key is in a verdict. It creates the group if necessary.
 func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (int64, error) {
 	var id, was int64
 	var text, reason string

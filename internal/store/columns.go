@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// column is a column of an SQL SELECT. It also holds the variable into which the column is read.
+// column is one column of an SQL SELECT, together with the variable into which it is read.
 type column struct {
 	text string // SQL expression
 	into any    // pointer for sql.Rows.Scan

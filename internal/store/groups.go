@@ -35,9 +35,10 @@ const (
 const groupOverdue = `(SELECT coalesce(sum(k.n), 0) FROM overdue k WHERE k.grp IN ` + familyIDs + `)`
 
 // needyGroups is an SQL table of the groups with letters that need people, one row per head. The
-// column id is the id of the group. The column dead is the number of dead or held letters, overdue
-// is the number of overdue letters, and needs is the sum of both. If a query joins other tables,
-// needyGroups must be the first table. Otherwise SQLite scans all of needyGroups for each group.
+// column "id" is the id of the group. The column "dead" is the number of dead or held letters,
+// "overdue" is the number of overdue letters, and "needs" is the sum of both. If a query joins
+// other tables, needyGroups must be the first table. In any other place, SQLite scans all of
+// needyGroups for each group.
 const needyGroups = `(SELECT coalesce(m.head, m.id) AS id, sum(k.dead) AS dead, sum(k.overdue) AS overdue, sum(k.dead + k.overdue) AS needs FROM (
 	SELECT grp, n AS dead, 0 AS overdue FROM counters INDEXED BY counters_needy WHERE state IN ('dead', 'held') AND n > 0
 	UNION ALL SELECT grp, 0, n FROM overdue) k JOIN groups m ON m.id = k.grp GROUP BY 1)`

@@ -82,8 +82,8 @@ func (s *Store) Progress() deadletter.Progress {
 	return s.course.now
 }
 
-// Remembered returns what the store knows about the progress that was noted at a broker and beside
-// the file.
+// Remembered returns what the store knows about the progress that it recorded at a broker and in
+// the note next to its file.
 func (s *Store) Remembered(ctx context.Context, broker, vhost string) (deadletter.Remembered, error) {
 	m := deadletter.Remembered{Progress: s.Progress(), Marked: -1}
 	s.course.mu.Lock()

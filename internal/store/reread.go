@@ -16,8 +16,8 @@ func (s *Store) Reread(ctx context.Context, r deadletter.Reread) error {
 	return s.tx(ctx, bulk, func(t *tx) error { return t.reread(r) })
 }
 
-// reread requests that letters be read again. It does so in the transaction of the change that
-// makes this necessary.
+// reread requests that letters be read again, because of a change. It writes the request in the
+// transaction of this change.
 func (t *tx) reread(r deadletter.Reread) error {
 	var types, origins any
 	if r.Types != nil {

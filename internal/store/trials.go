@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TrialMark returns the mark of a trial's message that has the given message id. Nobody can compute
-// this mark without the store.
+// TrialMark returns the mark for a trial message that has the given id. Nobody can compute this
+// mark without the store.
 func (s *Store) TrialMark(messageID string) string {
 	sum := hmac.New(sha256.New, s.tokenKey)
 	io.WriteString(sum, "trial "+messageID) // no token is derived from a text like this one

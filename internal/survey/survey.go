@@ -294,7 +294,8 @@ func idleSince(previous map[string]time.Time, s *topology.Snapshot) map[string]t
 }
 
 // keepUnchecked keeps findings of the previous look if an incomplete look cannot check them again.
-// Otherwise a fault would seem to be fixed while a part of the management API does not respond.
+// If they were dropped, a fault would seem to be fixed while a part of the management API does not
+// respond.
 func keepUnchecked(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
 	for _, old := range before {
 		again := slices.ContainsFunc(found, func(f topology.Finding) bool { return f.Kind == old.Kind && f.Queue == old.Queue })

@@ -77,7 +77,7 @@ func TestThePolicyOfTheDocuments(t *testing.T) {
 	eventually(t, "what was rejected is in the inbox", func() bool { return ready(t, conn, "dlo.letters") == 2 })
 }
 
-// commandsOf returns the commands in a section of a document that run rabbitmqctl, dlo or curl, in
+// commandsOf returns the commands that run rabbitmqctl, dlo or curl in a section of a document, in
 // order. If "section" is "", it searches the whole document and returns only the rabbitmqctl
 // commands that protect queues.
 func commandsOf(t *testing.T, document, section string) []string {

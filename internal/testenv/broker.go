@@ -16,9 +16,9 @@ import (
 // machine. `make test-matrix` runs the broker tests once for each version.
 const brokerVariable = "DLO_TEST_BROKER"
 
-// shared is the only shared node of a test binary. A start of a node takes seconds, and the
-// creation of a vhost takes milliseconds. For this reason, each test uses its own vhost on the
-// shared node.
+// shared is the RabbitMQ node that all tests of a binary share. Starting a node takes seconds, and
+// creating a vhost takes milliseconds. For this reason, each test uses its own vhost on the shared
+// node.
 var shared sharedNode
 
 type sharedNode struct {

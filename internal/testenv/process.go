@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// process is a child process. On Linux, it ends with this process, however this process ends.
+// process is a child process. On Linux, the child ends when this process ends, whatever the reason.
 type process struct {
 	pid   int
 	ended chan struct{} // closed once the child has ended and was waited for

@@ -46,7 +46,8 @@ func policy(name, pattern string, priority int, keys ...any) topology.Policy {
 	return topology.Policy{Name: name, Pattern: pattern, ApplyTo: "queues", Priority: priority, Definition: definition(keys...)}
 }
 
-// applied returns the record of a policy that dlo has set, and that replaced the definition before.
+// applied returns the record of a policy that dlo has set. The parameter "before" holds the
+// definition that this policy replaced.
 func applied(p topology.Policy, before ...any) topology.Planned {
 	planned := topology.Planned{Policy: p}
 	old := definition(before...)

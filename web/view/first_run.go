@@ -66,7 +66,7 @@ type trialStep struct {
 	word string // the text of the link
 }
 
-// trialSteps returns the steps of a trial that are shown, in their order.
+// trialSteps returns those steps of a trial that the page shows, in order.
 func trialSteps(t *deadletter.Trial) []trialStep {
 	arrived := trialStep{name: "Arrived", at: t.ArrivedAt, text: []Span{{Text: "once the consumer of "}, {Text: deadletter.TrialQueue, Code: true}, {Text: " rejects its message"}}}
 	decoded := trialStep{name: "Decoded", at: t.DecodedAt, text: []Span{{Text: "its body is a protobuf message"}}}
