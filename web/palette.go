@@ -15,7 +15,7 @@ const paletteOf = 5
 
 // palette handles GET /palette?q=. It returns the entries of the command palette for a text, the
 // most certain one first. If the text is an id, the letter, group or operation with this id comes
-// first. The pages, saved views, groups, queues and types whose name contains the text follow. A
+// first. Then come the pages, saved views, groups, queues and types whose name contains the text. A
 // search for the text comes last. Without a text, palette returns the pages and views.
 func (w *Web) palette(r *http.Request) (any, error) {
 	ctx, text := r.Context(), strings.TrimSpace(r.URL.Query().Get("q"))

@@ -166,7 +166,7 @@ func (w *Web) sameOrigin(next http.Handler) http.Handler {
 }
 
 // ownPage reports whether a GET request comes from a page of dlo or from a program.
-// CrossOriginProtection checks only unsafe methods, so it cannot tell.
+// CrossOriginProtection does not check GET requests.
 func ownPage(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "" || site == "same-origin" || site == "none"

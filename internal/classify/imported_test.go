@@ -8,7 +8,8 @@ import (
 )
 
 // TestAnImportedLetterStaysWhatItWas checks that rules and guards do not decide on a letter again
-// if another dlo has already decided on it. The origin that the other dlo recorded must also stay.
+// if another dlo has already decided on it. The letter must also keep the origin that the other dlo
+// recorded.
 func TestAnImportedLetterStaysWhatItWas(t *testing.T) {
 	t.Parallel()
 	imported := func(was deadletter.State, queue string, headers deadletter.Table) deadletter.Letter {

@@ -173,7 +173,7 @@ func (g *GroupLife) Wake() {
 }
 
 // Close records that the group needs nobody for now. It returns a notice for the people who know of
-// the group, or nil if nobody does.
+// the group. If nobody knows of it, Close returns nil.
 func (g *GroupLife) Close() *Notice {
 	if g.Told == 0 {
 		return nil
@@ -196,8 +196,8 @@ func (g *GroupLife) Quiet() []*Notice {
 }
 
 // CloseSettled records that the group needs nobody any more. The first notice is for the people who
-// know of the group, and is nil if nobody does. If machines know of the group, a second notice is
-// for them.
+// know of the group. If nobody knows of it, this notice is nil. If machines know of the group, a
+// second notice is for them.
 func (g *GroupLife) CloseSettled() []*Notice {
 	severity, n := g.ToldAs, g.Close()
 	if !g.Heard {

@@ -172,8 +172,8 @@ func (v Verb) May(s State) bool {
 }
 
 // Trigger returns the trigger of the action for a letter. A release returns a held letter to the
-// state heldFrom, which it had before. If homeless is true, it is unknown in which queue the letter
-// died.
+// state heldFrom, which it had before. If the parameter "homeless" is true, it is unknown in which
+// queue the letter died.
 func (v Verb) Trigger(heldFrom State, homeless bool) Trigger {
 	switch {
 	case v != VerbRelease:

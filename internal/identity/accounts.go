@@ -55,8 +55,8 @@ type Accounts struct {
 	nobody  string // hash with which the password for an unknown name is compared, so that the check takes the same time
 }
 
-// NewAccounts returns the accounts in a store, with the default limits of sessions. If now is nil,
-// the accounts use time.Now.
+// NewAccounts returns the accounts in a store, with the default limits of sessions. If the
+// parameter "now" is nil, the accounts use time.Now.
 func NewAccounts(store AccountStore, now func() time.Time) *Accounts {
 	if now == nil {
 		now = time.Now

@@ -108,7 +108,7 @@ func (t *throttle) sweep(now time.Time) {
 }
 
 // forgetOne removes one key to make room for another. It looks at a few keys and removes the one
-// with the fewest attempts, so that a key that is near its limit stays.
+// with the fewest attempts. A key that is near its limit is therefore unlikely to be removed.
 func (t *throttle) forgetOne() {
 	const looked = 20
 	least, n, i := "", 0, 0

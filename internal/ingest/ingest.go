@@ -293,8 +293,8 @@ const (
 	floodOver = 100 * time.Millisecond // time after the last large window during which Busy returns true
 )
 
-// Busy reports whether letters are waiting in the broker to be stored. During that time, work that
-// can wait should leave the processor to ingest.
+// Busy reports whether letters are waiting in the broker to be stored. While it returns true, work
+// that can wait should not take processor time from the Ingester.
 func (i *Ingester) Busy() bool {
 	return i.o.Now().UnixMilli()-i.flood.Load() < floodOver.Milliseconds()
 }

@@ -101,7 +101,8 @@ func sameness(a, b *Field, reveal bool) Sameness {
 }
 
 // Values returns the contents of a body with their paths. These are the leaves of its tree, or the
-// body itself if it has no tree. If hide is true, the bytes of the body must not be revealed.
+// body itself if it has no tree. If the parameter "hide" is true, the bytes of the body must not be
+// revealed.
 func (d *Document) Values(hide bool) []Field {
 	var list []Field
 	var walk func(nodes []Node, path string, element bool)

@@ -71,8 +71,8 @@ func (n *jsonNode) reindex() *jsonNode {
 	return n
 }
 
-// sameJSON reports whether two values are equal. The order of members does not matter. Numbers are
-// equal only if their texts are.
+// sameJSON reports whether two values are equal. The order of members does not matter. Two numbers
+// are equal only if they are written in the same way.
 func sameJSON(a, b *jsonNode) bool {
 	return a.equal(b, func(number string) string { return number })
 }

@@ -48,7 +48,7 @@ func (s site) locate(n *jsonNode, at int) (string, site) {
 	}
 }
 
-// member returns the site of a member of the JSON object n. The parameter name is the name of the
+// member returns the site of a member of the JSON object n. The parameter "name" is the name of the
 // member.
 func (s site) member(n *jsonNode, name string) site {
 	if s.fd != nil && s.fd.IsMap() && !s.element {

@@ -18,8 +18,8 @@ type piece struct {
 	content []byte // the bytes without tag, length and end group tag
 }
 
-// piecesOf splits a message into its fields. The caller must have scanned the bytes, so that they
-// are well-formed. piecesOf stops at the first byte that is not.
+// piecesOf splits a message into its fields. The caller must have checked that the bytes are
+// well-formed. piecesOf stops at the first malformed byte.
 func piecesOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor) []piece {
 	var list []piece
 	for len(b) > 0 {

@@ -149,7 +149,7 @@ func (d *Decoder) reading(doc *Document, h Hints, b *budget.Budget) *reading {
 }
 
 // useHints takes over what the letter or the enclosing envelope says about the current body. The
-// parameter innerTypes holds the type names that only the envelope gives.
+// parameter "innerTypes" holds the type names that only the envelope gives.
 func (r *reading) useHints(h Hints, innerTypes ...namedType) {
 	r.hints = h
 	r.media, _ = mediaType(h.ContentType)

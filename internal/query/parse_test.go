@@ -22,7 +22,7 @@ func exactValues(texts ...string) []Value {
 	return out
 }
 
-// glob returns the value of a pattern that has no literal stars.
+// glob returns the value of a pattern. Every star in the pattern stands for any text.
 func glob(s string) Value { return Value{Raw: s, Pattern: strings.Split(s, "*")} }
 
 func ago(d time.Duration) time.Time { return now.Truncate(time.Millisecond).Add(-d) }

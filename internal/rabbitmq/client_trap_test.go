@@ -240,7 +240,8 @@ func bodies(letters []amqp.Delivery) []string {
 	return got
 }
 
-// numberedLetters returns letters whose bodies are the numbers from first to last.
+// numberedLetters returns letters whose bodies are the numbers from "first" to "last", including
+// both.
 func numberedLetters(first, last int) []string {
 	var letters []string
 	for i := first; i <= last; i++ {

@@ -157,7 +157,7 @@ func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 // queue without a delivery limit. On 3.x, the argument for the limit is omitted, because -1 means 0
 // there. If an object of the same name exists with other arguments, it is used unchanged. In that
 // case, the result "note" explains the difference, and the result "declared" is false. If the
-// parameter drainedBefore is true, both objects existed before, and declareOwn reports a missing
+// parameter "drainedBefore" is true, both objects existed before, and declareOwn reports a missing
 // one.
 func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, drainedBefore bool) (declared bool, note string, err error) {
 	var gone *deadletter.Problem

@@ -93,7 +93,7 @@ func (c *letterConn) frame() error {
 	return nil
 }
 
-// numberOnly returns a content header whose only property is the message id. The parameter number
+// numberOnly returns a content header whose only property is the message id. The parameter "number"
 // is that id.
 func numberOnly(head, content []byte, number string) []byte {
 	b := append(head, content...)

@@ -49,8 +49,8 @@ func (l *Link) Snapshot(ctx context.Context) (topology.Snapshot, error) {
 }
 
 // Look returns snapshots of vhosts of a broker to which dlo is not connected. The parameter "raw"
-// is the URL of the broker's management API, with user and password. If vhosts is empty, Look
-// returns all vhosts that the user may see.
+// is the URL of the broker's management API, with user and password. If the parameter "vhosts" is
+// empty, Look returns all vhosts that the user may see.
 func Look(ctx context.Context, raw string, vhosts []string) ([]topology.Snapshot, error) {
 	m, err := newLooks(raw)
 	if err != nil {

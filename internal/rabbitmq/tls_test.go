@@ -108,7 +108,8 @@ func certificateOf(t *testing.T, host string) (cert tls.Certificate, certFile, k
 	return cert, certFile, keyFile
 }
 
-// tlsRelay accepts TLS connections and forwards what arrives to the address target.
+// tlsRelay accepts TLS connections and forwards what arrives. The parameter "target" is the address
+// to which it forwards.
 func tlsRelay(t *testing.T, target string, config *tls.Config) (addr string) {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", config)

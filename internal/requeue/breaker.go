@@ -160,7 +160,7 @@ func (b *breakers) rampRate(c *circuit, now time.Time) float64 {
 
 // countSent counts a letter that is about to be sent. The parameter "arrival" is the time when the
 // letter reaches its queue. For a letter that waits in the broker first, this is the end of its
-// wait. For any other letter, it is now.
+// wait. For any other letter, it is the present time.
 func (b *breakers) countSent(queue string, group deadletter.GroupID, id deadletter.ID, probe bool, now, arrival time.Time) {
 	if b.o.CameBack <= 0 {
 		return

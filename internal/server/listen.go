@@ -112,8 +112,8 @@ func missingForOps(cfg config.Config) string {
 }
 
 // listen listens on the first address in the list that this machine has. If that address is in use,
-// listen returns an error and does not try the next one. On the next address, dlo would run, but
-// people who use the first one would reach the other program.
+// listen returns an error and does not try the next one. If dlo listened on the next address
+// instead, people who use the first one would reach the other program.
 func listen(addresses []string, signIn bool) (net.Listener, error) {
 	var failed []error
 	for _, address := range addresses {

@@ -31,8 +31,8 @@ func (s *Store) Breakers(ctx context.Context, broker string) ([]deadletter.Break
 	return list, err
 }
 
-// SetBreaker records a breaker that is not closed. It also records an act in the audit and, if
-// notice is not nil, a notice.
+// SetBreaker records a breaker that is not closed. It also records an act in the audit. If the
+// parameter "notice" is not nil, SetBreaker also records that notice.
 func (s *Store) SetBreaker(ctx context.Context, b deadletter.Breaker, notice *deadletter.Notice) error {
 	return s.tx(ctx, dispatch, func(t *tx) error {
 		origin, err := t.originID(b.Origin)

@@ -57,7 +57,7 @@ func (t *tx) recordPulse(g *grouped) error {
 func (s *Store) failingCondition() string { return failingAt(s.millis()) }
 
 // failingAt returns an SQL condition which is true if a group g is failing at a given time. The
-// parameter now is an SQL expression for this time in milliseconds.
+// parameter "now" is an SQL expression for this time in milliseconds.
 func failingAt(now string) string {
 	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, familyIDs, dyingCondition("f", now), familyIDs)
 }

@@ -350,8 +350,8 @@ func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
 	g.expectDeliveries("broken", "opened G-1/1 page: G-1", "quiet G-1/1 page: G-1")
 }
 
-// Alerts are repeated once per incident, for the first group of the incident. The alert of a group
-// that has left the incident ends.
+// Alerts are repeated once per incident, for the first group of the incident. If a group has left
+// the incident, its alert ends.
 func TestAlertsAreRepeatedByIncident(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -158,7 +158,7 @@ func (t *tx) recordResult(op deadletter.OperationID, letter int64, to deadletter
 
 // cameBack records that a letter of an operation came back. If the letter was sent before the
 // current canary, it says nothing about that canary, so it counts in the base of the operation. The
-// parameter sent is the time of the broker's confirm, or the time of the publish if there was no
+// parameter "sent" is the time of the broker's confirm, or the time of the publish if there was no
 // confirm.
 func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, confirmed bool, sent int64) error {
 	if err := t.recordResult(op, letter, deadletter.ResultCameBack, reason); err != nil {

@@ -90,8 +90,9 @@ func (s *Store) newNetwork(ctx context.Context, token int64, from string, now ti
 	return !known && now.Sub(newest).Abs() >= tokenUse, nil
 }
 
-// tokenMoved records that a token is used for the first time from the network of an address. It
-// also deletes the oldest of the token's recorded networks.
+// tokenMoved records that a token is used for the first time from the network of an address. If
+// more than maxNetworks networks of the token are then recorded, tokenMoved deletes the oldest
+// ones.
 func (t *tx) tokenMoved(a deadletter.APIToken, from string) error {
 	var id int64
 	err := t.row(`INSERT INTO token_networks (token, network, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING id`, []any{a.ID, deadletter.Network(from), t.now}, &id)

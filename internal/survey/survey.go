@@ -173,7 +173,8 @@ func (s *Survey) refresh(ctx context.Context, i int, enough time.Time) {
 	}
 }
 
-// lookAt reads one place. If it fails, the findings of the last successful look stay.
+// lookAt reads one place. If it cannot read the place, the report keeps the findings of the last
+// successful look.
 func (s *Survey) lookAt(ctx context.Context, i int) {
 	p := s.places[i]
 	snapshot, err := p.Look(ctx)

@@ -28,8 +28,8 @@ type IntentOf struct {
 	Intent Intent
 }
 
-// intentFor returns the intent for a queue. The first glob of the list that matches the queue
-// decides.
+// intentFor returns the intent for a queue. The first glob of the list that matches the queue gives
+// the intent.
 func intentFor(list []IntentOf, queue string) Intent {
 	for _, i := range list {
 		if deadletter.Glob(i.Glob, queue, false) {

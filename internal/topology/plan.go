@@ -102,10 +102,10 @@ func MakePlan(s *Snapshot, w Want) Plan {
 	return p.plan
 }
 
-// Choose returns the queues to plan for. These are the queues that the names or globs select. If
-// there are none, these are the queues with a finding that a policy cures. Queues that merely
-// dead-letter at most once are included only if atLeastOnce is true. A name that selects nothing is
-// returned too, so that the plan refuses it.
+// Choose returns the queues for which a policy is planned. If there are names or globs, these are
+// the queues that they select. Otherwise they are the queues with a finding that a policy cures.
+// Queues that merely dead-letter at most once are then included only if the parameter "atLeastOnce"
+// is true. A name that selects nothing is returned too, so that the plan refuses it.
 func Choose(s *Snapshot, found []Finding, globs []string, atLeastOnce bool) []string {
 	var list []string
 	for _, f := range found {
@@ -269,7 +269,8 @@ func (p *planner) add(queues []*view) {
 }
 
 // priorityWithProbe returns the priority that makes a policy apply to its probe queue as well. The
-// probe queue is one of dlo's own queues, and a policy for them may match it.
+// probe queue is one of dlo's own queues. Another policy that is meant for these queues may also
+// match the probe queue, so the priority must be higher than that of the other policy.
 func (p *Planned) priorityWithProbe(s *Snapshot) int {
 	probe, n := Queue{Name: p.ProbeQueue(), Type: p.Type}, p.Priority
 	for i := range s.Policies {

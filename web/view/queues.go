@@ -129,7 +129,8 @@ var guardMarks = map[deadletter.GuardState]mark{
 // observed is the mark of a queue whose letters are only observed.
 var observed = mark{"Observed", "search", "accent"}
 
-// waiting is the mark of retries that wait only for their broker.
+// waiting is the mark of a queue whose retries are running, but can send nothing because of their
+// broker.
 var waiting = mark{"Waiting", "clock", "warn"}
 
 // guardMark returns the mark for the state of retries. For the zero Guard, it says that retries are

@@ -68,7 +68,7 @@ type TypeDefinition struct {
 	Fields             int
 }
 
-// TypedIn is a queue with letters of a type.
+// TypedIn is a queue that has letters of the type that the page shows.
 type TypedIn struct {
 	Queue   string
 	Letters int

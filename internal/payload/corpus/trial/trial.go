@@ -24,8 +24,9 @@ type Types struct {
 	All      []protoreflect.MessageDescriptor
 }
 
-// Load makes a registry of the types that are linked into the program. If leave returns true for a
-// type, Load omits the type. Such a type must be a top-level message that no other message uses.
+// Load makes a registry of the types that are linked into the program. If the function "leave"
+// returns true for a type, Load omits the type. Such a type must be a top-level message that no
+// other message uses.
 func Load(leave func(protoreflect.FullName) bool) Types {
 	set := &descriptorpb.FileDescriptorSet{}
 	var all []protoreflect.MessageDescriptor
