@@ -74,7 +74,8 @@ var errPartly = errors.New("partly done")
 
 // Run runs the command that the arguments name. The parameter "commands" points to a struct that
 // embeds Commands and may declare other commands for kong. The Run methods of these other commands
-// may have parameters besides a context.Context. Their values are in "further".
+// may have parameters besides a context.Context. The parameter "further" holds the values for those
+// parameters.
 func Run(p Program, commands any, args []string, further ...any) error {
 	exited := false
 	command, err := Parse(p, commands, args, kong.Exit(func(int) { exited = true }))

@@ -21,9 +21,9 @@ type Decision struct {
 	Into     GroupID     // group into which the groups are merged; 0 = none
 	Split    bool        // ends the merge of the groups into another group
 
-	// Unchanged is the time of the last change to the groups that the person has seen. If one of
-	// the groups was changed after this time, the decision is rejected. If Unchanged is zero, later
-	// changes do not matter.
+	// Unchanged is the time of a change to the groups: the last change that the person has seen. If
+	// the last change to one of the groups was at another time, the decision is rejected. If
+	// Unchanged is zero, later changes do not matter.
 	Unchanged time.Time
 }
 

@@ -62,9 +62,9 @@ func TestAnOpenWindowWaitsForALetter(t *testing.T) {
 	})
 }
 
-// TestTwinsOfAnOpenWindow checks letters that equal the letters of an open window and come for the
-// first time. They are not the window. If the broker says that they were delivered before, they
-// must get rows of their own and be held.
+// TestTwinsOfAnOpenWindow checks letters that equal the letters of an open window, but that the
+// broker delivers for the first time. They do not belong to the window. If the broker says that
+// they were delivered before, they must get rows of their own and be held.
 func TestTwinsOfAnOpenWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -97,8 +97,8 @@ type alert struct {
 // alertsOf returns the alerts of a message. There is one alert per severity, and at most one of
 // them is still active. This is necessary because an Alertmanager identifies an alert by its
 // labels, and people can change the severity of a group. The alert with the earlier severity then
-// ends. A message that resolves the incident ends the alert with any severity. If an alert ends
-// that never started, Alertmanager notifies nobody.
+// ends. A message that resolves the incident ends the alerts of all severities. Alertmanager
+// notifies nobody about the end of an alert that never started.
 func alertsOf(m *Message, now time.Time) []alert {
 	now = now.UTC().Truncate(time.Millisecond)
 	since := m.Since

@@ -38,9 +38,9 @@ type Channel struct {
 // Store is the outbox of the store.
 type Store interface {
 	// Due returns up to n deliveries of a channel that are due now, oldest first. For each key, it
-	// returns only the first delivery that is neither sent nor failed, so that notices with the same
-	// key are sent in order. However, a page does not wait for deliveries that wait for the end of
-	// quiet hours.
+	// returns only the first delivery that is neither sent nor failed, so that notices with the
+	// same key are sent in order. However, a notice with the severity "page" does not wait for
+	// deliveries that wait for the end of quiet hours.
 	Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error)
 	// Delivered records the results of delivery attempts. It records either all of them or none. A
 	// result with a RetryAt but without a Detail is not a failure. It means that the delivery waits

@@ -408,8 +408,8 @@ func (d *Desk) Rate(ctx context.Context, by deadletter.Principal, id deadletter.
 	return d.control(ctx, by, id, func() error { return d.store.RateOperation(ctx, id, by.Name, rate) })
 }
 
-// control checks that the caller may act on each queue of an operation. It then calls "change",
-// which changes the operation, and wakes the desk.
+// control checks that the caller may act on each queue of an operation. It then calls the function
+// "change", which changes the operation. After that, it wakes the desk.
 func (d *Desk) control(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, change func() error) error {
 	if err := d.allowedAll(ctx, by, id); err != nil {
 		return err

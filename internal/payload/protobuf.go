@@ -142,8 +142,8 @@ func (r *reading) scan(body []byte, def *descriptor.Type) (*descriptor.Scan, err
 	return s, err
 }
 
-// sameFields reports whether two definitions of a type decode it in the same way. Nested messages
-// do not count.
+// sameFields reports whether two definitions of a type have the same fields, so that both decode a
+// body in the same way. It does not compare the definitions of nested messages.
 func sameFields(a, b protoreflect.MessageDescriptor) bool {
 	x, y := a.Fields(), b.Fields()
 	if x.Len() != y.Len() {

@@ -48,7 +48,7 @@ func hasSpecialForm(md protoreflect.MessageDescriptor) bool {
 	return false
 }
 
-// wellKnown makes the node of a message of a well-known type, and reports whether it could. It
+// wellKnown makes the node of a message of a well-known type, and reports whether it made one. It
 // never shortens a message with unknown fields. An Any is an exception, because its unknown fields
 // are shown beside its content.
 func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot, parts []Range) bool {

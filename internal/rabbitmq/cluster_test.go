@@ -71,8 +71,8 @@ func (c *clustered) openMarked() {
 }
 
 // fetch takes a window and checks that it contains the letters with the numbers from "first" to
-// "last". If "redelivered" is true, all of them must be flagged as redelivered. If it is false,
-// none of them may be.
+// "last". If "redelivered" is true, all of them must be flagged as redelivered. If "redelivered" is
+// false, none of them may be flagged.
 func (c *clustered) fetch(first, last int, redelivered bool) []deadletter.Arrival {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)

@@ -10,7 +10,7 @@ import (
 
 // mayComeLate returns a reason why letters may come back later than the first letters of this
 // session. It returns "" if there is no sign of that. Such letters were acknowledged, or an earlier
-// session held them. It can happen in a cluster.
+// session held them. Letters can come back late in a cluster.
 func (i *Inbox) mayComeLate(ctx context.Context) (string, error) {
 	if i.away {
 		return "the cluster node of the inbox was away", nil

@@ -169,8 +169,8 @@ func TestAStopInAStep(t *testing.T) {
 }
 
 // TestTheCourseOfABatchThatIsNotSent checks that a batch is not sent if its mark cannot be written.
-// Such a batch must reach none of the crash points for sending. At these points, a test can
-// therefore rely on sent letters.
+// Such a batch must reach none of the crash points for sending. A test that uses one of these
+// points can therefore rely on the letters having been sent.
 func TestTheCourseOfABatchThatIsNotSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

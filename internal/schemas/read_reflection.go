@@ -42,7 +42,8 @@ func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *desc
 		if strings.HasPrefix(name, "grpc.reflection.") {
 			continue
 		}
-		// The client cannot link files that do not list their imports. Complete adds these lists later.
+		// Some files do not list their imports. The client cannot link such files and returns an
+		// error. This error is ignored, because Complete adds the lists later.
 		_, err := client.FileContainingSymbol(name)
 		_, said := status.FromError(err) // the error comes from the server or the connection
 		if err != nil && !grpcreflect.IsElementNotFoundError(err) && (said || tap.imports || tap.refused != nil) {
@@ -103,7 +104,8 @@ func (s tapped) RecvMsg(m any) error {
 	return nil
 }
 
-// countFile counts a file. It keeps the file unless it already has one with the same name.
+// countFile counts a file. The tap keeps the file unless it already holds a file with the same
+// name.
 func (t *tap) countFile(file []byte) error {
 	if err := t.caps.Take(file); err != nil {
 		return err

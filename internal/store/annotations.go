@@ -235,7 +235,8 @@ func (t *tx) explainLate(letter, annotation int64) error {
 		return err
 	}
 	// If the letter is being read at this moment, that reading does not include the annotation. The
-	// new value of changed_at makes that reading out of date, so the letter stays listed.
+	// new value of changed_at makes that reading out of date, so the letter stays in the list of
+	// letters that must be read.
 	if _, err := t.exec(`UPDATE letters SET changed_at = max($2, changed_at + 1) WHERE id = $1`, letter, t.now); err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (s *Store) StartSession(ctx context.Context, n deadletter.Session, verified
 
 // SessionBy returns the session with the given hash and records that the session is used. If no
 // session has that hash, or if the session has ended, the error wraps ErrNotFound. SessionBy
-// deletes a session that has ended, so that it stays ended if the clock is set again.
+// deletes a session that has ended, so that a later change of the clock cannot make it valid again.
 func (s *Store) SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.Time) (deadletter.Session, error) {
 	list, err := s.sessions(ctx, `WHERE s.hash = $1`, hash[:])
 	if err != nil {

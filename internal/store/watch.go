@@ -140,8 +140,8 @@ func (t *tx) endWatch(r *record, end watchEnd) error {
 // long.
 const watchChunk = 1000
 
-// WatchOn extends the watch over the letters that were requeued to a queue and whose watch has
-// ended. It is called if the queue is known to have no consumers.
+// WatchOn extends the watch over letters that were requeued to a queue, if the watch is due to end.
+// It is called if the queue is known to have no consumers.
 func (s *Store) WatchOn(ctx context.Context, o deadletter.Origin, now, until time.Time) error {
 	for {
 		var n int64

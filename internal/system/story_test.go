@@ -315,8 +315,8 @@ func story(t *testing.T, script bool, width int64) {
 		t.Errorf("sms got %d letters", n)
 	}
 
-	// A discard of more than 100 letters requires the person to type their number. After that, the
-	// discard is undone.
+	// A discard of more than 100 letters requires the person to type the number of letters. After
+	// that, the discard is undone.
 	r.tab.Open(p.url + "/letters?q=" + url.QueryEscape("state:dead queue:sms"))
 	r.waitForTexts("120 match")
 	choose("discard", 120)

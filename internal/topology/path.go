@@ -87,8 +87,8 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 }
 
 // addReached adds the queues that dead letters with the routing key k reach. If k is only guessed,
-// it does not add the queue itself, because a guess does not prove that a queue dead-letters to
-// itself.
+// it does not add the queue "self" from which they come, because a guess does not prove that a
+// queue dead-letters to itself.
 func (p *Path) addReached(k publishedKey, queues []string, self string) {
 	for _, q := range queues {
 		if k.guessed && q == self {

@@ -115,7 +115,8 @@ func EditURL(id deadletter.ID, q string, received bool) string {
 	return address("/letters/"+url.PathEscape(string(id))+"/edit", "q", shortQuery(q), "from", from)
 }
 
-// originalURL returns the URL of the same page with the text before the edit.
+// originalURL returns the URL of the page on which a person edits this letter, with the text before
+// the edit.
 func (p EditPage) originalURL() string {
 	return EditURL(p.Letter, p.Query, p.Newest > 0 && p.Revision == 0)
 }
