@@ -175,7 +175,8 @@ func allOf(q query.Query, shownAt time.Time) view.All {
 // queryTime returns a time as queries contain it.
 func queryTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// rangeOf returns the range of receipt times in a query, if the menu can show it.
+// rangeOf returns the range of receipt times in a query. It sets Preset only if the start is one of
+// view.Presets and the range has no end.
 func rangeOf(q query.Query) view.Range {
 	var r view.Range
 	for _, t := range q.Terms {

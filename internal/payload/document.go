@@ -191,7 +191,7 @@ func (d *Document) Reading() deadletter.Reading {
 // "items.[0].sku". Keys and JSON names may contain dots. Without an index, "items.sku" means the
 // first element that has a value. The value is a text without quotes: numbers in decimal, enums by
 // name, bytes in hex, times as on the page. For a masked value, Value returns the mask, and the
-// result masked is true. Value finds only values that the tree shows and that have at most 4 KiB.
+// result "masked" is true. Value finds only values that the tree shows and that have at most 4 KiB.
 func (d *Document) Value(path string) (value string, masked, ok bool) {
 	if n := lookup(d.Fields, path); n != nil {
 		return n.text, n.Masked, true

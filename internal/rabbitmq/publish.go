@@ -81,7 +81,7 @@ func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 }
 
 // write passes messages to the connection. If the connection accepts no more, it stops, and the
-// result broken is true.
+// result "broken" is true.
 func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool) {
 	for _, m := range ms {
 		if m.Wait != nil && !l.hasWait(*m.Wait) {

@@ -311,7 +311,7 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 }
 
 // restore restores what people had chosen for a group before a decision. If that is impossible, the
-// result refusal contains the reason.
+// result "refusal" contains the reason.
 func (t *tx) restore(c *choices, was string) (refusal string, err error) {
 	var to choice
 	if err := json.Unmarshal([]byte(was), &to); err != nil {

@@ -151,7 +151,8 @@ func (n *names) inbox(id int64) place {
 	return n.inboxes.values[id]
 }
 
-// findOrigin returns the row id of an origin, if it exists.
+// findOrigin returns the row id of an origin. The second result is false if the store does not know
+// this origin.
 func (n *names) findOrigin(o deadletter.Origin) (int64, bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()

@@ -176,7 +176,7 @@ func (in *inspector) targetsFull(v *view) {
 }
 
 // reachedLimit returns the length limit that a queue has reached, and how much the queue holds. The
-// result reached is false if the queue has reached no limit.
+// result "reached" is false if the queue has reached no limit.
 func (v *view) reachedLimit() (limit Limit, holds string, reached bool) {
 	for _, limit := range v.lengthLimits() {
 		has, unit := v.Ready, "messages"

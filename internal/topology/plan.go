@@ -284,8 +284,8 @@ func (p *Planned) priorityWithProbe(s *Snapshot) int {
 // policyPrefix is the prefix of the names of planned policies. A hash of the queues follows it.
 const policyPrefix = "dlo-"
 
-// hashOf returns the hash of a list of queues. It is part of the names of their policy and of its
-// probe queue.
+// hashOf returns the hash of a list of queues. The names of their policy and of its probe queue
+// contain this hash.
 func hashOf(queues []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(queues, "\n")))
 	return hex.EncodeToString(sum[:4])

@@ -98,8 +98,8 @@ func nodeAttributes(n TreeNode) templ.Attributes {
 // link.
 func (n TreeNode) hasLink() bool { return len(n.Bytes) > 0 && n.At != "" && !n.Masked && !n.Revealed }
 
-// mark returns the text of the link to the bytes of a node. That is the number of the field, if it
-// has one.
+// mark returns the text of the link to the bytes of a node. This text is the number of the field.
+// If the node has no number, the text is a dot.
 func (n TreeNode) mark() string {
 	if n.Number > 0 {
 		return strconv.Itoa(n.Number)
