@@ -10,6 +10,9 @@ import (
 	"unicode/utf8"
 )
 
+// InvitationLasts is the time within which a user can accept an invitation.
+const InvitationLasts = 72 * time.Hour
+
 // User is a local user.
 type User struct {
 	Name       string

@@ -13,7 +13,6 @@ import (
 
 const (
 	confirmed  = 15 * time.Minute // after the password was given, actions that need it again are permitted for this long
-	invitation = 72 * time.Hour   // time within which an invitation can be accepted
 	maxHashing = 2                // maximum number of passwords that are checked or hashed at the same time; each takes 19 MiB of memory
 	maxAgent   = 200              // number of bytes of a browser's User-Agent that are kept
 )
@@ -283,7 +282,7 @@ func (a *Accounts) User(ctx context.Context, name string) (deadletter.User, erro
 // Add adds a user. It returns the code of an invitation, with which the user can choose a password.
 func (a *Accounts) Add(ctx context.Context, u deadletter.User) (code string, err error) {
 	code = deadletter.NewSecret()
-	return code, a.store.AddUser(ctx, u, deadletter.SecretHash(code), a.now().Add(invitation))
+	return code, a.store.AddUser(ctx, u, deadletter.SecretHash(code), a.now().Add(deadletter.InvitationLasts))
 }
 
 // Reset deletes a user's password and ends the user's sessions. It returns the name of the user as
@@ -292,7 +291,7 @@ func (a *Accounts) Add(ctx context.Context, u deadletter.User) (code string, err
 // changes.
 func (a *Accounts) Reset(ctx context.Context, name, by string, allow func(deadletter.User) error) (stored, code string, err error) {
 	code = deadletter.NewSecret()
-	stored, err = a.store.ResetUser(ctx, name, deadletter.SecretHash(code), a.now().Add(invitation), by, allow)
+	stored, err = a.store.ResetUser(ctx, name, deadletter.SecretHash(code), a.now().Add(deadletter.InvitationLasts), by, allow)
 	return stored, code, err
 }
 

@@ -89,7 +89,21 @@ func (t *tx) newRestore(r *restoring, lost deadletter.Restore, by string) error 
 	if err := t.audit(deadletter.Once(deadletter.ActStoreRestored, by, "this store is a copy from an earlier time. "+lost.Lost(), deadletter.Target{Kind: deadletter.TargetStore})); err != nil {
 		return err
 	}
+	if err := t.endOldAccess(); err != nil {
+		return err
+	}
 	return t.stopSending(whyRestored)
+}
+
+// endOldAccess ends all sessions and withdraws the invitations of the copy, because they may have
+// ended since the copy was made. An invitation that was made after this process opened the copy
+// stays.
+func (t *tx) endOldAccess() error {
+	_, err := t.exec(`DELETE FROM sessions`)
+	if err == nil {
+		_, err = t.exec(`DELETE FROM invitations WHERE expires_at <= $1`, t.s.opened.At.Add(deadletter.InvitationLasts).UnixMilli())
+	}
+	return err
 }
 
 // stopSending stops every operation that sends letters.

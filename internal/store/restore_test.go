@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -364,8 +365,33 @@ func TestPeopleSayThatAStoreIsACopy(t *testing.T) {
 	ctx := context.Background()
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
 	_, copied, id, _ := twoOfOne(t, c)
+	u, err := deadletter.NewUser("lena", deadletter.Grant{Role: deadletter.RoleReader}, "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, session, fresh := [32]byte{1}, [32]byte{2}, [32]byte{3}
+	made := copied.Progress().At
+	if err := copied.AddUser(ctx, u, old, made.Add(deadletter.InvitationLasts)); err != nil {
+		t.Fatal(err)
+	}
+	if err := copied.StartSession(ctx, deadletter.Session{User: "lena", Hash: session}, "", made.Add(-time.Hour), made.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	u.Name = "ben"
+	if err := copied.AddUser(ctx, u, fresh, c.at.Add(time.Minute+deadletter.InvitationLasts)); err != nil {
+		t.Fatal(err)
+	}
 	if err := copied.HoldCopy(ctx, "ann"); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := copied.SessionBy(ctx, session, made.Add(-time.Hour), made.Add(-time.Hour)); !errors.Is(err, deadletter.ErrNotFound) {
+		t.Errorf("a session of the copy is alive: %v", err)
+	}
+	if _, err := copied.Invited(ctx, old); !errors.Is(err, deadletter.ErrNotFound) {
+		t.Errorf("an invitation of the copy is valid: %v", err)
+	}
+	if _, err := copied.Invited(ctx, fresh); err != nil {
+		t.Errorf("an invitation that was made after the start: %v", err)
 	}
 	if l := letter(t, copied, id); l.State != deadletter.StateHeld || l.Doubt != deadletter.DoubtRestored {
 		t.Errorf("%s, doubt %q", l.State, l.Doubt)

@@ -65,13 +65,13 @@ func TestANetworkAddressNeedsMore(t *testing.T) {
 	}
 }
 
-// TestANetworkAddress serves dlo at an address that other machines can reach, with TLS and tokens.
-// It replaces the certificate while dlo runs.
+// TestANetworkAddress serves dlo at an address that other machines can reach, with TLS, tokens and
+// a proxy. It replaces the certificate while dlo runs.
 func TestANetworkAddress(t *testing.T) {
 	t.Parallel()
 	certificate, key, pool := writeCertificate(t)
 	ops := testenv.FreePort(t)
-	cfg := writeConfig(t, fmt.Sprintf("listen: 0.0.0.0:0\npublic_url: https://dlo.example.com\ntls: {cert_file: %s, key_file: %s}\nops_listen: 0.0.0.0:%d\nops_open: true\nauth: {tokens: true}\n", certificate, key, ops))
+	cfg := writeConfig(t, fmt.Sprintf("listen: 0.0.0.0:0\npublic_url: https://dlo.example.com\ntls: {cert_file: %s, key_file: %s}\nops_listen: 0.0.0.0:%d\nops_open: true\nauth: {tokens: true, proxy: {from: [127.0.0.1], user: X-Signed-In}}\ngrants: [{role: viewer, to: [everyone]}]\n", certificate, key, ops))
 
 	var log strings.Builder
 	s, err := server.New(t.Context(), cfg, server.Options{Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {}})
@@ -125,6 +125,9 @@ func TestANetworkAddress(t *testing.T) {
 	}
 	if answer, err := call(pool, "Authorization", "Bearer "+secret); err != nil || answer.StatusCode != 200 || answer.Proto != "HTTP/2.0" || answer.Header.Get("Strict-Transport-Security") == "" {
 		t.Errorf("%v %+v", err, answer)
+	}
+	if answer, err := call(pool, "X-Signed-In", "ana"); err != nil || answer.StatusCode != 200 {
+		t.Errorf("the proxy names a person over TLS: %v %+v", err, answer)
 	}
 	if answer, err := call(pool); err != nil || answer.StatusCode != 401 {
 		t.Errorf("without a token: %v %+v", err, answer)
