@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -132,6 +135,29 @@ func TestAWriteBeforeAQueryRunsWidensNoScope(t *testing.T) {
 				t.Errorf("the scope a.* includes %d letters (%v)", n, err)
 			}
 		})
+	}
+}
+
+// TestOnlyTheScopeReadsWholeTables checks that no other file of the package names the schema main.
+// A query that names it reads all rows of a table, also those outside the scope.
+func TestOnlyTheScopeReadsWholeTables(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) < 50 {
+		t.Fatal(len(files), err)
+	}
+	schema := regexp.MustCompile(`\bmain\.[a-z_]+\b`)
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") || file == "scope.go" {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := schema.Find(text); found != nil {
+			t.Errorf("%s names %s", file, found)
+		}
 	}
 }
 
