@@ -884,7 +884,7 @@ func queueCount(c QueueCount, q QueueRow, label string) templ.Component {
 	})
 }
 
-// retries describes the state of retries. The parameter away says why nothing can be sent now.
+// retries describes the state of retries. The parameter "away" says why nothing can be sent now.
 func retries(s Shell, g deadletter.Guard, away string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -760,8 +760,8 @@ func oneSet(p SchemasPage, s SetDetail) templ.Component {
 	})
 }
 
-// changedTypes lists types with their differences. The parameter all is the number of types,
-// including the types that are missing from list.
+// changedTypes lists types with their differences. The parameter "all" is the number of all changed
+// types. The list can have fewer.
 func changedTypes(title, in string, list []ChangedType, all int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
