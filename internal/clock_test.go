@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// clocked lists packages that decide by time. They must not read the system clock. Their code gets
-// the current time from a function.
+// clocked is the list of the packages that decide by time. They must not read the system clock.
+// Their code gets the current time from a function.
 var clocked = []string{"ingest", "drain", "annotation", "classify", "requeue", "operation", "schemas", "notify", "rules", "query", "payload", "failure", "deadletter"}
 
-// readsClock lists functions in the packages of "clocked" that may read the system clock. Each
-// value says why the function may do so.
+// readsClock is a list of functions in the packages of "clocked" that may read the system clock.
+// Each value says why the function may do so.
 var readsClock = map[string]string{
 	"requeue/clock.go jumpedBy":    "compares the clock that is given with the one that nobody can set",
 	"notify/digester.go Size":      "measures how long a question took",

@@ -24,7 +24,7 @@ var comments = map[string]*regexp.Regexp{
 	"":       regexp.MustCompile(`^\s*# `), // shell scripts and the Makefile
 }
 
-// unbroken matches lines that cannot be wrapped, because they contain a JSDoc type.
+// unbroken is a pattern for lines that cannot be wrapped, because they contain a JSDoc type.
 var unbroken = regexp.MustCompile(`^\s*/?\*+ .*@(type|param|returns)`)
 
 // TestCommentsFit checks that comment lines have at most 100 columns.

@@ -17,16 +17,18 @@ import (
 
 const module = "github.com/deadletteroffice/dlo/"
 
-// room is one package of dlo. It contains the purpose of the package. It also contains the packages
-// of dlo that the package may import besides internal/deadletter.
+// room is a row of the table of dlo's packages: the name of one package, its purpose, and the
+// packages of dlo that it may import besides internal/deadletter.
 type room struct{ name, is, imports string }
 
-// rooms lists all packages of dlo and the imports that they may have. Imports point down: from the
-// program to the wiring and the command line, then to the faces, to the work rooms, and to the pure
-// rooms. Work rooms and faces never import the adapters (store, rabbitmq). Adapters never import
-// work rooms. Work rooms never import each other. Each work room declares the methods that it
-// needs, and internal/server asserts that other packages have them. docs/architecture.md contains
-// this table; `go test ./internal -update` writes it there.
+// rooms is the table of all packages of dlo, with the imports that each of them may have. Imports
+// point in one direction. The program comes first, then the wiring (internal/server) and the
+// command line, then the faces (the pages and the API), then the work rooms (packages such as
+// internal/requeue, which do dlo's work), and last the pure rooms (packages such as internal/rules,
+// which only compute). Work rooms and faces never import the adapters (store, rabbitmq). Adapters
+// never import work rooms. Work rooms never import each other. Each work room declares the methods
+// that it needs, and internal/server asserts that other packages have them. docs/architecture.md
+// contains this table; `go test ./internal -update` writes it there.
 var rooms = []room{
 	{"cmd/dlo", "the program: signals and exit codes", "internal/cli internal/server"},
 	{"cmd/demo", "`make demo`: a private broker, a shop with two bugs, dlo serve; not shipped", "internal/testenv"},
@@ -67,11 +69,12 @@ var rooms = []room{
 	{"internal/payload/payloadtest", "tests only: messages and bombs, for payload, descriptor, schemas and the corpus", ""},
 }
 
-// all stands for every package; the words "all but" exclude the packages after them.
+// all is a word for the imports of a room, and means that the room may import every package. After
+// the words "all but" follow the packages that it may not import.
 const all = "all"
 
-// pure lists packages with few imports. They import only the standard library and the packages that
-// their row in the variable "rooms" names.
+// pure is the list of the packages with few imports. They import only the standard library and the
+// packages that their row in the variable "rooms" names.
 var pure = []string{"internal/deadletter", "internal/api", "internal/query", "internal/failure", "internal/topology"}
 
 type pkg struct {
@@ -128,8 +131,8 @@ var neverLinked = map[string][]string{
 	"internal/api":        {"net/http"},
 }
 
-// noHTTP lists the packages that must not import net/http themselves. They may import it through
-// templ.
+// noHTTP is the list of the packages that must not import net/http themselves. They may import it
+// through templ.
 var noHTTP = []string{"web/view", "static", "internal/payload", "internal/deadletter", "internal/api"}
 
 func TestWhatIsNeverLinked(t *testing.T) {

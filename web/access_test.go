@@ -24,8 +24,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// ranks lists principals in the order of their rights, beginning with the fewest rights. Each has
-// the name that testdata/access.txt uses.
+// ranks contains principals in the order of their rights, beginning with the fewest rights. Each
+// has the name that testdata/access.txt uses.
 var ranks = []struct {
 	name   string
 	grants []deadletter.Grant

@@ -21,7 +21,7 @@ type movedError struct{ to string }
 
 func (e movedError) Error() string { return "moved to " + e.to }
 
-// againError shows a form again, with its mistakes.
+// againError is an error after which a form is shown again, with its mistakes.
 type againError struct {
 	form templ.Component
 	err  error

@@ -159,7 +159,7 @@ func apiOperationLetter(l deadletter.OperationLetter) api.OperationLetter {
 	return out
 }
 
-// lookedAt lists the results that a person has to look at.
+// lookedAt contains the results that a person has to look at.
 var lookedAt = []deadletter.Result{
 	deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt, deadletter.ResultUnverified, deadletter.ResultSkipped,
 }

@@ -147,8 +147,9 @@ type valueWords struct {
 	seen         map[string]bool
 }
 
-// newValues returns a valueWords for a value. The parameter "prefix" is the query up to the colon
-// of the field, including the colon. If the value is a list, only its last element is completed.
+// newValues returns an empty list of completions for the value of a field, to which "offer" then
+// adds. The parameter "prefix" is the query up to the colon of the field, including the colon. If
+// the value is a list, only its last element is completed.
 func newValues(prefix, value string) *valueWords {
 	if comma := strings.LastIndexByte(value, ','); comma >= 0 {
 		prefix, value = prefix+value[:comma+1], value[comma+1:]

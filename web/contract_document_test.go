@@ -69,8 +69,8 @@ func (d *document) resolve(v any) any {
 	return both
 }
 
-// known lists the JSON Schema keywords that the method "violations" understands. Any other keyword
-// in the document fails the test, so that the test ignores no keyword.
+// known contains the JSON Schema keywords that the method "violations" understands. Any other
+// keyword in the document fails the test, so that the test ignores no keyword.
 var known = []string{
 	"type", "enum", "const", "required", "properties", "additionalProperties", "items", "allOf", "anyOf", "pattern", "format", "contentEncoding", "minLength", "maxLength", "minItems", "maxItems",
 	"minimum", "maximum", "exclusiveMinimum", "default", "description",

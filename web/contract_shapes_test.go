@@ -25,7 +25,7 @@ var enums = map[reflect.Type]any{
 	reflect.TypeFor[deadletter.Verb]():        deadletter.Actions,
 }
 
-// held is a component that was checked against a type.
+// held is a Go type against which a component of the document was checked.
 type held struct {
 	reflect.Type
 	component string

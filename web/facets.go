@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// facets lists the facets in the order in which pages show them. A closed facet is shown only when
-// a person opens it.
+// facets contains the facets in the order in which pages show them. A closed facet is shown only
+// when a person opens it.
 var facets = []facetField{
 	{query.State, "State", false},
 	{query.Queue, "Queue", false},

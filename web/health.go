@@ -17,8 +17,8 @@ import (
 // Health contains the methods of the store for probes and live pages.
 type Health interface {
 	Ping(ctx context.Context) error // returns an error if the store does not respond
-	// Position returns a number. The number changes whenever something changes that the caller may
-	// see.
+	// Position returns a number by which a page notices changes. The number changes whenever
+	// something changes that the caller may see.
 	Position(ctx context.Context) (int64, error)
 }
 

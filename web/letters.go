@@ -160,8 +160,8 @@ func sorts(q query.Query) []view.Sort {
 	return out
 }
 
-// allOf returns the query and the time that "all that match" means. The parameter "shownAt" is the
-// time at which the page is shown.
+// allOf describes the letters that "all that match" means on a list: the query with fixed times,
+// and the time "shownAt", at which the page is shown. Letters that arrive later are not among them.
 func allOf(q query.Query, shownAt time.Time) view.All {
 	fixed := q.Fixed()
 	all := view.All{Query: fixed.String(), Until: shownAt}

@@ -17,8 +17,9 @@ const (
 	listTime    = 20 * time.Second // how long a request may read lists of letters, after it has got its place
 )
 
-// lists limits how many requests that read many letters run at the same time. One text query may
-// scan all letters. Other requests to the store must not have to wait for such queries.
+// lists is a limit for requests that read many letters: only some of them run at the same time. One
+// text query may scan all letters. Other requests to the store must not have to wait for such
+// queries.
 type lists struct {
 	places
 	mu  sync.Mutex

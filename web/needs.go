@@ -7,11 +7,11 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// needs maps each route to a verb. To use the route, a caller must be allowed to do what the verb
-// says. The map lists every route that changes something. It also lists every route that shows more
+// needs contains, for each route, a verb. To use the route, a caller must be allowed to do what the
+// verb says. The map contains every route that changes something, and every route that shows more
 // of a letter than its metadata. Later, the handler checks the affected letter or other object with
-// deadletter.Allow. A GET route that is not listed needs VerbView. Any other route that is not
-// listed is denied to everybody.
+// deadletter.Allow. A GET route that is not in the map needs VerbView. Any other route that is not
+// in the map is denied to everybody.
 var needs = map[string]deadletter.Verb{
 	"POST /theme":                       deadletter.VerbView,
 	"POST /view-as":                     deadletter.VerbAccess,
@@ -122,12 +122,12 @@ var needs = map[string]deadletter.Verb{
 	"DELETE /api/v1/tokens/{name}":            deadletter.VerbAccess,
 }
 
-// scoped lists the routes that show and change only what is within the scope of the caller. All
+// scoped contains the routes that show and change only what is within the scope of the caller. All
 // other routes are open only to callers whose permissions cover all queues. So a new route
-// discloses nothing until somebody has examined it and listed it here.
+// discloses nothing until somebody has examined it and added it here.
 //
-// TestTwoTeams searches the responses of the listed routes for bytes from outside the scope. The
-// import is not listed, because its response could disclose that a letter outside the scope has the
+// TestTwoTeams searches the responses of these routes for bytes from outside the scope. The import
+// is not among them, because its response could disclose that a letter outside the scope has the
 // same id.
 var scoped = map[string]bool{
 	"GET /": true, "GET /triage": true, "GET /letters": true, "GET /operations": true, "GET /queues": true, "GET /audit": true,

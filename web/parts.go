@@ -57,5 +57,5 @@ func beginsPart(t html.Token, kinds []string) bool {
 	return false
 }
 
-// empty lists the HTML elements in the pages of dlo that have no end tag.
+// empty contains the HTML elements in the pages of dlo that have no end tag.
 var empty = map[atom.Atom]bool{atom.Input: true, atom.Wbr: true, atom.Br: true, atom.Hr: true, atom.Meta: true, atom.Link: true, atom.Img: true}

@@ -44,8 +44,9 @@ const (
 	queuesShown = 30              // the maximum number of queues on one page
 )
 
-// depths asks brokers for facts about queues. It limits the number of requests, and readers share
-// their results. So neither a slow management API nor many readers can make a page hang.
+// depths is used to ask brokers for facts about queues. It limits the number of requests, and
+// readers share their results. So neither a slow management API nor many readers can make a page
+// hang.
 type depths struct {
 	mu    sync.Mutex
 	known map[deadletter.Origin]depth
@@ -175,8 +176,9 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	return all, nil
 }
 
-// isEmptyTrial reports whether q is the temporary queue of a policy. It also returns true for the
-// queue of trial letters if no trial letter is left in it. Lists omit such queues.
+// isEmptyTrial reports whether q is a queue that lists omit, because only dlo uses it for tests.
+// This is the temporary queue in which dlo proves a policy. It is also the queue of trial letters,
+// if no trial letter is left in it.
 func isEmptyTrial(q deadletter.QueueCounts) bool {
 	return deadletter.IsProbe(q.Origin.Queue) || q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }

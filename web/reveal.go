@@ -21,8 +21,8 @@ type Recorder interface {
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
-// asked names the value of a letter that a person wants to see unmasked. A field of the body is
-// named by its path or by its position in the tree. A header or a property is named by its name.
+// asked says which value of a letter a person wants to see unmasked. A field of the body is named
+// by its path or by its position in the tree. A header or a property is named by its name.
 type asked struct {
 	Field  string
 	Node   string

@@ -92,8 +92,8 @@ type shape struct {
 	closest []view.Candidate
 }
 
-// shapes keeps descriptions of letters until types or bindings change, because an open page
-// requests the same descriptions again and again.
+// shapes is a cache for descriptions of letters, because an open page requests the same
+// descriptions again and again. It is emptied when types or bindings change.
 type shapes struct {
 	mu      sync.Mutex
 	decoder *payload.Decoder

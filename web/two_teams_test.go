@@ -222,8 +222,8 @@ func (h *teams) routePaths() []string {
 		"/queues/one?broker=main&vhost=%2F&queue=b.kanarie", "/queues/one?broker=main&vhost=%2F&queue=a.one", "/api/v1/letters/facets?q=&body=note", "/api/v1/queues", "/api/v1/letters/facets?q=state:dead", "/api/v1/letters/histogram?q=")
 }
 
-// echo matches the canary in a response. A response may contain the canary only where it repeats
-// the request.
+// echo is a pattern for the canary in a response. A response may contain the canary only where it
+// repeats the request.
 var echo = regexp.MustCompile(`(?i)kanarie`)
 
 // TestTwoTeams checks that a response to one team contains no byte of another team's letters. It

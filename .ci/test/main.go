@@ -44,16 +44,16 @@ const (
 
 var (
 	system = module + "internal/system" // takes longer than any other package
-	// waiting lists the other packages whose tests start whole programs or brokers.
+	// waiting is the list of the other packages whose tests start whole programs or brokers.
 	waiting = []string{module + "cmd/demo", module + "internal/testenv", module + "internal/rabbitmq"}
-	// long lists the packages whose tests need the most processor time. The last one needs the most.
-	// They start first, so that the three lanes end at about the same time.
+	// long is the list of the packages whose tests need the most processor time. The last one needs
+	// the most. They start first, so that the three lanes end at about the same time.
 	long = []string{module + "internal/payload", module + "web", module + "internal/store", module + "web/view"}
-	// twice lists packages that also run without the race detector. Some of their tests use much
-	// memory or time in one goroutine, and skip themselves under the race detector.
+	// twice is the list of the packages that also run without the race detector. Some of their
+	// tests use much memory or time in one goroutine, and skip themselves under the race detector.
 	twice = []string{module + "internal/payload", module + "internal/descriptor", module + "internal/schemas"}
-	// unraced lists the packages below internal/ that run without the race detector, because their
-	// tests mostly watch other programs.
+	// unraced is the list of the packages below internal/ that run without the race detector,
+	// because their tests mostly watch other programs.
 	unraced = []string{system, module + "internal/testenv"}
 )
 
@@ -147,9 +147,9 @@ type results struct {
 	unexpected []string          // the tests that were skipped although DLO_TEST_REQUIRE forbids it
 }
 
-// expected matches the reasons why a test may be skipped in `make test`. Such a test only measures
-// something, takes long, runs in another lane, or needs root. Or it is for another version of
-// RabbitMQ or another operating system.
+// expected is a pattern for the reasons why a test may be skipped in `make test`. Such a test only
+// measures something, takes long, runs in another lane, or needs root. Or it is for another version
+// of RabbitMQ or another operating system.
 var expected = regexp.MustCompile(`make bench|DLO_BENCH|DLO_SOAK|without the race detector|needs root|cannot be mounted here|^only Linux|^quorum queues of 3\.x|^3\.x refuses|^-update|to install what is missing:`)
 
 // event is one line of the output of `go test -json`. `go doc test2json` describes its fields.

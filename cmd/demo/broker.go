@@ -13,7 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// names holds the names of the exchange and of the two queues that dlo declares on the broker.
+// names contains the names of the exchange and of the two queues that dlo declares on the broker.
 type names struct{ exchange, inbox, annotations string }
 
 // broker is the RabbitMQ that the demo uses. It is either a private node or an existing broker that
@@ -135,8 +135,8 @@ func (b *broker) tidy(folder string) error {
 	return remove(c, b.management, b.names, marksOf(folder))
 }
 
-// marksOf returns the queues in which the demo's dlo recorded the progress of its store. It reads
-// their names from the notes in the folder.
+// marksOf returns the names of the queues in which the demo's dlo recorded how far its store had
+// got. It reads these names from the notes in the folder.
 func marksOf(folder string) (list []string) {
 	notes, _ := filepath.Glob(filepath.Join(folder, "*.progress-????????")) // this pattern is always valid
 	for _, note := range notes {

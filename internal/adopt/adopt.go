@@ -128,8 +128,9 @@ func (a *Adoption) place(broker, vhost string) *Place {
 	return nil
 }
 
-// allowed returns the place of a change. It returns an error if the principal is not allowed to
-// make the change.
+// allowed checks whether the principal may change the policies of a vhost, and returns the Place of
+// this vhost. It returns an error if the principal may not, or if dlo cannot set policies in the
+// vhost.
 func (a *Adoption) allowed(by deadletter.Principal, broker, vhost string) (*Place, error) {
 	if err := deadletter.Allow(by, deadletter.VerbAdopt, deadletter.Origin{Broker: broker, VHost: vhost}); err != nil {
 		return nil, err
@@ -189,7 +190,8 @@ func (a *Adoption) apply(ctx context.Context, by deadletter.Principal, p *Place,
 	return proofs, nil
 }
 
-// checkUnchanged makes a new plan and checks that it is equal to the given one.
+// checkUnchanged checks that a vhost has not changed since a plan was made. For this, it makes the
+// plan again and compares the two plans.
 func (p *Place) checkUnchanged(ctx context.Context, plan *topology.Plan) error {
 	s, err := p.Look(ctx)
 	if err != nil {
@@ -216,7 +218,8 @@ func (a *Adoption) record(ctx context.Context, by deadletter.Principal, plan *to
 	return rows, a.store.Declare(ctx, rows, deadletter.Act{})
 }
 
-// newAct returns the act that the store records for a change of policies.
+// newAct returns the entry for the audit log about a change of policies. The store records this
+// entry.
 func (a *Adoption) newAct(kind string, by deadletter.Principal, rows []deadletter.Declared, why string) deadletter.Act {
 	var names []string
 	for _, d := range rows {

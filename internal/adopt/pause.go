@@ -16,7 +16,8 @@ const hasLeft = "the queue has left dlo, so a letter that fails again would not 
 func (a *Adoption) pause(ctx context.Context, by deadletter.Principal, p *Place, queues []string) error {
 	for _, q := range queues {
 		_, err := a.store.Pause(ctx, deadletter.Guard{Origin: deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: q}, Why: hasLeft, By: by.Name})
-		// ErrNotFound: no letter died in the queue. ErrConflict: its retries are paused already.
+		// Two errors are ignored. ErrNotFound means that no letter died in the queue. ErrConflict
+		// means that the retries of the queue are paused already.
 		if err != nil && !errors.Is(err, deadletter.ErrNotFound) && !errors.Is(err, deadletter.ErrConflict) {
 			return err
 		}

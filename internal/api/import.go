@@ -1,6 +1,7 @@
 package api
 
-// Import is the response to POST /letters/import. It counts lines.
+// Import is the response to POST /letters/import. Each line of the request contains one letter, and
+// the response says how many lines were imported, were already there or were skipped.
 type Import struct {
 	Imported     int           `json:"imported"`
 	AlreadyThere int           `json:"already_there"`

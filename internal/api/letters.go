@@ -40,7 +40,8 @@ type FacetValue struct {
 	Count int    `json:"count"`
 }
 
-// Bar is one bar of GET /letters/histogram. It counts letters by what became of them.
+// Bar is one bar of GET /letters/histogram. It covers the letters of one period, and says how many
+// of them wait, recovered, are dead or were discarded.
 type Bar struct {
 	At        Time `json:"at"` // when the time of the bar begins
 	Waiting   int  `json:"waiting"`

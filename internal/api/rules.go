@@ -128,8 +128,8 @@ type WhatIf struct {
 	Fates    []Fate      `json:"fates"` // changed results first, then sorted by the number of letters
 }
 
-// RuleTotal is about the letters in one state. It counts them by the result that rules would have
-// for them. The response to POST /rules/test contains it.
+// RuleTotal is about all letters in one state, for example all dead letters. It says how many of
+// them rules would retry, leave dead or discard. The response to POST /rules/test contains it.
 type RuleTotal struct {
 	State   deadletter.State `json:"state"`
 	Letters int              `json:"letters"`

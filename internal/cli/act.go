@@ -83,8 +83,9 @@ type (
 
 func (c lettersRequeueCmd) Run(p *Program) error { return c.act(p, deadletter.VerbRequeue, c.pace()) }
 
-// pace returns a request that contains only some values: those of the flags for the pace, for the
-// hold and for restored letters.
+// pace returns a request that contains only the flags of `dlo letters requeue`: how fast letters
+// are sent and to which queue, how long the operation is held before it starts, and whether
+// restored letters are included.
 func (c lettersRequeueCmd) pace() api.OperationRequest {
 	return api.OperationRequest{
 		Rate: c.Rate, Canary: c.Canary, CanaryWait: c.CanaryWait, StopAt: c.StopAt, MaxDepth: c.MaxDepth,
@@ -127,8 +128,9 @@ func (c lettersPurgeCmd) Run(p *Program) error {
 	return c.act(p, deadletter.VerbPurge, api.OperationRequest{Hold: c.Hold})
 }
 
-// askedFrom is a limit for destructive commands that are run without a terminal and without --yes.
-// Such a command may act on at most this many letters.
+// askedFrom is the largest number of letters on which a destructive command may act without a
+// confirmation. It applies if the command runs without a terminal, so that nobody can be asked, and
+// without --yes.
 const askedFrom = 100
 
 // act starts an operation on the chosen letters. Before that, it may show a plan and ask for

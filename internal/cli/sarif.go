@@ -57,7 +57,7 @@ type (
 	}
 )
 
-// levels maps the severity of a finding to a SARIF level.
+// levels is a map from the severity of a finding to a SARIF level.
 var levels = map[string]string{"page": "error", "notify": "warning", "digest": "note"}
 
 // sarif returns the findings as a SARIF log. The parameter "file" is the name of the definitions

@@ -58,7 +58,7 @@ func (c topologyCheckCmd) Run(p *Program) error {
 }
 
 // faultCount returns the number of findings that are faults. A finding of kind topology.Moved is
-// not a fault: dlo reports it, but does not judge it.
+// not a fault: it only says that something moves messages out of a queue, for example a shovel.
 func faultCount(list []api.Finding) (n int) {
 	for _, f := range list {
 		if f.Kind != string(topology.Moved) {

@@ -177,8 +177,9 @@ func ofPlace(all []api.AdoptedPolicy, broker, vhost string) []api.AdoptedPolicy 
 	})
 }
 
-// warnOfReturns warns about letters that dlo has sent back to queues that are about to leave. These
-// letters may still fail again, and then they are lost.
+// warnOfReturns is called before queues leave dlo, which means that their policy will no longer
+// lead dead letters to dlo. It prints a warning if dlo has sent letters back to these queues. Such
+// a letter may still fail again, and then it is lost.
 func (f serverFlags) warnOfReturns(p *Program, queues []string) error {
 	n := 0
 	for some := range slices.Chunk(queues, 50) { // a URL must not become too long
@@ -208,7 +209,9 @@ func printAdopted(p *Program, list []api.AdoptedPolicy) {
 	}
 }
 
-// leftPaused says what happens to the letters of queues that leave.
+// leftPaused is the text that the command line prints after queues have left dlo, so that their
+// dead letters no longer come to dlo. It says what happens to the letters of these queues that dlo
+// still has.
 const leftPaused = "The retries of these queues are paused, because a letter that fails again would not return to dlo. Requeue or discard their letters, or continue with dlo queues resume."
 
 type topologyLeaveCmd struct {

@@ -209,7 +209,8 @@ func (d *decoder) grantees(n *yaml.Node, into *[]string) {
 	})
 }
 
-// checkAccess reports mistakes in the combination of several settings about access.
+// checkAccess reports settings about access that do not fit together. For example, grants have no
+// effect unless dlo can identify people.
 func (d *decoder) checkAccess(c *Config) {
 	if u, err := url.Parse(c.PublicURL); err == nil && c.PublicURL != "" && c.BasePath != "" && strings.TrimSuffix(u.Path, "/") != c.BasePath {
 		d.mistake(d.at["base_path"], "public_url has to end with base_path, as in https://tools.example.com%s", c.BasePath)

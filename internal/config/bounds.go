@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// bounds limits the cost of reading a text from an untrusted source. If a *bounds is nil, there are
-// no limits. This is so for the operator's own file.
+// bounds contains the limits for reading a text from an untrusted source. If a *bounds is nil,
+// there are no limits. This is so for the operator's own file.
 type bounds struct {
 	mistakes int // maximum number of mistakes in the result
 	left     int // number of mistakes that are not in the result
@@ -55,10 +55,9 @@ func (b *bounds) weight(n *yaml.Node) int {
 	return maxWeight - subtractSize(n, maxWeight)
 }
 
-// compare pays for the comparison of two rules of the given sizes. It subtracts the steps that this
-// comparison needs from the steps that are left. If too few are left, it returns false, and the
-// caller does not compare the rules. In that case, a rule that can never be reached is not
-// reported.
+// compare is called before two rules are compared, with the sizes of both rules. It subtracts the
+// cost of this comparison from the steps that are left. If too few steps are left, it returns
+// false, and the rules are not compared. A rule that can never be reached is then not reported.
 func (b *bounds) compare(one, other int) bool {
 	if b == nil {
 		return true

@@ -404,7 +404,8 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 }
 
 // checkEarlierNames checks that an earlier name of a broker is neither the name nor an earlier name
-// of another broker. All letters with one name must belong to one broker.
+// of another broker. Otherwise, it would be unclear to which broker a letter with this name
+// belongs.
 func (d *decoder) checkEarlierNames(brokers []Broker) {
 	taken := map[string]string{} // earlier name -> present name of the broker
 	for i := range brokers {

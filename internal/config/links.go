@@ -29,7 +29,8 @@ const (
 	maxLinkURL  = 2000 // in bytes, including the placeholders
 )
 
-// LinkHeader is the beginning of the name of a placeholder for a header.
+// LinkHeader is the beginning of a placeholder that stands for a header of the letter, as in
+// {header.x-tenant}.
 const LinkHeader = "header."
 
 // LinkValues contains the names of all placeholders, except those for headers.

@@ -109,7 +109,9 @@ func (d *decoder) waiter(n *yaml.Node, into *rules.Waiter) {
 	}
 }
 
-// checkWaits reports delays and jitter that are impossible for a waiter in the broker.
+// checkWaits checks the delays of a back-off whose letters wait in a queue of the broker and not in
+// dlo's store. It reports delays that are longer than the broker permits. It also reports jitter if
+// all letters in such a queue must wait equally long.
 func (d *decoder) checkWaits(b *backOff, r *rules.Retry) {
 	for _, one := range b.delays {
 		if one.delay > rules.MaxWait {
@@ -157,8 +159,10 @@ type mirror struct {
 	rule *rules.Rule
 }
 
-// checkMirrors reports rules whose mirrored x-death would not reach the worker. A letter that waits
-// in the broker dies there. From RabbitMQ 4.0 on, this death replaces the whole x-death header.
+// checkMirrors reports rules that set mirror_x_death, with which dlo sends a letter back with an
+// x-death header of its own, but let the letter wait in the broker. Such a letter dies in the wait
+// queue. From RabbitMQ 4.0 on, this death replaces the whole x-death header, so dlo's header would
+// not reach the worker.
 func (d *decoder) checkMirrors(rest *rules.Rule) {
 	for _, m := range d.mirrors {
 		if w := cmp.Or(m.rule.Retry, rest.Retry).Waiter; m.rule.MirrorXDeath && w.Broker() {

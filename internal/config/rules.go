@@ -130,8 +130,9 @@ func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 	}
 }
 
-// treatment returns the functions that read some keys of a rule. These are the keys that the
-// default rule can have too, except the key "retry".
+// treatment returns the functions that read what a rule does with its letters: the keys that the
+// default rule can have too, except the key "retry". The clauses that select letters are not among
+// them.
 func (d *decoder) treatment(path string, r *rules.Rule) keys {
 	return keys{
 		"dead":     func(n *yaml.Node) { d.dead(n, path+".dead", r) },

@@ -83,8 +83,8 @@ default: {retry: {attempts: 3, first: 1m, factor: 1}}
 	}
 }
 
-// TestAWaiterOfTheDefault checks that the default rule can have another waiter without losing its
-// delays.
+// TestAWaiterOfTheDefault checks a default rule that sets only where letters wait for their retry.
+// The rule must keep the default delays.
 func TestAWaiterOfTheDefault(t *testing.T) {
 	t.Parallel()
 	got, err := load(t, "default: {retry: {waiter: wait-queue}}")
@@ -219,8 +219,9 @@ func TestMistakesInRules(t *testing.T) {
 	mistakes(t, err, []place{{1, 38, "max cannot be used together with delays"}, {1, 59, `no channel "a"`}, {1, 62, `no channel "b"`}})
 }
 
-// TestMistakesBehindAWaiter checks two limits. A letter can wait in the broker for at most 49 days,
-// and all letters in a wait queue have the same delay.
+// TestMistakesBehindAWaiter checks two mistakes of a rule whose letters wait in the broker. A
+// letter can wait there for at most 49 days. All letters in a wait queue have the same delay, so
+// jitter is a mistake.
 func TestMistakesBehindAWaiter(t *testing.T) {
 	t.Parallel()
 	queues := "1s" // as many delays as one back-off may have

@@ -17,7 +17,7 @@ import (
 
 const day = 24 * time.Hour
 
-// keys maps each key of a mapping to the function that reads its value.
+// keys is a map from each key of a YAML mapping to the function that reads its value.
 type keys map[string]func(n *yaml.Node)
 
 // later contains keys that are reserved for features of later versions. It maps the path of a

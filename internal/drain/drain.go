@@ -72,8 +72,9 @@ type drain struct {
 	stopper string // name of the person who stopped the drain
 }
 
-// New returns the drains of the given brokers. The method Run must be running, so that windows
-// which an earlier process left open are closed.
+// New returns the drains of the given brokers. The method Run must be running. An earlier process
+// may have ended while it took a window, which is a batch of letters, out of a queue. Run finishes
+// the work on such windows.
 func New(store Store, brokers []Broker, targets *rules.Targets, log *slog.Logger) *Drains {
 	d := &Drains{brokers: brokers, store: store, targets: targets, log: log, now: time.Now, busy: map[[2]string]*drain{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())

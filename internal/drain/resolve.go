@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Run closes windows that an earlier process left open. When ctx ends, it stops all drains and
-// waits until they have finished their present windows.
+// Run first finishes windows that an earlier process left open. A window is a batch of letters that
+// dlo takes out of a queue. When ctx ends, Run stops all drains and waits until they have finished
+// their present windows.
 func (d *Drains) Run(ctx context.Context) error {
 	if err := d.resolve(ctx); err != nil && ctx.Err() == nil {
 		d.log.Error("windows that an earlier process left open could not be closed", "err", err)
@@ -23,10 +24,11 @@ func (d *Drains) Run(ctx context.Context) error {
 	return nil
 }
 
-// resolve closes open windows of queues that are not inboxes. Such a window belongs to a drain that
-// a crash interrupted, or to an inbox that was removed from the configuration. If it stayed open,
-// letters that are already stored would stay in the queue, where others could take them a second
-// time.
+// resolve closes open windows of queues that are not inboxes. A window is a batch of letters that
+// dlo takes out of a queue. It is open if dlo ended before it knew that the broker had removed
+// these letters. It belongs to a drain that a crash interrupted, or to an inbox that was removed
+// from the configuration. If it stayed open, letters that are already stored would stay in the
+// queue, where others could take them a second time.
 func (d *Drains) resolve(ctx context.Context) error {
 	open, err := d.store.OpenInboxes(ctx)
 	if err != nil {

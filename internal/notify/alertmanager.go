@@ -124,8 +124,9 @@ func alertsOf(m *Message, now time.Time) []alert {
 
 var alertSeverities = []deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}
 
-// endsOf ends the alerts of the groups under which an incident was known before. If the first group
-// of an incident no longer needs people, the incident continues as an alert of its next group.
+// endsOf is for an incident whose first group no longer needs people. The alert of such an incident
+// continues under its next group. endsOf returns alerts that end the earlier ones, under the groups
+// by which the incident was known before.
 func endsOf(m *Message, since, now time.Time) []alert {
 	var all []alert
 	for _, c := range m.Left {

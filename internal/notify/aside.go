@@ -98,7 +98,8 @@ func (a *Aside) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	return a.Box.Due(ctx, channel, n)
 }
 
-// dueInMemory returns up to n due deliveries from memory. For each key, it returns only the first.
+// dueInMemory returns up to n due deliveries from memory. If several deliveries have the same key,
+// they must be sent in order, so it returns at most the first of them.
 func (a *Aside) dueInMemory(channel string, n int) []deadletter.Delivery {
 	a.mu.Lock()
 	defer a.mu.Unlock()

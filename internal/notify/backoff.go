@@ -22,7 +22,7 @@ func backoff(tries int, jitter float64) time.Duration {
 	return d + time.Duration(jitter*float64(d)/4)
 }
 
-// pace limits the rate of messages. After a rest, it permits a burst.
+// pace is a limit for the rate of messages. After a rest, it permits a burst.
 type pace struct {
 	full time.Time // time at which the full burst is available again
 }

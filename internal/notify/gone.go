@@ -2,8 +2,8 @@ package notify
 
 import "context"
 
-// Gone returns a channel that stands for a channel that is no longer in the configuration. Every
-// delivery to it fails permanently.
+// Gone returns a stand-in for a channel that was removed from the configuration. Every delivery to
+// it fails permanently, so that deliveries which still wait for the channel end.
 func Gone(name string) Channel { return Channel{Sender: gone(name)} }
 
 type gone string

@@ -226,8 +226,8 @@ func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidWithAMessageIsRecordedWithIt checks that deliveries which a message makes
-// unnecessary are recorded together with the message.
+// TestWhatIsSaidWithAMessageIsRecordedWithIt checks deliveries whose content another message
+// already contains. They must be recorded as sent together with that message.
 func TestWhatIsSaidWithAMessageIsRecordedWithIt(t *testing.T) {
 	t.Parallel()
 	said := &scribe{}

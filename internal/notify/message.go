@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Event says what a message means for the incident that has the same key.
+// Event says what a message does to the incident that has the same key, for example that it begins
+// or ends the incident.
 type Event string
 
 const (

@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Waiters reads letters that wait for a retry and records new decisions about them.
+// Waiters is the part of the store that Apply needs. It reads letters that wait for a retry, and
+// records new decisions about them.
 type Waiters interface {
 	// Waiting returns the next waiting letters that match a query, complete with their bodies and
 	// ordered by id. It returns only letters whose id is greater than "after", and that were received

@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/operation"
 )
 
-// TestTheCanaryStopsIt uses a worker that is still broken. Only the canary may be sent. After the
-// worker is repaired, the operation must continue with another canary.
+// TestTheCanaryStopsIt uses a worker that is still broken. Only the canary, which is the first few
+// letters of an operation, may be sent. After the worker is repaired, the operation must continue
+// with another canary.
 func TestTheCanaryStopsIt(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -50,8 +51,9 @@ func TestItStopsWhenTooManyComeBack(t *testing.T) {
 	}
 }
 
-// TestACanaryWaitsForADeepQueue checks that a canary that waits for a deep queue is continued and
-// not started again.
+// TestACanaryWaitsForADeepQueue stops an operation in the middle of its canary, the first few
+// letters that it sends, because too many messages are in the target queue. When the queue is empty
+// again, the operation must send the rest of the canary, and must not begin another one.
 func TestACanaryWaitsForADeepQueue(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -68,8 +70,9 @@ func TestACanaryWaitsForADeepQueue(t *testing.T) {
 	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary)
 }
 
-// TestLateReturnsAreNotThoseOfTheCanary checks letters that are sent, and come back only after a
-// person has resumed the operation. They must not count against the new canary.
+// TestLateReturnsAreNotThoseOfTheCanary covers letters that an operation sent before it stopped,
+// and that come back only after a person has resumed it. The resumed operation sends a new canary
+// first. The old letters must not count as failures of this canary.
 func TestLateReturnsAreNotThoseOfTheCanary(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -52,8 +52,8 @@ func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.
 	return r, id, err
 }
 
-// maxEdited limits the size of the new bodies in one transaction, in bytes. Once their total size
-// reaches it, the transaction edits no other letters.
+// maxEdited is the limit for the new bodies that one transaction stores, in bytes. Once their total
+// size reaches it, the transaction edits no other letters.
 const maxEdited = 16 << 20
 
 // takeLetters acts on the next n letters of an operation and returns how many it took. If the

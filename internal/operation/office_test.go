@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// office is a store and a desk with one clock. It also plays the parts of the dispatcher, the
-// broker and the workers.
+// office is a store and a desk, the component that runs operations. Both have the same clock.
+// office also does the work of the dispatcher, the broker and the workers.
 type office struct {
 	t      *testing.T
 	at     time.Time

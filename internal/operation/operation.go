@@ -31,10 +31,12 @@ type Store interface {
 	Copies
 }
 
-// Selections reads selections of letters and freezes them.
+// Selections is the part of the store that reads selections of letters and freezes them. Freezing
+// means that an operation keeps exactly the letters that were selected at its start.
 type Selections interface {
-	// Survey returns the letters of a selection as shares of similar letters. It leaves out letters
-	// that changed after sel.Until. The result "changed" is the number of these letters.
+	// Survey counts the letters of a selection. It puts letters that a plan treats in the same way
+	// into one share, for example all dead letters of a queue. It leaves out letters that changed
+	// after sel.Until. The result "changed" is the number of these letters.
 	Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error)
 	// Freeze stores an operation together with the letters that it selects. Before that, it calls the
 	// function "allow" with the place of each of these letters. If "allow" returns an error, Freeze
@@ -320,8 +322,8 @@ func (d *Desk) mayReveal(ctx context.Context, by deadletter.Principal, s query.S
 	}), err
 }
 
-// gateTaken checks whether the caller may act on each queue of the operations that a request takes
-// over.
+// gateTaken is for a request that takes over letters from other operations. It checks whether the
+// caller may act on each queue of those operations.
 func (d *Desk) gateTaken(ctx context.Context, by deadletter.Principal, r *Request) error {
 	for _, id := range r.TakesOver {
 		if err := d.allowedAll(ctx, by, id); err != nil {

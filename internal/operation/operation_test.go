@@ -113,8 +113,8 @@ func TestPauseAndCancelInEveryPhase(t *testing.T) {
 	}
 }
 
-// TestItWaitsForADeepQueue checks that an operation waits while a target queue is too deep, and
-// then continues automatically.
+// TestItWaitsForADeepQueue checks that an operation waits while too many messages are in a target
+// queue, and then continues automatically.
 func TestItWaitsForADeepQueue(t *testing.T) {
 	t.Parallel()
 	o := open(t)

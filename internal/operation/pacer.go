@@ -13,8 +13,9 @@ const (
 	burst     = time.Second      // a pacer can catch up on at most the letters of this time
 )
 
-// pacer keeps an operation to its rate. Its state is only in memory, so a new process begins
-// without an unused allowance.
+// pacer makes an operation keep to its rate. Time without sending lets the operation send a small
+// burst. This state is only in memory, so an operation of a new process begins without such a
+// burst.
 type pacer struct {
 	tokens    float64
 	at        time.Time // time of the last call of allow
@@ -49,5 +50,6 @@ func (p *pacer) allow(rate float64, now time.Time) int {
 
 func (p *pacer) spend(n int) { p.tokens -= float64(n) }
 
-// skipTime makes time pass without adding to the allowance.
+// skipTime is called while an operation sends nothing because a target queue is too deep. This time
+// then does not let the operation send more letters at once later.
 func (p *pacer) skipTime(now time.Time) { p.at = now }

@@ -194,14 +194,15 @@ func needsTextIndex(q query.Query) bool {
 	return slices.ContainsFunc(q.Terms, func(t query.Term) bool { return t.Field.Indexed() })
 }
 
-// trigger returns the trigger that a request applies to the letters of a share.
+// trigger returns the event that the action of a request causes for the letters of a share, for
+// example that they are released. The event determines the next state of these letters.
 func (r *Request) trigger(s *deadletter.Share) deadletter.Trigger {
 	return r.Action.Trigger(s.HeldFrom, s.Origin.Queue == "")
 }
 
-// makesDue reports whether a request makes letters of a share due, so that the dispatcher sends
-// them. This includes letters that are due once they are released. The dispatcher sends them like
-// requeued letters.
+// makesDue reports whether the action of a request makes the letters of a share due, so that the
+// dispatcher sends them. A requeue does this. The release of held letters does it too, if their
+// retry is already due.
 func (r *Request) makesDue(s *deadletter.Share) bool {
 	trigger := r.trigger(s)
 	return trigger == deadletter.Timing || trigger == deadletter.ReleasedDue

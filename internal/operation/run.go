@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Runs advances operations. Each method is one transaction. If the operation has changed in the
-// meantime, the method changes nothing.
+// Runs is the part of the store that advances operations, which means that it acts on their next
+// letters. Each method is one transaction. If the operation has changed in the meantime, the method
+// changes nothing.
 type Runs interface {
 	// ActiveOperations returns the operations that are not finished, oldest first. It includes
 	// operations that an earlier process started.
@@ -137,8 +138,9 @@ func (d *Desk) step(ctx context.Context, op *deadletter.Operation) (busy bool, e
 	return false, nil
 }
 
-// canary sends the letters of the canary. Once the broker has responded to all of them, the
-// operation watches them and then judges them together.
+// canary sends the letters of the canary: the first few letters of an operation, which show whether
+// the worker accepts letters now. Once the broker has responded to all of them, the operation waits
+// for some time. It then judges by the letters that came back.
 func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Time) (bool, error) {
 	c := op.Counts
 	taken := op.Total - c[deadletter.ResultPending] - c[deadletter.ResultSkipped] - c[deadletter.ResultCancelled] - op.Base.Taken
@@ -170,8 +172,8 @@ func (d *Desk) judge(ctx context.Context, op *deadletter.Operation, atLeast int)
 	return true, d.store.StopOperation(ctx, op.ID, why)
 }
 
-// send releases at most n letters, and not more than the rate allows. If a target queue is too
-// deep, it releases none.
+// send sends at most n letters to the dispatcher, and not more than the rate allows. If too many
+// messages are in a target queue, it sends none.
 func (d *Desk) send(ctx context.Context, op *deadletter.Operation, n int, now time.Time) (bool, error) {
 	p := d.pacer(op)
 	if why := d.deepQueue(ctx, op, p, now); why != op.Why {
@@ -203,8 +205,8 @@ func (d *Desk) advance(ctx context.Context, op *deadletter.Operation, n int) (in
 	return taken, err
 }
 
-// deepQueue returns a text about a target queue that is too deep for more letters of an operation.
-// If no queue is known to be too deep, it returns "".
+// deepQueue looks for a target queue of an operation in which there are too many messages to send
+// more. It returns a text about such a queue, or "" if it knows of none.
 func (d *Desk) deepQueue(ctx context.Context, op *deadletter.Operation, p *pacer, now time.Time) string {
 	if op.Pace.MaxDepth == 0 || now.Before(p.lookAgain) {
 		return op.Why

@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Copies records whether the store is current, or whether it is an older copy.
+// Copies is the part of the store that records what a person has decided: the store is current, or
+// it is an older copy.
 type Copies interface {
 	AnyUnproved(ctx context.Context) (bool, error) // reports whether people still have to say if the store is current or a copy
 	Accept(ctx context.Context, by string) error

@@ -15,9 +15,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// configured changes the configuration to the given broker and vhost. The letters of the office
-// belong to the broker main and the vhost /. With another broker or vhost, these letters have no
-// place in the configuration.
+// configured replaces the configuration by one with only the given broker and vhost. The letters of
+// the office belong to the broker main and the vhost /. With another broker or vhost, these letters
+// have no place in the configuration.
 func (o *ruled) configured(broker, vhost string) {
 	targets := &rules.Targets{}
 	targets.Add(broker, vhost, []string{"*"}, []string{"dlo.letters"})

@@ -61,15 +61,15 @@ var Fields = []Field{
 // a help text.
 var ActFields = []Field{Who, Action, Target, Via, Since, Until}
 
-// NotRecorded is the value of `via:` for an act whose way was not recorded. Older versions recorded
-// no ways.
+// NotRecorded is the value of `via:` for an act if it is unknown whether somebody used a page, the
+// API or the command line. Older versions did not record this.
 const NotRecorded = "not-recorded"
 
 // NoType is the value of `type:` for letters without a type.
 const NoType = "none"
 
-// prefixes lists the fields for which the search index finds only whole values and the beginnings
-// of values.
+// prefixes is the list of the fields for which the search index finds only whole values and the
+// beginnings of values.
 var prefixes = []Field{Exchange, Key, App, MessageID, CorrelationID, Rule, Header, Body, Read}
 
 // enumerations contains the fields that have a fixed set of values.

@@ -13,7 +13,8 @@ func (t text) literal() string { return strings.Join(t.pieces, "*") }
 
 func (t *text) byte(c byte) { t.pieces[len(t.pieces)-1] += string([]byte{c}) }
 
-// star starts a new piece of the value. Several stars in a row count as one.
+// star ends one piece of a value and begins the next one. A value with stars is stored as pieces:
+// sms-*-eu has the pieces "sms-" and "-eu". Several stars in a row count as one.
 func (t *text) star(pos int) {
 	if len(t.pieces) == 1 || t.pieces[len(t.pieces)-1] != "" {
 		t.pieces = append(t.pieces, "")

@@ -163,7 +163,7 @@ func parseNumber(f Field, raw string) (Value, error) {
 	return Value{Raw: raw, Compare: c, Number: n}, nil
 }
 
-// units maps the units of a size, in lower case, to bytes.
+// units is a map from the units of a size, in lower case, to the number of bytes in each.
 var units = map[string]int64{"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 
 func parseSize(raw string) (Value, error) {
@@ -185,7 +185,7 @@ func parseAge(raw string, now time.Time) (Value, error) {
 	return Value{Raw: raw, Compare: c, Time: now.Add(-d)}, nil
 }
 
-// days maps the names of days to their offset from today.
+// days is a map from the names of days to their offset from today.
 var days = map[string]int{"today": 0, "yesterday": -1}
 
 // parseInstant parses a date, a date with a time, the name of a day, or a duration before now.

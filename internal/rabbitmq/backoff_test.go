@@ -10,9 +10,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestSessionsThatSettleNothingComeEverMoreSlowly ends sessions before their window is settled, as
-// happens with a letter that the client cannot read. The wait before the next session must grow,
-// even if a session has received deliveries. Only a settled window makes it short again.
+// TestSessionsThatSettleNothingComeEverMoreSlowly ends sessions before they have stored and
+// acknowledged a batch of letters (a window). This happens, for example, with a letter that the
+// client cannot read. The wait before the next session must grow, even if a session has received
+// deliveries. Only a session that has finished a window makes it short again.
 func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)

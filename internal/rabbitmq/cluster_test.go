@@ -61,7 +61,8 @@ func (c *clustered) open(marker string) deadletter.SessionFacts {
 	return s
 }
 
-// openMarked begins a session, and makes a marker on the node of the session.
+// openMarked begins a session, and creates a marker on the node of the session. A marker is a queue
+// with one message, which disappears when the broker restarts.
 func (c *clustered) openMarked() {
 	c.t.Helper()
 	c.open("")
@@ -156,8 +157,9 @@ func (c *clustered) moveLeader(node int) {
 	}
 }
 
-// TestAWindowInACluster checks what happens to a window when a node is lost. It repeats the
-// experiment of window_return_test.go on three nodes.
+// TestAWindowInACluster loses a node while dlo has a window: a batch of letters that the broker has
+// delivered and that are not acknowledged yet. The test checks what happens to these letters. It
+// repeats the experiment of window_return_test.go on three nodes.
 func TestAWindowInACluster(t *testing.T) {
 	t.Parallel()
 	cluster := testenv.StartCluster(t)

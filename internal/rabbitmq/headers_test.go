@@ -14,9 +14,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// hostile lists properties that RabbitMQ accepts, and the values that dlo must read from them.
-// RabbitMQ rejects messages with unknown types, truncated fields and tables, bytes after the last
-// property, or floats that are not numbers (541; 3.10.8, 4.0.5, 4.3.6).
+// hostile is a list of properties that RabbitMQ accepts, and of the values that dlo must read from
+// them. RabbitMQ rejects messages with unknown types, truncated fields and tables, bytes after the
+// last property, or floats that are not numbers (541; 3.10.8, 4.0.5, 4.3.6).
 var hostile = []struct {
 	name, properties string
 	want             deadletter.Properties

@@ -21,7 +21,8 @@ type Limits struct {
 // in bytes, so the first burst may consist of this many letters of the maximum size.
 const firstPrefetch = 16
 
-// Inbox drains one dead-letter queue, window by window. While a window is open, the broker delivers
+// Inbox drains one dead-letter queue in batches of letters, called windows. It takes the next
+// window only when the last one is acknowledged. While a window is open, the broker delivers
 // nothing more, so only that window can come back after a crash. Only one goroutine may use an
 // Inbox.
 type Inbox struct {
@@ -261,15 +262,18 @@ func (i *Inbox) empty(since time.Time) (bool, error) {
 	return false, nil
 }
 
-// resumeQuiet is how long Resume waits for the rest of an open window after some of its letters
-// came back. If the rest does not arrive, the window counts as not returned.
+// resumeQuiet is a time limit for Resume. When some letters of the window of an earlier session
+// have come back, Resume waits this long for the rest of that window. If the rest does not arrive,
+// the window counts as not returned.
 const resumeQuiet = 30 * time.Second
 
-// Resume finds out whether the open window came back. A window comes back whole and before all
-// other letters, or not at all (docs/reliability.md has the measurement). If the window was fetched
-// with more than one request, the broker chooses the order. Resume waits until it is certain. If
-// the result "whole" is true, the letters are the open window. Otherwise they are a window of other
-// letters. Resume returns no letters if a queue that is drained once is empty.
+// Resume is for the window that dlo stored in an earlier session without knowing whether the broker
+// processed the acknowledgement: the open window. Resume finds out whether the letters of this
+// window came back. They come back all together and before all other letters, or not at all
+// (docs/reliability.md has the measurement). If the window was fetched with more than one request,
+// the broker chooses the order. Resume waits until it is certain. If the result "whole" is true,
+// the letters are the open window. Otherwise they are a window of other letters. Resume returns no
+// letters if a queue that is drained once is empty.
 func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error) {
 	for began := time.Now(); ; {
 		ours := lettersOf(open)

@@ -13,10 +13,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestTheQueueOfTheTurnTakesNothing publishes a message to the queue that gives each session its
-// turn. Anybody with write permission on the default exchange can publish there. If the broker
-// delivered the message, it would use up a delivery tag of the channel. The window would then have
-// a gap, and dlo would return it again and again.
+// TestTheQueueOfTheTurnTakesNothing publishes a message to the queue that serves as the lock of an
+// inbox, so that only one session at a time drains the inbox. Anybody with write permission on the
+// default exchange can publish there. If the broker delivered the message, it would use up a
+// delivery tag of the channel. The window would then have a gap, and dlo would return it again and
+// again.
 func TestTheQueueOfTheTurnTakesNothing(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.Broker(t).VHost(t)

@@ -29,8 +29,9 @@ func (i *Inbox) mayComeLate(ctx context.Context) (string, error) {
 	}
 }
 
-// heldTry is the pause between two checks. heldWait is how long a queue may need to notice that a
-// session has ended. This time begins when the channel of the session has ended.
+// heldTry is the pause between two checks whether the broker still holds letters for an ended
+// session. heldWait is how long a queue may need to notice that a session has ended. This time
+// begins when the channel of the session has ended.
 const (
 	heldTry  = 50 * time.Millisecond
 	heldWait = 2 * time.Second

@@ -13,7 +13,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Configured holds the names that the configuration has for one vhost.
+// Configured holds the names of objects that dlo uses in one vhost according to its configuration,
+// such as its inboxes.
 type Configured struct {
 	Exchanges []string // exchanges to which policies lead dead letters
 	Queues    []string // inboxes and queues of annotations

@@ -45,8 +45,9 @@ func TestALookOutlastsASlowOverview(t *testing.T) {
 	}
 }
 
-// TestALookAtAnAPIThatHangs reads a vhost whose bindings never arrive. The bindings and the parts
-// after them become gaps, and no finding results from what is not known.
+// TestALookAtAnAPIThatHangs reads a vhost through a management API that never returns the bindings.
+// dlo must record the bindings, and everything that it would have read after them, as unread. It
+// must report no fault that depends on an unread part.
 func TestALookAtAnAPIThatHangs(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32

@@ -71,15 +71,17 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	if conn.IsClosed() {
 		return nil
 	}
-	// A marker without its message would look like a marker whose message was dropped by a restart.
+	// A marker is a queue with one message, which a broker restart drops. If the message could not
+	// be put into the queue, dlo would later believe that the broker was restarted. The queue is
+	// therefore deleted.
 	return onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDelete(name, false, false, false)
 		return err
 	})
 }
 
-// markerState returns the state of a marker. It reports a problem if the queue of the marker is
-// missing.
+// markerState looks at a marker, which is a queue with one message that a broker restart drops. It
+// returns whether the message is still there. If the queue itself is missing, it reports a problem.
 func (i *Inbox) markerState(name string) (deadletter.MarkerState, error) {
 	var found amqp.Queue
 	asked := make(chan amqp.Queue, 1) // a late reply is dropped

@@ -11,8 +11,9 @@ import (
 
 // PassiveSnapshot returns a snapshot of the link's vhost for a broker without a management API. It
 // uses AMQP alone. It says which of the given queues exist, and how many ready messages and
-// consumers each of them has (3.10.8, 4.0.5, 4.3.6). Queues that do not exist are omitted. A queue
-// that does not answer within lookWait becomes a gap, and so do the queues after it.
+// consumers each of them has (3.10.8, 4.0.5, 4.3.6). Queues that do not exist are omitted. If a
+// queue does not answer within lookWait, the snapshot lists this queue and all queues after it as
+// unread.
 func (l *Link) PassiveSnapshot(ctx context.Context, queues []string) (topology.Snapshot, error) {
 	l.mu.Lock()
 	conn := l.publish.conn

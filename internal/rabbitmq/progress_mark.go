@@ -57,8 +57,9 @@ func (l *Link) ReadMark(ctx context.Context, store string, expected bool) (*dead
 	}
 }
 
-// readMark takes all marks from a mark's queue. It publishes the newest mark again before it
-// acknowledges them. If it only returned the mark to the queue, the queue would count the
+// readMark reads the mark of a store, which is a message in the broker that records how far the
+// store had got. It takes all messages from the mark's queue, and publishes the newest mark again
+// before it acknowledges them. If it only returned the mark to the queue, the queue would count the
 // deliveries of the mark. It would drop the mark at the delivery limit, which is 20 for a quorum
 // queue from 4.0 on.
 func (l *Link) readMark(ctx context.Context, c *confirming, queue string, expected bool) (*deadletter.Progress, error) {
@@ -82,8 +83,9 @@ func (l *Link) readMark(ctx context.Context, c *confirming, queue string, expect
 	return newest, c.ch.Ack(last, true)
 }
 
-// takeMarks takes all marks from a mark's queue. It returns the newest mark and the last delivery
-// tag. The tag is 0 if there was no delivery. The caller acknowledges that tag.
+// takeMarks takes all messages from the queue of a store's mark, the message that records how far
+// the store had got. It returns the newest mark and the last delivery tag. The tag is 0 if there
+// was no delivery. The caller acknowledges that tag.
 func takeMarks(c *confirming, queue string) (newest *deadletter.Progress, last uint64, err error) {
 	for {
 		d, ok, err := c.ch.Get(queue, false)
@@ -139,9 +141,10 @@ var (
 	errMarkRefused  = errors.New("the queue of the mark has refused it")
 )
 
-// changeMark replaces the mark in a full queue that rejects new messages. A policy with overflow
-// reject-publish has this effect, because it overrides the argument (3.10.8, 4.0.5, 4.3.6).
-// changeMark holds the old mark unacknowledged while it publishes the new one.
+// changeMark replaces the mark of a store, which is the only message in its queue, if the full
+// queue rejects a second one. A policy with overflow reject-publish has this effect, because it
+// overrides the argument (3.10.8, 4.0.5, 4.3.6). changeMark holds the old mark unacknowledged while
+// it publishes the new one.
 func changeMark(c *confirming, queue string, p deadletter.Progress) error {
 	_, last, err := takeMarks(c, queue)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// marking returns a link that publishes, and a channel on another connection.
+// marking returns a link whose publishing connection is open, and a channel on another connection.
+// The tests write marks over the link: messages that record how far a store had got.
 func marking(t *testing.T) (*Link, *amqp.Channel) {
 	t.Helper()
 	_, url := testenv.VHost(t)
@@ -37,9 +38,10 @@ func markingAt(t *testing.T, url string) (*Link, *amqp.Channel) {
 	return link, ch
 }
 
-// TestAMarkIsKept checks that a mark can be read any number of times, over this connection and over
-// others. The newest mark must count. From 4.0 on, a queue deletes a message that was delivered 20
-// times.
+// TestAMarkIsKept writes a mark, which is a message that records how far a store had got. It must
+// be possible to read the mark any number of times, over this connection and over others, although
+// a queue from 4.0 on deletes a message that was delivered 20 times. If there are several marks,
+// the newest must count.
 func TestAMarkIsKept(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
@@ -89,8 +91,8 @@ func TestAMarkUnderAPolicy(t *testing.T) {
 	}
 }
 
-// TestAMarkSurvivesItsReader checks that the mark returns to its queue if a process takes it and
-// dies. A caller that expects the mark must wait for it.
+// TestAMarkSurvivesItsReader kills a process that has just taken the mark of a store from its
+// queue. The mark must return to the queue. A caller that expects the mark must wait for it.
 func TestAMarkSurvivesItsReader(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
@@ -136,8 +138,9 @@ func TestAMarkWhoseQueueIsGone(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoMark publishes another message to a mark's queue. It checks that this message does
-// not count as a mark, and that the next mark removes it.
+// TestWhatIsNoMark publishes a foreign message to the queue of a store's mark, where only the
+// message with the store's progress should be. The foreign message must not count as a mark, and
+// the next mark must remove it.
 func TestWhatIsNoMark(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)

@@ -50,7 +50,8 @@ type policyOf struct {
 	keys     map[string]any
 }
 
-// toDLO returns the keys of a correct policy.
+// toDLO returns the keys of a policy that sends dead letters to dlo's exchange. The given pairs of
+// key and value are added to the policy.
 func toDLO(pairs ...any) map[string]any {
 	keys := map[string]any{"dead-letter-exchange": "dlo.dlx"}
 	for i := 0; i < len(pairs); i += 2 {
@@ -328,8 +329,9 @@ func TestEachFaultOnABroker(t *testing.T) {
 	}
 }
 
-// atMostOnce returns the finding about a quorum queue that dead-letters its messages at most once.
-// The plan leaves this finding, unless it is a plan for at-least-once.
+// atMostOnce returns the finding that a quorum queue dead-letters its messages at most once, so
+// that one can be lost. It returns "" for other types of queues. An ordinary plan does not change
+// this; only a plan for at-least-once does.
 func atMostOnce(f fault) string {
 	if f.orders["x-queue-type"] == "quorum" {
 		return "at_most_once orders"

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// tries keeps track of the attempts to connect, and of the callers that wait for the next attempt.
+// tries contains two channels. With one of them, somebody requests an immediate attempt to connect.
+// With the other, callers learn that an attempt has ended.
 type tries struct {
 	now   chan struct{} // closed and replaced when somebody requests an immediate attempt
 	ended chan struct{} // closed and replaced whenever an attempt of the publishing connection ends

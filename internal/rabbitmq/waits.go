@@ -16,7 +16,8 @@ import (
 // plugin is not part of RabbitMQ.
 const delayedType = "x-delayed-message"
 
-// refusedWaiter is a waiter whose queues could not be declared.
+// refusedWaiter is a waiter (a way to let letters wait in the broker) that cannot be used now,
+// because its queues could not be declared.
 type refusedWaiter struct {
 	again time.Time // when dlo tries again
 	why   string
@@ -24,9 +25,10 @@ type refusedWaiter struct {
 
 const waiterRest = time.Minute // how long dlo waits before it tries again to declare a waiter
 
-// Takes reports whether letters can wait in all of the given places now. All places must belong to
-// one waiter. Takes declares, in the background, places that are not known to exist. If that fails,
-// it tries again a minute later, and Status has the reason.
+// Takes reports whether dlo can publish letters now to all of the given wait queues, in which
+// letters wait for their retry. All of them must belong to one waiter. If one of them is not known
+// to exist, Takes declares them in the background. If that fails, it tries again a minute later,
+// and Status has the reason.
 func (l *Link) Takes(places ...deadletter.Wait) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,8 +52,8 @@ func (l *Link) hasWait(w deadletter.Wait) bool {
 	return l.publish.stands[w]
 }
 
-// declare makes sure that the places of one waiter exist. It is called once for each publishing
-// connection.
+// declare makes sure that the wait queues of one waiter exist, with their exchanges. It is called
+// once for each publishing connection.
 func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
 	waiter := places[0].Waiter
 	err := l.declareWaits(places)
@@ -76,8 +78,8 @@ func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
 	l.noteWaiters()
 }
 
-// noteWaiters writes into the status which waiters cannot be used, and why. The caller must hold
-// l.mu.
+// noteWaiters records in the status which waiters cannot be used, and why. A waiter is a way to let
+// letters wait in the broker. The caller must hold l.mu.
 func (l *Link) noteWaiters() {
 	l.status.Note = ""
 	for _, waiter := range slices.Sorted(maps.Keys(l.refused)) {
@@ -85,9 +87,10 @@ func (l *Link) noteWaiters() {
 	}
 }
 
-// declareWaits declares the places of a waiter. It uses its own connection, because a 3.10 broker
-// closes the connection if it does not know an exchange type (503). The connection also has a time
-// limit, because a declaration never ends if the queue has no leader.
+// declareWaits declares the wait queues of a waiter, in which letters wait for their retry, and
+// their exchanges. It uses its own connection, because a 3.10 broker closes the connection if it
+// does not know an exchange type (503). The connection also has a time limit, because a declaration
+// never ends if the queue has no leader.
 func (l *Link) declareWaits(places []deadletter.Wait) error {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()

@@ -36,8 +36,8 @@ func errorText(err error) string {
 	return strings.Replace(err.Error(), e.Error(), reasonText(e), 1)
 }
 
-// unreadable lists the reasons that the client gives for a frame that it cannot read. None has been
-// seen since dlo withholds headers from the client.
+// unreadable is the list of the reasons that the client gives for a frame that it cannot read. None
+// has been seen since dlo withholds headers from the client.
 var unreadable = []string{amqp.ErrSyntax.Reason, amqp.ErrFrame.Reason, amqp.ErrFrameTooLarge.Reason}
 
 // reasonText returns the reason why a connection or channel ended, without repetitions. The client

@@ -148,9 +148,9 @@ func (i *Inbox) fetchRequeued(have, room int, take func(d *amqp.Delivery) error)
 	return nil
 }
 
-// sweepMost is the maximum time that sweep takes. It is enough for a window of 256 letters at 20 ms
-// per get. With 250 ms, requeued letters stayed ahead of the window in 12 of 144 windows (4.3.6 on
-// a loaded machine).
+// sweepMost is the maximum time for fetching the letters that a cancel has returned to the queue.
+// It is enough for a window of 256 letters at 20 ms per get. With 250 ms, requeued letters stayed
+// ahead of the window in 12 of 144 windows (4.3.6 on a loaded machine).
 const sweepMost = 5 * time.Second
 
 // Ack acknowledges a window. The broker may process the acknowledgement later. Fence waits until

@@ -128,8 +128,9 @@ func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 // cuts is the number of attempts for each case.
 const cuts = 4
 
-// death closes the connection of a window. It may first acknowledge the window up to its last tag.
-// The parameter "cut" is the number of the attempt, counted from 0.
+// death is a function that ends the connection over which a window was taken, and by this decides
+// what the broker still learns. It may first acknowledge the window up to its last tag. The
+// parameter "cut" is the number of the attempt, counted from 0.
 type death func(t *testing.T, cut int, ch *amqp.Channel, last uint64, link *testenv.Link)
 
 // cutWindow fills an inbox, takes a window from it and kills the connection. It returns how the

@@ -71,8 +71,8 @@ type try struct {
 	void bool // not counted, because the letter did not reach the queue or was sent again
 }
 
-// spot is the place of a letter among the letters that a circuit counts. If the letter was sent
-// more than once, it is the place of its last send.
+// spot is an entry in a circuit's list of sent letters: it says which circuit counts a letter, and
+// under which number. If the letter was sent more than once, it is the entry of its last send.
 type spot struct {
 	circuit *circuit
 	number  int
@@ -192,7 +192,8 @@ func (b *breakers) countSent(queue string, group deadletter.GroupID, id deadlett
 	}
 }
 
-// trim forgets the letters that were sent before the window began.
+// trim drops the sent letters that are too old to count. These are the letters that were sent
+// longer ago than the setting Window.
 func (b *breakers) trim(c *circuit, now time.Time) {
 	for len(c.tries) > 0 && now.Sub(c.tries[0].at) > b.o.Window {
 		b.dropOldest(c)
@@ -329,7 +330,8 @@ func (b *breakers) tripQueue(queue string, now time.Time) {
 	b.trip(b.circuit(queue, 0), fmt.Sprintf("almost all letters of %d of its groups came back", tripped), now)
 }
 
-// quietTime returns how long a letter must stay away to count as consumed.
+// quietTime returns after how long dlo assumes that a worker has accepted a sent letter. If the
+// letter has not come back by then, it counts as consumed.
 func (b *breakers) quietTime(c *circuit) time.Duration {
 	return min(max(probeQuiet, 2*c.slowest), b.watch)
 }
@@ -426,9 +428,10 @@ func (b *breakers) restoreChanges(changes []change) {
 	b.changes = append(changes, b.changes...)
 }
 
-// adopt takes over the recorded states when dlo starts, and after a person has resumed retries.
-// While changes wait to be recorded, it does nothing. A breaker that holds back no letter any more
-// is closed when its probe is due.
+// adopt replaces breakers in memory with their states in the store. It is called when dlo starts,
+// and again later, because a person may have resumed retries. It does nothing while changes in
+// memory are not stored yet. If a breaker holds back no letter any more, adopt closes it when its
+// probe is due.
 func (b *breakers) adopt(recorded []deadletter.Breaker, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,8 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// clerk is one dlo process. It takes the place of the store and of the broker that the dispatcher
-// of the process uses. After the process was killed, calls to the clerk have no effect.
+// clerk stands for one dlo process in these tests. It runs a dispatcher, and plays both the store
+// and the broker that this dispatcher calls. After the process was killed, calls to the clerk have
+// no effect.
 type clerk struct {
 	requeue.Store
 	*desk
@@ -114,10 +115,14 @@ func (c *clerk) checkClaimed(claimed []deadletter.Due) {
 	}
 }
 
-// Publish publishes messages to the wire and checks them. At most in_flight messages of the process
-// may have no response, and the broker must have a mark of each message's claim. If an earlier copy
-// of a letter may have arrived, the next copy must be sent alone and under the same token. A letter
-// may get another token only if no copy under its last token can have arrived.
+// Publish passes messages to the simulated broker, and fails the test if the dispatcher breaks one
+// of these rules:
+//
+//   - At most in_flight messages of the process may have no response.
+//   - The broker must have a mark of each message's claim.
+//   - If an earlier copy of a letter may have arrived, the next copy must be sent alone
+//     and under the same token.
+//   - A letter may get another token only if no copy under its last token can have arrived.
 func (c *clerk) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
 	c.mu.Lock()
 	if c.dead {
@@ -174,8 +179,8 @@ func (c *clerk) checkSent(p *deadletter.Publishing) {
 	c.note("send %d%s", n, how)
 }
 
-// Mark records marks in the store. It checks that each claim ends once, and that a letter becomes
-// requeued only with a confirm.
+// Mark stores the outcomes of attempts. It fails the test if a claim ends twice, or if a letter
+// becomes requeued without a confirm.
 func (c *clerk) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	if err := c.failure(ctx, "mark"); err != nil {
 		c.mu.Lock()

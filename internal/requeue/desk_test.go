@@ -15,8 +15,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// desk is a store and a broker. The dlo processes that use them run one after the other. desk
-// records what the processes do, and checks it against docs/reliability.md (clerk_test.go).
+// desk contains a simulated store and a simulated broker. dlo processes use them one after the
+// other. desk records what the processes do, and checks it against docs/reliability.md
+// (clerk_test.go).
 type desk struct {
 	t       *testing.T
 	books   books
@@ -175,8 +176,8 @@ func (d *desk) done() bool {
 }
 
 // check fails the test unless each letter is requeued or held. Each requeued letter must have
-// arrived, under one token only. The books must give each letter as many attempts as the desk
-// counted confirmed ones.
+// arrived, under one token only. For each letter, the store must have recorded as many attempts as
+// the broker confirmed.
 func (d *desk) check() {
 	for _, i := range d.letters {
 		state, attempts := d.books.look(i)

@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// CameBack tells the breakers that the given letters came back.
+// CameBack must be called for letters that came back after they were sent. It passes them to the
+// breakers, which count them.
 func (d *Dispatcher) CameBack(ids []deadletter.ID) { d.breakers.countReturned(ids, d.o.Now()) }
 
 // Guard records the changes of the breakers in the store. It then takes over the states in the

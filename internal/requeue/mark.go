@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// mark returns the mark to record for the outcome of an attempt.
+// mark returns what the store must record about a letter after an attempt to send it. This depends
+// on the outcome of the attempt, for example a confirm or a rejection.
 func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadletter.Outcome) deadletter.Mark {
 	m := deadletter.Mark{Letter: due.Letter.ID, Token: o.Token, Outcome: o.Kind, Detail: o.Detail, Channels: d.o.Rules.Set().Told(due.Letter.Rule)}
 	now := d.o.Now()

@@ -8,9 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// noteProgress records the progress of the store in the broker and in a note beside the store's
-// file. The dispatcher calls it before it sends letters that the store has claimed. One of the two
-// records is enough. If it returns an error, nothing may be sent.
+// noteProgress records how far the store has got, both in the broker and in a note beside the
+// store's file. If the store is later replaced by an older copy, dlo can detect this. The
+// dispatcher calls noteProgress before it sends letters that the store has claimed. One of the two
+// records is enough. If noteProgress returns an error, nothing may be sent.
 func (d *Dispatcher) noteProgress(ctx context.Context) (deadletter.Noted, error) {
 	at := d.store.Progress()
 	beside := make(chan error, 1)
@@ -35,8 +36,8 @@ func (d *Dispatcher) noteProgress(ctx context.Context) (deadletter.Noted, error)
 	return deadletter.Noted{Broker: d.o.Broker, VHost: d.o.VHost, Claims: at.Claims}, nil
 }
 
-// noteThere writes the mark of the store to the broker. If that fails, the result "sendWithout"
-// says whether letters may be sent without the mark.
+// noteThere writes the store's mark to the broker: a message that says how far the store has got.
+// If that fails, the result "sendWithout" says whether letters may be sent without the mark.
 func (d *Dispatcher) noteThere(ctx context.Context, at deadletter.Progress) (err error, sendWithout bool) {
 	p := &d.proof
 	p.mu.Lock()

@@ -37,7 +37,9 @@ const (
 	unproved                // no evidence is left
 )
 
-// judge compares what the store remembers with the mark in the broker. It follows the table in
+// judge decides whether a store is current or an older copy. It compares the progress of the store
+// with the mark, which is the progress that the broker has recorded for it. For example, the store
+// is an older copy if the mark knows of more claims. judge follows the table in
 // docs/reliability.md. If "mark" is nil, the broker has no mark.
 func judge(m *deadletter.Remembered, mark *deadletter.Progress) verdict {
 	if mark != nil && mark.Store != m.Store {
@@ -95,7 +97,8 @@ func (d *Dispatcher) maySend(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// applyVerdict judges the store by its mark and carries out the verdict. It reports whether letters
+// applyVerdict decides whether the store is current, by its mark in the broker, and acts on the
+// result. For example, it holds letters if the store is an older copy. It reports whether letters
 // may be sent now.
 func (d *Dispatcher) applyVerdict(ctx context.Context, m *deadletter.Remembered, mark *deadletter.Progress, session int64) (bool, error) {
 	p, now := &d.proof, d.o.Now()
@@ -135,8 +138,8 @@ func (d *Dispatcher) askPeople(ctx context.Context, m *deadletter.Remembered) er
 	return d.store.Unproved(ctx, d.o.Broker, d.o.VHost, true)
 }
 
-// afterProof waits until a check has shown that letters may be sent. Until then, the fate of
-// letters that the store considers requeued is unknown.
+// afterProof waits until dlo has found out whether the store is current or an older copy of itself.
+// Until then, dlo cannot trust the store about letters that it considers requeued.
 func (d *Dispatcher) afterProof(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.proof.mu.Lock()

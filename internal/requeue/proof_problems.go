@@ -6,7 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// reportFor is how long dlo reports that a broker is older than the store.
+// reportFor is how long dlo reports that it is connected to a broker that is older than the store
+// or a different one.
 const reportFor = 24 * time.Hour
 
 // addProblem adds a problem. If there is already a problem of the same kind, it replaces that

@@ -212,9 +212,10 @@ func (s *station) releaseAll(before int) {
 	}
 }
 
-// TestLettersWaitForTheirMark checks that no letter is sent before the mark was read over a
-// connection. No letter may be sent before the mark covers its claim. After half a minute without a
-// response, the note beside the store must decide, if it exists.
+// TestLettersWaitForTheirMark uses a store whose progress is recorded in the broker, in a message
+// called the mark. No letter may be sent over a connection before dlo has read the mark over it.
+// After letters are claimed, the mark must be renewed before these letters are sent. After half a
+// minute without a response, the note beside the store must decide, if it exists.
 func TestLettersWaitForTheirMark(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -249,8 +250,9 @@ func TestLettersWaitForTheirMark(t *testing.T) {
 	}
 }
 
-// TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside checks a store whose mark cannot be
-// read and which has no note beside it. No letter may be sent, and people must be asked.
+// TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside checks a store for which both proofs of
+// its age are missing. The mark in the broker cannot be read, and there is no note beside the file.
+// No letter may be sent, and people must be asked.
 func TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// bucket limits the rate of the automatic retries of one lane, so that overdue letters do not leave
-// in one burst.
+// bucket is a limit for the rate of the automatic retries of one lane, so that overdue letters do
+// not leave in one burst.
 type bucket struct {
 	tokens float64
 	at     time.Time
@@ -71,8 +71,9 @@ func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare
 	return shares
 }
 
-// ramping takes the place of the rule in a lane while a breaker lets the rate rise. All lanes of
-// the queue share this lane. If the breaker belongs to a group, all letters of the group share it.
+// ramping stands in the field "rule" of a lane while a breaker lets the rate rise. All lanes of the
+// queue are then one lane. If the breaker belongs to a group, all letters of the group are one
+// lane.
 const ramping = "\x00"
 
 // fillBucket adds the tokens for the time since the last call to the bucket of a lane. It returns
@@ -139,7 +140,8 @@ func (n *nacking) forget(queue string) {
 	delete(n.since, queue)
 }
 
-// depths caches the depth of each queue for a few seconds, because every sent letter needs it.
+// depths caches the number of ready messages in each queue for a few seconds, because every sent
+// letter needs this number.
 type depths struct {
 	facts func(ctx context.Context, queue string) deadletter.QueueFacts
 	mu    sync.Mutex

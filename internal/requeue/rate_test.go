@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// TestLanes checks that a lane that had no limit for a while has no backlog when it gets a limit
-// again. All lanes of a queue must share the rising rate of a breaker. The default rule may have
-// its own rate.
+// TestLanes checks lanes, the sets of letters that share one rate. After a time without a limit, a
+// lane must not send a backlog when it gets a limit again. All lanes of a queue must share the
+// rising rate of a breaker. The default rule may have its own rate.
 func TestLanes(t *testing.T) {
 	t.Parallel()
 	five, fast := 5.0, 200.0

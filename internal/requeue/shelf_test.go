@@ -198,8 +198,9 @@ func (s *shelf) hasDue(queue string, now time.Time, waiters []string) bool {
 	})) > 0
 }
 
-// tooLateToWait reports whether it is too late for a letter to wait in a queue in which all letters
-// wait equally long.
+// tooLateToWait reports whether a letter is too late for a wait queue in which all letters wait
+// equally long. If the rest of its delay is much shorter than this wait, the letter would come back
+// too late.
 func tooLateToWait(waiter string, wait time.Duration, due, now time.Time) bool {
 	return waiter == deadletter.WaiterQueue && due.Sub(now) < wait-max(time.Second, wait/10)
 }

@@ -49,9 +49,9 @@ func (s sights) forget(now time.Time) {
 	}
 }
 
-// unseenReason returns the reason why dlo cannot observe the fate of letters in a queue, according
-// to the facts about the queue. The letters are or were in the queue and did not come back. If dlo
-// can observe their fate, the field Why is "".
+// unseenReason looks at the facts about a queue to which dlo has sent letters that did not come
+// back. These facts may show that dlo cannot find out what happened to the letters, for example
+// because the queue is gone. unseenReason then returns the reason. Otherwise, the field Why is "".
 func unseenReason(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 	empty := f.Exists && f.Consumers == 0 && f.Ready == 0 && f.Unacked == 0
 	switch {

@@ -168,9 +168,9 @@ func TestAStopInAStep(t *testing.T) {
 	}
 }
 
-// TestTheCourseOfABatchThatIsNotSent checks that a batch is not sent if its mark cannot be written.
-// Such a batch must reach none of the crash points for sending. A test that uses one of these
-// points can therefore rely on the letters having been sent.
+// TestTheCourseOfABatchThatIsNotSent checks a batch that dlo does not send, because its progress
+// cannot be recorded. dlo must then not call the crash function for any point of the sending. A
+// test that uses one of these points can therefore rely on the letters having been sent.
 func TestTheCourseOfABatchThatIsNotSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 type waiter interface {
 	// place returns the place in which letters with this delay wait.
 	place(delay time.Duration) deadletter.Wait
-	// address sets what a message needs to wait for the rest of its delay. It returns how long the
+	// address prepares a message for its wait in this place, for example by an expiration or a
+	// header. The parameter "rest" is how much of the delay is left. It returns how long the
 	// message stays in its place.
 	address(p *deadletter.Publishing, delay, rest time.Duration) time.Duration
 }
@@ -30,8 +31,8 @@ type places struct {
 	all map[rules.Waiter][]deadletter.Wait
 }
 
-// usableWaiters returns the names of the waiters that the active rules need and that the broker has
-// now.
+// usableWaiters returns the names of the waiters that the active rules need and that can be used
+// now. A waiter is a way to let letters wait in the broker until their retry.
 func (d *Dispatcher) usableWaiters(set *rules.Set) []string {
 	if d.places.of != set {
 		d.places = places{set, map[rules.Waiter][]deadletter.Wait{}}

@@ -97,7 +97,8 @@ func (c Comparisons) spans() [][2]int64 {
 	return joined
 }
 
-// covers reports whether c is true for every number for which "other" is true.
+// covers reports whether c is true for every number for which "other" is true. For example, >=3
+// covers >=5.
 func (c Comparisons) covers(other Comparisons) bool {
 	mine := c.spans()
 	for _, s := range other.spans() {

@@ -2,9 +2,10 @@ package rules
 
 import "slices"
 
-// Covers reports whether every letter that matches "other" also matches m. It compares the two
-// clause by clause. The result true is certain. The result false only means that this comparison
-// shows no such relation.
+// Covers reports whether every letter that matches "other" also matches m. For example, a rule for
+// the queues billing.* covers a rule for the queue billing.pdf. Covers compares the two clause by
+// clause. The result true is certain. The result false only means that this comparison shows no
+// such relation.
 func (m *Match) Covers(other *Match) bool {
 	for _, c := range [][2]Patterns{
 		{m.Queue, other.Queue},
@@ -26,8 +27,9 @@ func (m *Match) Covers(other *Match) bool {
 	return m.Attempts.covers(other.Attempts) && m.Age.covers(other.Age) && coverNamed(m.Header, other.Header) && coverNamed(m.Field, other.Field)
 }
 
-// coverNamed reports whether each condition in "list" follows from a condition in "other". A letter
-// without the header matches no pattern.
+// coverNamed reports whether the conditions in "list" are true whenever those in "other" are. For
+// this, each condition in "list" needs a condition in "other" on the same name that is equal or
+// stricter. A letter without the header matches no pattern.
 func coverNamed(list, other []Named) bool {
 	for _, n := range list {
 		if !slices.ContainsFunc(other, func(o Named) bool { return n.Name == o.Name && n.Want.covers(o.Want) }) {

@@ -20,7 +20,8 @@ func (p Patterns) Fit(text string) bool {
 // String returns the patterns separated by commas.
 func (p Patterns) String() string { return strings.Join(p, ", ") }
 
-// covers reports whether every text that matches "other" also matches p.
+// covers reports whether every text that matches "other" also matches p. For example, billing.*
+// covers billing.pdf-*.
 func (p Patterns) covers(other Patterns) bool {
 	if len(other) == 0 {
 		other = Patterns{"*"}

@@ -121,8 +121,9 @@ func (r *Retry) Rest(n int) time.Duration {
 	return min(rest, MaxRest)
 }
 
-// Waits returns the waiters in the broker that the rules of the set use. It maps each waiter to its
-// delays without jitter.
+// Waits returns how long letters wait in the broker under the rules of this set. The key is a
+// waiter, which is a way to let letters wait in the broker. The value contains the delays of all
+// rules with this waiter, without jitter.
 func (s *Set) Waits() map[Waiter][]time.Duration {
 	waits := map[Waiter]map[time.Duration]bool{}
 	add := func(r *Retry) {

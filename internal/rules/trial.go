@@ -15,8 +15,9 @@ var trial = Rule{
 	Watch: 6 * time.Second, // longer than the time for which the numbers of the management API can be out of date
 }
 
-// DecideTrial returns the decision about a letter that dlo made for a trial or a probe. The letter
-// of a probe is discarded, because its arrival is the proof and nothing consumes its queue.
+// DecideTrial returns the decision about a letter that dlo itself made. A letter of a trial is
+// retried, as a person who starts the trial wants to see. A letter of a probe proves by its arrival
+// that a policy works. It is discarded, because nothing consumes the queue of a probe.
 func (s *Set) DecideTrial(f Facts) Decision {
 	d := s.decide(&trial, f)
 	if deadletter.IsProbe(f.Queue) {

@@ -32,7 +32,7 @@ type Drill struct {
 	Output     string   `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
 }
 
-// Run causes the failures. For each of them, it prints what dlo reported.
+// Run runs a drill: it causes failures on purpose. For each of them, it prints what dlo reported.
 func (c Drill) Run(ctx context.Context, o Options) error {
 	if c.List {
 		return c.list(o.Out)
@@ -67,7 +67,8 @@ func (c Drill) Run(ctx context.Context, o Options) error {
 	return verdict(&report)
 }
 
-// verdict returns an error if failures of the report did not pass or were left out.
+// verdict returns an error if dlo did not report or cure one of the failures that the drill caused,
+// or if the drill left one out.
 func verdict(r *drill.Report) error {
 	switch failed, skipped := r.Failed(), r.Skipped(); {
 	case failed > 0:

@@ -33,7 +33,8 @@ type foldingHandler struct {
 	with  string // attributes that were already added to the handler "out"
 }
 
-// folds contains the counts of a log, by level and message.
+// folds contains, for each level and message, how many lines were written to the log and how many
+// were omitted.
 type folds struct {
 	mu sync.Mutex
 	of map[string]*fold

@@ -84,9 +84,9 @@ func frozenBrokers(cfg config.Config) (names []string) {
 	return names
 }
 
-// withRestriction returns a function that finds the principal of a request. It then calls the
-// function "restrict" with this principal. If the parameter "actor" is nil, every principal is the
-// local user.
+// withRestriction returns a function that finds the principal who makes a request. Before it
+// returns this principal, it calls "restrict", which can take rights away. If the parameter "actor"
+// is nil, every principal is the local user.
 func withRestriction(actor func(*http.Request) (deadletter.Principal, error), restrict func(*deadletter.Principal)) func(*http.Request) (deadletter.Principal, error) {
 	return func(r *http.Request) (deadletter.Principal, error) {
 		p, err := deadletter.Local, error(nil)

@@ -40,15 +40,17 @@ func (s *Server) bindings() []payload.Binding {
 	return list
 }
 
-// decoderOfVerdicts returns a decoder for bodies that nobody sees. It does not convert them to
-// JSON.
+// decoderOfVerdicts returns the decoder of the classifier. The classifier needs only some values of
+// a body, and nobody sees the whole body, so this decoder does not convert bodies to JSON.
 func (s *Server) decoderOfVerdicts() *payload.Decoder {
 	d := *s.decoder.Load()
 	d.NoJSON = true
 	return &d
 }
 
-// reread is called after letters were read again. During the call, types cannot change.
+// reread is called after dlo has read letters again, for example with a new type. Letters may have
+// moved to other groups, so reread updates the types that people picked for groups. It also wakes
+// the indexer. During the call, types cannot change.
 func (s *Server) reread() {
 	if s.regroups {
 		if err := s.usePicks(context.Background()); err != nil {

@@ -31,7 +31,8 @@ func (s *Server) noteProgress(ctx context.Context) error {
 	}
 }
 
-// history returns what a store knows about its past.
+// history is the part of the store that says what has happened to its file, for example that it was
+// restored from a copy or is damaged.
 type history interface {
 	Restore(ctx context.Context) (*deadletter.Restore, error) // returns nil if the store was never restored
 	Strangers() []string

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// room runs loops until its context is done. The owner of a room waits for its loops.
+// room is a set of background loops. They run until the context of the room is done, and the owner
+// of the room waits for their end.
 type room struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup

@@ -72,7 +72,8 @@ func TestWhoMayRunEachCommand(t *testing.T) {
 	}
 }
 
-// nobodyAsked stands in the list instead of a role if a command sends no request to the server.
+// nobodyAsked stands in testdata/access_commands.txt in the place of a role. It means that the
+// command sends no request to the server, so that nobody checks the role.
 const nobodyAsked = "nobody is asked"
 
 // trial is a command with its arguments. The field "need" is the role that the command needs with

@@ -234,7 +234,8 @@ func (b *bench) rawConsumer() measure {
 	})
 }
 
-// later is a configuration without retries. Letters die immediately, and dlo publishes nothing.
+// later is a configuration without retries: letters are dead immediately, and dlo publishes
+// nothing.
 const later = "default: {retry: {delays: []}}\nrequeue: {watch: 1h}\n"
 
 func (b *bench) drain() measure {

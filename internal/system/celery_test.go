@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// compressions lists the compressions of kombu that work with Debian packages. It also contains
-// "none".
+// compressions contains the names of the compressions of kombu that work with Debian packages. It
+// also contains "none".
 var compressions = []string{"none", "gzip", "bzip2", "zstd"}
 
 // TestCelery checks that Celery tasks become letters with the name of the task when a worker

@@ -19,8 +19,8 @@ var (
 	makeTarget      = regexp.MustCompile("(?m)(?:^ +|`)make ([a-z-]+)")
 )
 
-// runElsewhere lists commands of the documents that TestTheCommandsOfTheDocuments does not run. The
-// text for a command says why the test does not run it, and which other test runs it.
+// runElsewhere is a list of commands of the documents that TestTheCommandsOfTheDocuments does not
+// run. The text for a command says why the test does not run it, and which other test runs it.
 var runElsewhere = map[string]string{
 	"dlo drill --":               "TestADrill runs it",
 	"dlo leave":                  "TestDloLeaves runs it; it needs a stopped dlo",

@@ -28,16 +28,16 @@ import (
 
 const monitoring = "../../docs/monitoring/"
 
-// documented lists dlo's metrics, each with its labels in alphabetical order. Dashboards and alerts
-// of other people rely on them.
+// documented contains the names of dlo's metrics, each with its labels in alphabetical order.
+// Dashboards and alerts of other people rely on them.
 var documented = map[string]string{
 	"dlo_ready": "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox", "dlo_ingested_total": "broker inbox verdict", "dlo_annotations_total": "outcome", "dlo_ingest_lag_seconds": "", "dlo_classify_backlog": "", "dlo_readings_total": "reading", "dlo_reading_seconds_total": "reading",
 	"dlo_received_total": "broker queue reason", "dlo_letters": "state", "dlo_letters_overdue": "queue severity", "dlo_problems": "broker kind severity", "dlo_findings": "broker kind severity vhost", "dlo_findings_age_seconds": "broker vhost", "dlo_groups": "severity status", "dlo_dead_total": "queue severity", "dlo_attempts_total": "outcome queue", "dlo_came_back_total": "queue",
 	"dlo_schedule_lag_seconds": "", "dlo_notifications_total": "channel outcome",
 }
 
-// closed lists all possible values of a label, by metric and label. It contains only labels whose
-// values never come from outside dlo.
+// closed contains all possible values of a label, by metric and label. It contains only labels
+// whose values never come from outside dlo.
 var closed = map[string][]string{
 	"dlo_letters state":               stringsOf(deadletter.States),
 	"dlo_readings_total reading":      stringsOf(deadletter.Readings),

@@ -14,7 +14,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// seen records the deliveries to a worker in order. The worker rejects every letter each time.
+// seen is a record of the deliveries to a worker, in order. The worker rejects every letter each
+// time.
 type seen struct {
 	mu         sync.Mutex
 	deliveries []amqp.Delivery

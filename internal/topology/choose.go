@@ -6,9 +6,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// GlobsFor divides names and globs among snapshots, and returns one list for each snapshot. A name
-// or glob that selects queues in some of the snapshots is omitted from the lists of the others. One
-// that selects nothing in any snapshot is in all lists, so that each plan refuses it.
+// GlobsFor returns, for each snapshot, the names and globs that the plan of this snapshot should
+// get. A name or glob that selects queues in some snapshots is only in the lists of these
+// snapshots. One that selects no queue in any snapshot is in all lists, so that each plan refuses
+// it.
 func GlobsFor(all []*Snapshot, globs []string) [][]string {
 	list := make([][]string, len(all))
 	for _, g := range globs {

@@ -138,9 +138,9 @@ func (e *Effect) atLeastOnce() (isSet, works bool) {
 // atLeastOnceKeys are the keys of a policy that make a quorum queue dead-letter at least once.
 var atLeastOnceKeys = Definition{"dead-letter-strategy": "at-least-once", "overflow": "reject-publish"}
 
-// atLeastOnceHindrance returns a setting of a queue that no policy can override and that prevents
-// dead-lettering at least once. It is an argument or an operator policy that gives one of the
-// atLeastOnceKeys another value.
+// atLeastOnceHindrance looks for a setting that prevents a queue from dead-lettering at least once,
+// and that no policy can override. Such a setting is an argument or an operator policy that gives
+// one of the atLeastOnceKeys another value.
 func (e *Effect) atLeastOnceHindrance() (key string, s Setting, found bool) {
 	for _, key := range slices.Sorted(maps.Keys(atLeastOnceKeys)) {
 		if s, ok := e.Text(key); ok && s.From != FromPolicy && s.Text != atLeastOnceKeys[key] {

@@ -19,7 +19,8 @@ type Shovel struct {
 	FromAt, ToAt string
 }
 
-// federated lists the keys of a policy that link a queue or an exchange with other brokers.
+// federated is the list of the keys of a policy that link a queue or an exchange with other
+// brokers.
 var federated = []string{"federation-upstream", "federation-upstream-set"}
 
 // checkMoved reports shovels and federation links that move messages of a queue without its

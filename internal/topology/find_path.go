@@ -190,7 +190,8 @@ func (v *view) reachedLimit() (limit Limit, holds string, reached bool) {
 	return Limit{}, "", false
 }
 
-// source returns words that say what sets a setting. A sentence can begin with these words.
+// source returns words for the beginning of a sentence that say what sets a setting, such as "An
+// argument of the queue".
 func (s Setting) source() string {
 	if s.Policy == "" {
 		return "An argument of the queue"
@@ -198,7 +199,8 @@ func (s Setting) source() string {
 	return fmt.Sprintf("The %s %s", s.From, safeName(s.Policy))
 }
 
-// setBy returns words that say what sets a setting. In a sentence, they come before its value.
+// setBy returns words that say what sets a setting, such as "it was declared with the argument
+// x-max-length". In a sentence, they come before the value of the setting.
 func (s Setting) setBy(key string) string {
 	if s.Policy == "" {
 		return "it was declared with the argument x-" + key

@@ -158,8 +158,9 @@ func (in *inspector) policiesChanged() {
 	}
 }
 
-// hiddenChanged reports a queue whose policy was set by dlo and repeats keys of another policy that
-// has changed since. Only one policy applies to a queue, so the change has no effect on it.
+// hiddenChanged reports a change that has no effect because of dlo. Only one policy applies to a
+// queue. When dlo sets its policy, that policy therefore repeats the keys of the policy that
+// applied before. If somebody changes the earlier policy later, hiddenChanged reports the queue.
 func (in *inspector) hiddenChanged(v *view) {
 	winner := v.policy.winner
 	at := slices.IndexFunc(in.o.Applied, func(p Planned) bool { return winner != nil && p.Name == winner.Name && p.Same(winner) })

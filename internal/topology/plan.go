@@ -268,9 +268,10 @@ func (p *planner) add(queues []*view) {
 	}
 }
 
-// priorityWithProbe returns the priority that makes a policy apply to its probe queue as well. The
-// probe queue is one of dlo's own queues. Another policy that is meant for these queues may also
-// match the probe queue, so the priority must be higher than that of the other policy.
+// priorityWithProbe returns a priority that makes the policy apply to its probe queue as well. In
+// the probe queue, dlo proves with a test message that the policy works. The name of the probe
+// queue begins like those of dlo's own queues, and another policy may be meant for all of these.
+// The priority must be higher than that of such a policy.
 func (p *Planned) priorityWithProbe(s *Snapshot) int {
 	probe, n := Queue{Name: p.ProbeQueue(), Type: p.Type}, p.Priority
 	for i := range s.Policies {
@@ -301,9 +302,8 @@ func patternOf(queues []string, hash string) string {
 	return "^(" + strings.Join(append(quoted, regexp.QuoteMeta(deadletter.ProbePrefix+hash)), "|") + ")$"
 }
 
-// ProbeQueue returns the name of the temporary queue that the policy also matches. dlo declares
-// this queue to prove that the policy works. A test message in a queue of another owner is then not
-// needed.
+// ProbeQueue returns the name of the temporary queue in which dlo proves that the policy works. The
+// policy matches this queue too. No test message has to go into a queue of another owner.
 func (p *Planned) ProbeQueue() string {
 	return deadletter.ProbePrefix + strings.TrimPrefix(p.Name, policyPrefix)
 }

@@ -159,7 +159,8 @@ func parkElsewhere(s *topology.Snapshot) {
 	s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
 }
 
-// hostile lists queue names that have a special meaning in patterns, shells, HCL or YAML.
+// hostile contains queue names with characters that have a special meaning in patterns, shells, HCL
+// or YAML.
 var hostile = []string{`a.b*(c)|[d]^$+?{2}\d`, "with space", "it's", `"quoted"`, "$HOME`id`", "${x} %{y}", "ünïcode €", "-dash", "#hash: {y: 1}", strings.Repeat("x", 255)}
 
 // TestAPlanMatchesOnlyItsQueues checks that patterns match exactly the chosen queues, whatever
@@ -358,9 +359,9 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestAPlanAppliesToItsProbeQueue covers a vhost that has a policy for dlo's own queues. This
-// policy must not apply to the probe queue, because there it would hide the policy that the probe
-// queue proves.
+// TestAPlanAppliesToItsProbeQueue covers a vhost that has a policy for dlo's own queues. In the
+// probe queue, a temporary queue of dlo, a test message proves that the planned policy works. The
+// planned policy must therefore have priority there over the policy for dlo's own queues.
 func TestAPlanAppliesToItsProbeQueue(t *testing.T) {
 	s := site("4.3.6")
 	s.Policies = []topology.Policy{policy("dlo-own", `^dlo\.`, 1000, "overflow", "drop-head")}

@@ -38,7 +38,7 @@ func newNetwork(s *Snapshot) *network {
 	return n
 }
 
-// predeclared lists the exchanges that exist in every vhost, and that definitions files omit.
+// predeclared contains the exchanges that exist in every vhost, and that definitions files omit.
 var predeclared = []Exchange{
 	{Name: "", Type: "direct"},
 	{Name: "amq.direct", Type: "direct"},

@@ -22,8 +22,9 @@ type DigestView struct {
 	Fixed map[deadletter.GroupID]deadletter.Deploy // for each group, the deploy after which no letter of the group died
 }
 
-// ready returns the number of letters that wait in groups without deaths since a deploy. It also
-// returns the number of these groups and the link to the letters.
+// ready is about groups that a deploy may have fixed: no letter has died in them since the deploy.
+// It returns how many letters of these groups need a person, the number of the groups, and the link
+// to the letters.
 func (d DigestView) ready() (letters, groups int, link string) {
 	var ids []string
 	for _, l := range d.Lines {
@@ -34,8 +35,9 @@ func (d DigestView) ready() (letters, groups int, link string) {
 	return letters, len(ids), LettersURL("group:"+strings.Join(ids, ",")+" state:dead,held", "", "")
 }
 
-// evidence returns a reason to decide on a group. If no letter of the group died since a deploy,
-// the reason is that deploy. Otherwise, it is the suggested action.
+// evidence returns a reason for what to do with a group. If a deploy may have fixed the group,
+// because no letter of it has died since, the reason is that deploy. Otherwise, it is the suggested
+// action.
 func (d DigestView) evidence(l deadletter.DigestLine) string {
 	if deploy, ok := d.Fixed[l.Group.ID]; ok {
 		return "Quiet since " + line(deploy.Service+" "+deploy.Version, 60) + ": ready to requeue"

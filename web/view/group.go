@@ -206,8 +206,9 @@ func externalLink(text string) (string, bool) {
 	return text, (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) && deadletter.Visible(text) == text
 }
 
-// wentLive returns the link of the deploy that may be the cause. The second result reports whether
-// there is such a link.
+// wentLive returns the URL that was recorded for a deploy, such as the page of its release. It is
+// the deploy that may be the cause of the group's failures. The second result is false if there is
+// no such deploy, or if its URL is not a safe link.
 func (g GroupView) wentLive() (string, bool) {
 	if g.Suspect == nil {
 		return "", false

@@ -42,8 +42,8 @@ type Sort struct {
 	On    bool   // the list has this order now
 }
 
-// All describes all letters that match when the page is shown. With it, an operation takes exactly
-// the letters that the page counted.
+// All describes the choice "all letters that match" on a list. It contains the query and the time
+// at which the page was shown, so that an operation acts only on letters that the page counted.
 type All struct {
 	Query string    // the query with fixed times
 	Until time.Time // the time of the page; if zero, actions on all letters are impossible
