@@ -191,8 +191,8 @@ func TestWhoReachesEachRoute(t *testing.T) {
 	}
 }
 
-// TestNobodyLearnsAnything checks the responses to requests from nobody. They must contain no
-// number, no name and no part of a page. They must say what to do.
+// TestNobodyLearnsAnything checks the responses to requests whose sender has not signed in. They
+// must contain no number, no name and no part of a page. They must say what to do.
 func TestNobodyLearnsAnything(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -217,8 +217,8 @@ func TestNobodyLearnsAnything(t *testing.T) {
 	h.get("/readyz").want(t, 200, `"brokers":[{"name":"main"`)
 }
 
-// TestNobodyGetsAnEvent checks that dlo refuses event streams to nobody, and to somebody without a
-// grant.
+// TestNobodyGetsAnEvent checks that dlo refuses event streams to a sender who has not signed in,
+// and to somebody without a grant.
 func TestNobodyGetsAnEvent(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -317,9 +317,9 @@ func TestTheAddressForProbes(t *testing.T) {
 	}
 }
 
-// TestAConfiguredNameIsNoWayUp checks that nobody can get more rights with a name in the
-// configuration. The configuration may grant more to a name than a person has. This person must
-// then not be able to add a user or a token with that name.
+// TestAConfiguredNameIsNoWayUp covers a configuration that grants rights to a name for which there
+// is no user or token yet. A person who adds a user or a token with this name would get these
+// rights. dlo must refuse this if the person does not have these rights.
 func TestAConfiguredNameIsNoWayUp(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin}}}

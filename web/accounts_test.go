@@ -101,8 +101,8 @@ func TestPeopleSignIn(t *testing.T) {
 	g.ask("GET", "/audit", nil).want(t, 200, "signed in", "signed out", "lena", "192.0.2.1")
 }
 
-// TestAnOldCookieIsNobody checks that a cookie does not work after its user has signed out, even if
-// a browser has kept it.
+// TestAnOldCookieIsNobody checks that a cookie no longer signs a person in after the person has
+// signed out, even if a browser has kept the cookie.
 func TestAnOldCookieIsNobody(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -462,8 +462,9 @@ func (s renewedStore) ResetUser(ctx context.Context, name string, code [32]byte,
 	return s.Store.ResetUser(ctx, name, code, until, by, allow)
 }
 
-// TestAUserGetsMoreRightsDuringAReset covers a name that gets more rights after dlo has found the
-// user whom an admin resets. The admin must not get a link to rights that the admin does not have.
+// TestAUserGetsMoreRightsDuringAReset covers an admin who resets the password of a user. In the
+// middle of the reset, somebody gives the user more rights than the admin has. The admin must not
+// get a link with which one can sign in with these rights.
 func TestAUserGetsMoreRightsDuringAReset(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)

@@ -67,8 +67,8 @@ func (w *Web) gate(next http.Handler) http.Handler {
 	})
 }
 
-// refuseUnknown responds to a request from nobody, or from somebody without any grant. The response
-// contains neither the shell of pages nor any number.
+// refuseUnknown responds to a request whose sender has not signed in, or has no grant. The response
+// contains neither the frame of the pages nor any number.
 func (w *Web) refuseUnknown(rw http.ResponseWriter, r *http.Request, err error) {
 	code := statusOf(err)
 	if code != http.StatusUnauthorized && code != http.StatusForbidden && code != http.StatusTooManyRequests {

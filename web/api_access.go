@@ -138,9 +138,9 @@ func (w *Web) removeUser(r *http.Request, name string) error {
 	return w.Users.Remove(r.Context(), name, principal(r).Name)
 }
 
-// pathName returns a name in the path of a request, without escapes. If the request has a RawPath,
-// the router takes the name from that path, and pathName removes the escapes. Otherwise the router
-// takes the name from the path without escapes. A percent sign in that path belongs to the name.
+// pathName returns a name in the path of a request, without escapes such as %2F. The router takes
+// the name from RawPath if there is one, and then pathName has to remove the escapes. Otherwise the
+// path has no escapes, and a percent sign belongs to the name.
 func pathName(r *http.Request, parameter string) string {
 	name := chi.URLParam(r, parameter)
 	if r.URL.RawPath == "" {

@@ -102,8 +102,8 @@ func (w *Web) apiGuardGroup(r *http.Request, do guarding) (any, error) {
 	return api.GroupRetries{Group: id.String(), Retries: apiRetriesOf(now)}, err
 }
 
-// guardOf returns the guard that holds back the retries of a queue or a group now. If nothing holds
-// them back, the state of the returned guard is empty.
+// guardOf returns what holds back the retries of a queue or a group now. This is a pause by a
+// person, or a breaker. If nothing holds them back, the state of the returned guard is empty.
 func (w *Web) guardOf(ctx context.Context, wanted deadletter.Guard) (deadletter.Guard, error) {
 	guards, err := w.guards(ctx)
 	var now deadletter.Guard

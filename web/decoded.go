@@ -103,8 +103,9 @@ func candidates(d *payload.Document) []view.Candidate {
 	})
 }
 
-// nodes converts a tree of fields for the page. It also finds the field that the error text quotes.
-// The second result is that field, or the first of the given fields that contains it.
+// nodes converts the fields of a body to the tree that the page shows. The error text may quote the
+// value of a field. The second result is this field, or the first of the given fields that contains
+// it.
 func nodes(fields []payload.Node, errorText string, above payload.Position) (out []view.TreeNode, marked *payload.Node) {
 	for i := range fields {
 		n := &fields[i]

@@ -31,9 +31,9 @@ type ownLists struct {
 	users int
 }
 
-// waitForPlace waits until the principal with the given name gets a place, or until ctx ends. The
-// caller must call the returned function to give the place back. If "name" is "", there is no limit
-// for the principal.
+// waitForPlace waits until the principal with the given name may read a list, because the number of
+// lists that run at the same time is limited. It gives up when ctx ends. The caller must call the
+// returned function when the list is read. If "name" is "", there is no limit for the principal.
 func (l *lists) waitForPlace(ctx context.Context, name string) (release func(), err error) {
 	if name == "" {
 		return l.places.waitForPlace(ctx)
@@ -76,8 +76,9 @@ func (l *lists) leave(name string) {
 // errSlow is the error of a list that has taken too long.
 var errSlow = fmt.Errorf("%w: the search was stopped after %d s; narrow it, for example with queue: or since:, or use fewer words with * or -", deadletter.ErrInvalid, listTime/time.Second)
 
-// list waits for a place for the principal. It then calls "read", which reads lists of letters. If
-// that takes too long, list returns errSlow.
+// list reads lists of letters with the function "read". Before that, it waits until the principal
+// may do so, because the number of lists that run at the same time is limited. If the reading takes
+// too long, list returns errSlow.
 func (w *Web) list(ctx context.Context, by deadletter.Principal, read func(ctx context.Context) error) error {
 	name := by.Name
 	if w.open {

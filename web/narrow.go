@@ -72,9 +72,10 @@ func moment(text string) time.Time {
 	return time.Time{}
 }
 
-// toggled returns the query q with the value of the term t switched on, or switched off if q
-// already has it. The term t has one value. If "excluded" is true, the value is switched among the
-// excluded values. A value is never both chosen and excluded.
+// toggled is for a button that switches one value of a field on or off in the query q. The term t
+// contains the field and the value. If q has the value, toggled removes it, and otherwise adds it.
+// If "excluded" is true, it does the same with the values that q excludes. A value is never both
+// chosen and excluded.
 func toggled(q query.Query, t query.Term, excluded bool) query.Query {
 	v := t.Values[0]
 	had := false // reports whether q already had the value

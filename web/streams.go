@@ -14,8 +14,8 @@ type streams struct {
 	own map[string]int // the number of open streams of each caller
 }
 
-// enter takes a place for an event stream of a caller. It reports whether a place was free. If the
-// name is "", the limit for one caller does not apply.
+// enter counts a new event stream of a caller, and reports whether the stream is within the limits.
+// If the name is "", the limit for one caller does not apply.
 func (s *streams) enter(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +30,7 @@ func (s *streams) enter(name string) bool {
 	return true
 }
 
-// leave gives back the place that enter took.
+// leave must be called when a stream that enter has counted ends.
 func (s *streams) leave(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,8 +25,8 @@ type throttle struct {
 	known map[string]*rate.Limiter
 }
 
-// take takes a place for a request with the given key. If no place is free, it returns the time
-// until one is free.
+// take counts a request with the given key, if the key has not had too many requests lately. If it
+// has, take returns the time until the next request is allowed.
 func (l *throttle) take(key string, perSecond float64, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

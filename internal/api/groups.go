@@ -70,7 +70,7 @@ type GroupEvent struct {
 	Detail string `json:"detail"`
 }
 
-// Shared is a header or a body field that the letters of a group have, with its most frequent
+// Shared is a header or a body field that many letters of a group have, with its most frequent
 // value. The response to GET /groups/{id} contains it.
 type Shared struct {
 	Field   string `json:"field"`

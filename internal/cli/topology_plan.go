@@ -42,9 +42,9 @@ func (c topologyPlanCmd) Run(p *Program) error {
 	return c.refusedError(p, plans)
 }
 
-// refusedError returns an error if the command line names queues and a plan leaves some of them
-// alone. Output in a format for machines does not contain these queues. refusedError then lists
-// them on standard error.
+// refusedError returns an error if the command line names queues and the plan contains no policy
+// for some of them. Output in a format for machines does not contain these queues. refusedError
+// then lists them on standard error.
 func (c topologyPlanCmd) refusedError(p *Program, plans api.Plans) error {
 	policies, refused := 0, 0
 	for _, plan := range plans.Plans {

@@ -36,8 +36,8 @@ func TestEnvironment(t *testing.T) {
 	mistakes(t, err, []place{{0, 0, "DLO_AMQP_URL is for the broker named main, and there is none"}, {0, 0, "DLO_MANAGEMENT_URL is for the broker named main"}})
 }
 
-// TestPasswordsAreNotRepeated checks that no error contains a password. This must be true for every
-// place in which a password can be written, and for every other mistake in the same value.
+// TestPasswordsAreNotRepeated checks that no error contains a password. It tries every place in
+// which a password can be written, and other mistakes in the same value.
 func TestPasswordsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2"

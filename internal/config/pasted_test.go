@@ -126,7 +126,8 @@ func TestTextsThatAreNoRules(t *testing.T) {
 }
 
 // TestNothingElseIsReadOfAText checks that ReadRules opens no file that the text names, and reads
-// no other settings. If a text looks like an anchor, a mistake must not contain it.
+// no other settings. A word that begins with * or & can look like an anchor of YAML. A mistake
+// about such a word must not contain the word, because it may be a secret.
 func TestNothingElseIsReadOfAText(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret")

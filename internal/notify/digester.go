@@ -136,9 +136,9 @@ func (d *Digester) window() (from, to time.Time) {
 	return from.In(zone(s.Clock.Zone)), now.In(zone(s.Clock.Zone))
 }
 
-// A size that was counted is used again for some time: twenty times as long as the count took, but
-// at most half a minute. Pages that show the size therefore never use more than a twentieth of a
-// processor.
+// These constants are for the number of groups in a digest, which takes time to count. The result
+// is used again for twenty times as long as the count took, but at most for half a minute. Pages
+// that show the number therefore never use more than a twentieth of a processor.
 const (
 	sizeShare = 20
 	sizeMost  = 30 * time.Second

@@ -58,8 +58,9 @@ func (m *Message) incident(o Office, d *deadletter.Delivery) {
 	m.Title = line(m.Title+": "+line(groups[0].Title, titleBytes)+" and "+numberText(len(groups)-1)+" more", titleBytes)
 }
 
-// setFacts replaces the values of those facts that the message already contains. If the message has
-// no fact with the number of causes, setFacts appends that fact. It adds no other facts.
+// setFacts gives new values to the facts in a message about an incident, because an incident can
+// have several groups. It changes only facts that the message already contains. The number of
+// causes is the only fact that it may add.
 func (m *Message) setFacts(values map[string]string) {
 	for i, f := range m.Facts {
 		if v, ok := values[f.Name]; ok {

@@ -168,9 +168,9 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 	})
 }
 
-// TestAnAlertGoesOnAsItsNext checks an alert whose first group no longer needs people. The alert
-// must end, and an alert of the next group must continue. The end of the incident must end the
-// alerts of all groups under which the incident was known.
+// TestAnAlertGoesOnAsItsNext checks an incident whose first group no longer needs people. The alert
+// of this group must end, and an alert of the next group must begin in its place. The end of the
+// incident must end the alerts of all groups under which the incident was known.
 func TestAnAlertGoesOnAsItsNext(t *testing.T) {
 	t.Parallel()
 	d := someIncident(deadletter.NoticeUpdated, 3)

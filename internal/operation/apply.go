@@ -15,8 +15,8 @@ import (
 // records new decisions about them.
 type Waiters interface {
 	// Waiting returns the next waiting letters that match a query, complete with their bodies and
-	// ordered by id. It returns only letters whose id is greater than "after", and that were received
-	// before the serial "until".
+	// ordered by id. It returns only letters whose id is greater than "after", and whose serial
+	// number, which grows with the time of receipt, is less than "until".
 	Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error)
 	// RecordDecisions records decisions in one transaction. For each decision, the result says whether
 	// it was recorded. Letters that have changed since they were read are skipped.
@@ -48,8 +48,8 @@ type Applied struct {
 	Stopped   bool            // true if the caller disconnected or dlo is stopping; the remaining letters are then unchanged
 }
 
-// AppliedChange counts the letters with the same change. If From and To are equal, the delays or
-// the severity of the rule have changed.
+// AppliedChange is the number of letters whose decisions change in the same way, for example from a
+// retry to dead. If From and To are equal, the delays or the severity of the rule have changed.
 type AppliedChange struct {
 	From, To Decided
 	Letters  int

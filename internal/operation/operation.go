@@ -1,7 +1,9 @@
-// Package operation runs actions on frozen selections of letters. An operation is planned and held
-// for a moment. It starts with a canary and keeps to a rate. It stops if too many letters come
-// back, and watches the letters until there is a verdict. It can be cancelled without loss. This
-// package moves letters between states, and the dispatcher publishes them.
+// Package operation runs actions on many letters, for example a requeue. At its start, an operation
+// stores the list of its letters, so that letters which arrive later are not affected. It first
+// waits for a moment in which it can be undone. It then sends a few letters, the canary, and stops
+// if too many of them come back. It sends the others at a limited rate, and watches them until
+// there is a verdict. It can be cancelled without loss. This package moves letters between states,
+// and the dispatcher publishes them.
 package operation
 
 import (
@@ -237,9 +239,10 @@ func set[T any](into *T, v *T) {
 	}
 }
 
-// Start freezes an operation and begins it. If the same principal repeats a key, Start returns the
-// operation that was started with that key. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or
-// ErrConflict. If Start returns an error, it stored nothing.
+// Start stores an operation together with the letters that it selects, and begins it. If the same
+// principal repeats a key, Start returns the operation that was started with that key. Errors wrap
+// ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict. If Start returns an error, it stored
+// nothing.
 func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (deadletter.OperationID, error) {
 	pace, err := d.check(&r)
 	if err != nil {

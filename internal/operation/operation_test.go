@@ -16,9 +16,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// TestTheWayOfARequeue follows a requeue. It is held for a moment, sends its canary, and watches
-// the canary. It then sends the other letters at the given rate. It is done once there is a verdict
-// on each letter.
+// TestTheWayOfARequeue follows a requeue through all its phases. It waits for a moment, sends the
+// first few letters (the canary), and watches whether they come back. It then sends the other
+// letters at the given rate. It is done once there is a verdict on each letter.
 func TestTheWayOfARequeue(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -156,8 +156,9 @@ func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 	}
 }
 
-// TestAPlanOverARestoredStore checks a plan in a restored store. The plan must leave out the
-// letters that its action would send, and no others. The operation must leave out the same letters.
+// TestAPlanOverARestoredStore uses a store that was restored from a copy, so that some letters may
+// have been sent since the copy was made. A plan must leave out those of them that its action would
+// send again, and no others. The operation must leave out the same letters.
 func TestAPlanOverARestoredStore(t *testing.T) {
 	t.Parallel()
 	for action, skipped := range map[deadletter.Verb]int{

@@ -7,8 +7,9 @@ import (
 )
 
 // TestAQueueWhoseNodeIsDownIsNotGone checks that dlo distinguishes a deleted queue from a queue
-// whose node is down. The broker returns the same code for both. The texts were copied from three
-// broker versions, and cluster_test.go checks them.
+// whose node is down. The broker returns the same code for both, so dlo looks at the text of the
+// error. The texts in this test were copied from three broker versions, and cluster_test.go checks
+// them.
 func TestAQueueWhoseNodeIsDownIsNotGone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -11,11 +11,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAWindowThatClosedEarlyComesBackFirst closes windows at their first letter, while a quorum
-// queue sends more letters to the consumer. The cancel returns the later letters to the front of
-// the queue, flagged redelivered. All of them must become part of the window. Otherwise they would
-// be ahead of the window when the session dies (4.3.6: 15 of 40 windows of this test; never seen on
-// 3.10.8 and 4.0.5).
+// TestAWindowThatClosedEarlyComesBackFirst takes windows (batches of letters) that are full after
+// one letter. Meanwhile, a quorum queue sends more letters to the consumer. When dlo cancels the
+// consumer, the queue puts these letters back at its front, flagged redelivered. All of them must
+// become part of the window. Otherwise they would be ahead of the window when the session dies
+// (4.3.6: 15 of 40 windows of this test; never seen on 3.10.8 and 4.0.5).
 func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -61,9 +61,10 @@ func (l *Link) Inbox(queue string, limits Limits) *Inbox {
 	return i
 }
 
-// Once returns an Inbox for a queue that is drained once: Next returns no letters when the queue is
-// empty, and Open gives up on a queue that cannot be drained. The Inbox calls the function "report"
-// with the reason why the queue cannot be read, and with "" when it can be read.
+// Once returns an Inbox for a queue that is not drained all the time, but only when somebody
+// requests it. Next returns no letters when the queue is empty, and Open gives up on a queue that
+// cannot be drained. The Inbox calls the function "report" with the reason why the queue cannot be
+// read, and with "" when it can be read.
 func (l *Link) Once(queue string, limits Limits, report func(text string)) *Inbox {
 	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: report, sleep: sleep, probation: probation{proof: steady}}
 }
@@ -203,7 +204,8 @@ func (i *Inbox) Close() {
 // Next waits for the first letter, and then collects letters until the window is full or its time
 // is over. It returns the letters unacknowledged and in delivery order, and the broker delivers
 // nothing more until Ack. When ctx ends, Next returns the letters that it has. If it has none, it
-// returns the error of ctx. It returns no letters if a queue that is drained once is empty.
+// returns the error of ctx. For a drain that somebody requested, it returns no letters when the
+// queue is empty.
 func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 	for began := time.Now(); ; {
 		n := i.prefetch
@@ -235,8 +237,9 @@ const (
 	onceWait  = time.Minute // time without a delivery after which dlo gives up although the queue still has letters
 )
 
-// empty reports whether a queue that is drained once has no more letters. Letters that another
-// consumer holds do not count. For an inbox, it always returns false.
+// empty reports whether a drain that somebody requested has come to the end of its queue. Letters
+// that another consumer holds do not count. For an inbox, which is drained all the time, it always
+// returns false.
 func (i *Inbox) empty(since time.Time) (bool, error) {
 	if !i.once {
 		return false, nil
@@ -316,9 +319,9 @@ func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool 
 	}
 }
 
-// onceSettled is for a queue that is drained once. When the queue has been empty for this long, its
-// open window counts as not returned. Before that, a broker that has just started may not show its
-// letters yet.
+// onceSettled is for a drain that somebody requested. When its queue has been empty for this long,
+// the window of an earlier drain counts as not returned. Before that, a broker that has just
+// started may not show its letters yet.
 const onceSettled = 5 * time.Second
 
 // redeliveredLeaks reports whether a broker may flag the first delivery of a letter as a

@@ -12,10 +12,10 @@ import (
 )
 
 // lockInbox makes sure that nothing else drains the inbox. This could be another dlo, or an earlier
-// session whose end the broker has not noticed. Such a session still holds the open window. A new
-// session would receive the letters after that window, and would conclude that the window was
-// acknowledged (window_return_test.go). The lock is an exclusive queue, which exists as long as
-// this connection.
+// session whose end the broker has not noticed. Such a session still holds the letters of its last
+// window. A new session would receive the letters after that window, and would conclude that the
+// window was acknowledged (window_return_test.go). The lock is an exclusive queue, which exists as
+// long as this connection.
 func (i *Inbox) lockInbox() error {
 	sum := sha256.Sum256([]byte(i.queue)) // the name of the inbox itself may already have the maximum length
 	lock := "dlo.epoch.lock." + hex.EncodeToString(sum[:16])

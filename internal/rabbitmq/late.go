@@ -8,9 +8,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// mayComeLate returns a reason why letters may come back later than the first letters of this
-// session. It returns "" if there is no sign of that. Such letters were acknowledged, or an earlier
-// session held them. Letters can come back late in a cluster.
+// mayComeLate returns a reason why the broker may deliver some letters again only later, after the
+// first letters of this session. These can be letters that dlo has acknowledged, or letters that an
+// earlier session held. This can happen in a cluster. If nothing indicates it, mayComeLate returns
+// "".
 func (i *Inbox) mayComeLate(ctx context.Context) (string, error) {
 	if i.away {
 		return "the cluster node of the inbox was away", nil

@@ -13,9 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestALookOutlastsASlowOverview reads a vhost of a broker whose /api/overview takes longer than
-// the 5 s that dlo allows for a question about a queue. The look must wait for the response. Other
-// questions must still be answered afterwards.
+// TestALookOutlastsASlowOverview reads a vhost of a broker whose /api/overview is slow. It takes
+// longer than the 5 s that dlo allows for a question about one queue. When dlo reads a whole vhost,
+// it must wait for this response. Questions about queues must still be answered afterwards.
 func TestALookOutlastsASlowOverview(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

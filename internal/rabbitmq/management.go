@@ -175,8 +175,8 @@ func (q *managedQueue) deliveryLimit(version string) int {
 }
 
 // limit returns the limit that results from the argument and the policy of a queue. The smaller one
-// applies (measured on 3.10.8, 4.0.5, 4.3.6). It returns 0 for no limit and -1 for an unknown
-// limit. For a limit of 0, it also returns -1.
+// applies (measured on 3.10.8, 4.0.5, 4.3.6). The result 0 means that there is no limit. The result
+// -1 means that the limit is unknown, or that the limit is 0.
 func (q *managedQueue) limit(argument, policy *int64) int {
 	switch {
 	case argument != nil && policy != nil:

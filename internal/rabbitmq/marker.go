@@ -114,8 +114,9 @@ func (i *Inbox) markerState(name string) (deadletter.MarkerState, error) {
 	return deadletter.MarkerUnknown, nil // the user may not ask, or the node of the marker is down
 }
 
-// DeleteMarker deletes a marker that is no longer needed, if it exists. If the marker is on a
-// cluster node that cannot be reached, the queue stays, but without its message.
+// DeleteMarker deletes a marker that is no longer needed, if it exists. A marker is a queue with
+// one message, which a broker restart drops. If the queue is on a cluster node that cannot be
+// reached, it stays, but without its message.
 func (i *Inbox) DeleteMarker(name string) error {
 	if i.unlocked {
 		return nil

@@ -117,9 +117,10 @@ func TestWhereAQueueLeads(t *testing.T) {
 	}
 }
 
-// TestWhereAQueueLeadsWithoutAnAnswer covers a management API that does not respond. If a letter
-// came through dlo's exchange, its path counts as ended in its queue. For other letters, the next
-// queue is unknown, and the result contains the reason.
+// TestWhereAQueueLeadsWithoutAnAnswer covers letters that expired in a queue, while the management
+// API does not say where that queue sends its dead letters. If a letter came through dlo's
+// exchange, dlo must assume that its path ended in this queue. For other letters, the next queue is
+// unknown, and the result contains the reason.
 func TestWhereAQueueLeadsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -188,8 +188,9 @@ func (q *managedQueue) losingSettings() []setting {
 	}
 }
 
-// setting is a setting that makes the broker delete messages: its name, its unit, its value as an
-// argument of the queue, and its value in policies. A value that is not set is nil.
+// setting describes one way in which the configuration of a queue makes the broker delete messages,
+// such as a length limit. It contains a name, a unit, the value as an argument of the queue, and
+// the value in policies. A value that is not set is nil.
 type setting struct {
 	name, unit         string
 	argument, policies *int64
@@ -268,12 +269,12 @@ func (l *Link) cureText(queue string, q *managedQueue, limited bool) string {
 	return strings.Join(cures, " ")
 }
 
-// ownPolicy returns the command that sets a harmless policy for all of dlo's queues, or for one
-// other queue. Only the policy with the highest priority applies to a queue. The site may have a
-// policy for all queues, and the harmless policy takes its place. RabbitMQ rejects an empty policy,
-// so the policy needs a key that each type of queue supports. Otherwise the site's policy would
-// continue to apply (3.10.8, 4.0.5, 4.3.6). The key overflow is supported by each type, and has no
-// effect without a length limit.
+// ownPolicy returns the command that protects all of dlo's queues, or one other queue, from a
+// policy of the site that deletes messages. The command sets a harmless policy with a higher
+// priority. Only the policy with the highest priority applies to a queue, so the site's policy no
+// longer applies there. RabbitMQ rejects an empty policy, so the policy needs a key that each type
+// of queue supports. Otherwise the site's policy would continue to apply (3.10.8, 4.0.5, 4.3.6).
+// The key overflow is supported by each type, and has no effect without a length limit.
 func ownPolicy(vhost, queue string) string {
 	pattern := "^" + regexp.QuoteMeta(queue) + "$"
 	if deadletter.OwnQueue(queue) {

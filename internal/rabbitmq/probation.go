@@ -2,9 +2,10 @@ package rabbitmq
 
 import "time"
 
-// probation prevents dlo from reporting an inbox as read while its sessions end soon after their
-// start, one after another. The inbox counts as read once a session settles a window, or once a
-// session has lived for the time that the field "proof" contains.
+// probation prevents dlo from reporting that it reads an inbox while the sessions of the inbox end
+// soon after their start, one after another. The inbox counts as read once a session has stored and
+// acknowledged a batch of letters, or once a session has lived for the time that the field "proof"
+// contains.
 type probation struct {
 	proof time.Duration // how long a session has to live to prove itself
 	began time.Time     // when the session began; zero = there is no session, or it has proved itself

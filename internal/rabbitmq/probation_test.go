@@ -11,8 +11,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAnInboxWhoseSessionsDieIsNotRead opens sessions that end before they settle a window. The
-// inbox does not count as read until a session settles a window or lives for a while.
+// TestAnInboxWhoseSessionsDieIsNotRead opens sessions that end before they have stored and
+// acknowledged a batch of letters. The inbox must not count as read until a session does this or
+// lives for a while.
 func TestAnInboxWhoseSessionsDieIsNotRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -229,9 +229,9 @@ func (l *Link) endUnanswered(sent []*message, returned map[deadletter.Token]stri
 	setDoubtDetail(sent, detail)
 }
 
-// mayNot records that the user may not publish a message, and holds back further messages. If the
-// message was for a wait queue, the letters of its waiter wait in the store for a while instead.
-// Otherwise, all messages are held back until the user may publish.
+// mayNot records that the broker has refused a message because the user may not publish it. If the
+// message was for a wait queue, letters wait in dlo's store instead of this queue for a while.
+// Otherwise, dlo publishes no messages until the user may publish.
 func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	if wait == nil {
 		l.noteRight("write", defaultExchange, err)

@@ -139,8 +139,8 @@ const (
 
 // cutAfter waits until ctx has ended, and closes the connection if it is still open a while later.
 // AMQP calls wait for their reply even after ctx ends. A quorum queue that has just lost its leader
-// does not reply for a minute (3.10.8), and that must not keep dlo from stopping. Messages that are
-// not settled by then are decided at the next start.
+// does not reply for a minute (3.10.8), and that must not keep dlo from stopping. If the broker has
+// not answered for a message by then, dlo decides at its next start what happens to this message.
 func cutAfter(ctx context.Context, conn *amqp.Connection) {
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
 	select {

@@ -170,7 +170,8 @@ const queueReads = 3
 
 // queues reads the queues of a vhost page by page. If a queue is deleted between two pages, the
 // other queues move up, and one of them may be on neither page. In this case, all pages are read
-// again. If the queues change each time, the snapshot has all queues of all reads, and a gap.
+// again. If the queues change each time, the snapshot has all queues of all reads, and says that it
+// may lack some.
 func (m *Management) queues(ctx context.Context, vhost string, s *topology.Snapshot) {
 	seen := map[string]bool{}
 	for range queueReads {

@@ -157,8 +157,8 @@ func shape(s *topology.Snapshot) []string {
 	return list
 }
 
-// TestASnapshotSaysWhatItDoesNotKnow checks that a part of the API that fails becomes a gap. A
-// queue that cannot be decoded must not hide the others.
+// TestASnapshotSaysWhatItDoesNotKnow checks a management API of which one part fails. The snapshot
+// must list this part as unread. A queue that cannot be decoded must not hide the others.
 func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	api := http.NewServeMux()
@@ -203,7 +203,8 @@ func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 
 // TestQueuesThatChangeBetweenPages deletes a queue of the first page before the second page is
 // read. The other queues then move up, and the dead-letter queue is on neither page. The test
-// checks that dlo reads the pages again. If the queues change each time, dlo must report a gap.
+// checks that dlo reads the pages again. If the queues change each time, dlo must report that it
+// could not read all of them.
 func TestQueuesThatChangeBetweenPages(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -19,11 +19,12 @@ const (
 	behind = 50
 )
 
-// TestWindowReturnsWholeOrNotAtAll checks, on a real broker and with a plain client, what ingest's
-// claim rule relies on. It takes a window with consume and cancel, and then the connection dies. An
-// unacknowledged window comes back whole, ahead of all other letters, in its original order, with
-// every letter flagged redelivered. A window that was acknowledged with one frame comes back whole
-// or not at all, however soon after the frame the connection dies. After the fence, nothing comes
+// TestWindowReturnsWholeOrNotAtAll checks, on a real broker and with a plain client, the rule by
+// which package ingest finds out whether it must store letters again. A window is a batch of
+// letters that was taken with consume and cancel. The connection dies after that. If the window was
+// not acknowledged, it comes back whole, ahead of all other letters, in its original order, with
+// every letter flagged redelivered. If it was acknowledged with one frame, it comes back whole or
+// not at all, however soon after the frame the connection dies. After the fence, nothing comes
 // back.
 func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
@@ -88,12 +89,12 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestOpenWindowIsPassedByWhileItsSessionLives shows a case in which the claim rule cannot be used
-// yet. If the network swallows everything and no heartbeat has been missed yet, the broker
-// considers a dead session alive. A new session then gets the letters behind the window first. The
-// first letters of a new session therefore prove nothing about the window until the broker has
-// ended the old session. The old session has an exclusive queue, which disappears when the broker
-// has ended that session.
+// TestOpenWindowIsPassedByWhileItsSessionLives shows a case in which a new session cannot yet know
+// whether the last window (a batch of letters) will come back. If the network swallows everything
+// and no heartbeat has been missed yet, the broker considers the dead session alive. A new session
+// then gets the letters behind the window first. Its first letters therefore prove nothing about
+// the window until the broker has ended the old session. The old session has an exclusive queue,
+// which disappears when the broker has ended that session.
 func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 	t.Parallel()
 	const inbox = "inbox"

@@ -252,9 +252,9 @@ func TestABreakerCanBeOff(t *testing.T) {
 	l.wantState("")
 }
 
-// TestARampEndsWithLettersThatStayAway checks that time alone does not close a breaker. Letters
-// must be sent and must not come back. If there are no letters for a whole window, the breaker must
-// close.
+// TestARampEndsWithLettersThatStayAway covers a breaker that lets the rate of retries rise slowly
+// again. Time alone must not close this breaker. Letters must be sent and must not come back. If
+// there are no letters for as long as the setting Window says, the breaker must close.
 func TestARampEndsWithLettersThatStayAway(t *testing.T) {
 	t.Parallel()
 	ramp := func() *lab {
@@ -297,8 +297,9 @@ func TestABreakerDoesNotCountWhatWaitsInTheBroker(t *testing.T) {
 	l.wantState(deadletter.GuardTripped)
 }
 
-// TestABreakerCountsLetters checks that a letter counts once, however often it was sent and came
-// back. If there are only a few letters, they must therefore keep their schedule.
+// TestABreakerCountsLetters checks that a breaker counts a letter once, however often the letter
+// was sent and came back. A few letters that come back again and again must therefore not trip the
+// breaker, and must be retried when they are due.
 func TestABreakerCountsLetters(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -58,8 +58,9 @@ func (d *Dispatcher) replacedProblem(mark *deadletter.Progress) deadletter.Probl
 	}
 }
 
-// unnotedProblem returns a problem which says that the mark in the broker cannot be read or
-// written. The parameter "verb" is "read" or "written".
+// unnotedProblem returns a problem which says that the mark of the store, which is the record of
+// its progress in the broker, cannot be read or written. The parameter "verb" is "read" or
+// "written".
 func (d *Dispatcher) unnotedProblem(verb string, err error) deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,

@@ -157,7 +157,7 @@ const depthAge = 5 * time.Second
 
 // readyIn returns how many messages were ready in a queue at most a few seconds ago. If the number
 // is unknown, it returns nil. It requests the number in the background, so that publishing never
-// waits. The first letters of a burst may therefore have no depth.
+// waits. It may therefore return nil for the first letters of a burst.
 func (d *depths) readyIn(queue string, now time.Time) *int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

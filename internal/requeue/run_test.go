@@ -121,8 +121,9 @@ func TestTheBrokerGoesAndComesBack(t *testing.T) {
 }
 
 // TestTheStoreGoesAndComesBack checks that an unavailable store is tried again every second. No
-// letter may be sent before the states of the breakers are read from the store. A watch must begin
-// when the response arrives, and not when the response is recorded.
+// letter may be sent before the states of the breakers are read from the store. After a letter was
+// sent, dlo watches for some time whether it comes back. This time must begin when the broker
+// responds, and not when the response is recorded.
 func TestTheStoreGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

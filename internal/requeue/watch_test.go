@@ -129,8 +129,8 @@ func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 	}
 }
 
-// TestALookIsOfWhatWasInTheQueueThen covers a letter that is sent to a queue after dlo has looked
-// at the queue. The earlier look must have no effect on this letter.
+// TestALookIsOfWhatWasInTheQueueThen covers a letter that is sent to a queue after dlo has asked
+// the broker about the queue. What dlo learned earlier must have no effect on this letter.
 func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)

@@ -433,9 +433,10 @@ func TestADrainIsCutOff(t *testing.T) {
 	}
 }
 
-// TestTheNextDrainClosesWhatACrashLeftOpen checks that the first drain after a crash closes the
-// open window. It must do this even if the window was acknowledged, so that none of its letters can
-// come back.
+// TestTheNextDrainClosesWhatACrashLeftOpen covers a crash in the middle of a window, which is a
+// batch of letters that a drain takes. The next drain must first decide what happened to this
+// window. It must do this even if the window was acknowledged, so that none of its letters can come
+// back.
 func TestTheNextDrainClosesWhatACrashLeftOpen(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -98,9 +98,9 @@ func (s *estate) declare() {
 	}
 }
 
-// consume runs the consumer of a queue. If the queue is naive, the consumer requeues each tenth
-// message again and again, so these messages stay at the head of the queue. It stops this when the
-// field "mended" is true.
+// consume runs the consumer of a queue. If the queue is one of the naive ones, its consumer has a
+// fault: it requeues each tenth message again and again, so these messages stay at the head of the
+// queue. It stops this when the field "mended" is true.
 func (s *estate) consume(queue string) {
 	s.t.Helper()
 	ch, err := s.conn.Channel()

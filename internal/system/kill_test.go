@@ -138,10 +138,11 @@ func TestRandomKills(t *testing.T) {
 	}
 }
 
-// TestASecondKillInTheFirstWindow kills dlo after it has fetched a window. It then kills dlo a
-// second time, after the commit of its first window and before the acknowledgement. A quorum queue
-// returns the second window behind the rest of the first window, unless dlo took the whole first
-// window at once.
+// TestASecondKillInTheFirstWindow kills dlo twice. The first dlo is killed after it has taken a
+// batch of letters (a window) and before it stores them. The second dlo takes its first window and
+// is killed after it has stored the letters and before it acknowledges them. A quorum queue returns
+// these letters behind the other letters of the earlier window. Therefore the second dlo must take
+// all letters of that window at once.
 func TestASecondKillInTheFirstWindow(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -122,8 +122,8 @@ func TestDloLeaves(t *testing.T) {
 	}
 	p.leave(0, "--keep-letters", "--yes")
 
-	// `dlo leave` can be run again after it was killed. The first leave removed the marks of the
-	// store, so dlo reports that the broker is older than its store.
+	// `dlo leave` can be run again after it was killed. The first leave deleted the record of the
+	// store's progress from the broker, so dlo reports that the broker is older than its store.
 	p.copied = true
 	p.Start("")
 	p.Draining()

@@ -51,8 +51,8 @@ func canaryPaid() string {
 	return string(protowire.AppendVarint(protowire.AppendTag(b, 5, protowire.VarintType), 1999))
 }
 
-// watchman searches everything that dlo emits for the canaries. It reports a canary in plain text,
-// in hex and in base64.
+// watchman searches everything that dlo emits for the canaries, the masked values that nobody may
+// see. It reports a canary in plain text, in hex and in base64.
 type watchman struct {
 	t *testing.T
 	n int
@@ -69,8 +69,9 @@ func (s *watchman) checkText(where, text string) {
 	}
 }
 
-// betrayed returns the first canary in a text and its position. It finds a canary in plain text, in
-// hex, and in base64 at each of the three offsets.
+// betrayed looks in a text for a canary, which is a masked value that nobody may see. It returns
+// the first canary and its position. It finds a canary in plain text, in hex, and in base64 at each
+// of the three offsets.
 func betrayed(text string) (name string, at int) {
 	low := strings.ToLower(text)
 	for name, canary := range canaries {

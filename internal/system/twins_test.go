@@ -8,9 +8,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestTwinsOfAnAcknowledgedWindow kills dlo after the acknowledgement of a window. It then
-// publishes equal letters and kills the next dlo while that one holds them, so that RabbitMQ
-// returns them as redelivered. No letter may be lost, and each must have its own row.
+// TestTwinsOfAnAcknowledgedWindow kills dlo after it has acknowledged a batch of letters (a
+// window). It then publishes letters that are equal to the first ones. The next dlo is killed while
+// it holds these letters, so that RabbitMQ returns them as redelivered. dlo must not mistake them
+// for the first ones: no letter may be lost, and each must have its own row.
 func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -36,10 +37,11 @@ func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 	}
 }
 
-// TestAWindowOfTwinsThatComesBack kills dlo after the commit of a window and before the
-// acknowledgement. The letters of the window are equal byte for byte. If RabbitMQ marks redelivered
-// messages, dlo must merge the letters into their rows. A classic inbox of RabbitMQ 4.1 and later
-// does not mark them, so dlo must store each letter in another row and hold it as a suspect.
+// TestAWindowOfTwinsThatComesBack kills dlo after it has stored a batch of letters (a window) and
+// before it acknowledges them. The letters are equal byte for byte, and all of them come back. If
+// RabbitMQ marks redelivered messages, dlo must merge the letters into their rows. A classic inbox
+// of RabbitMQ 4.1 and later does not mark them, so dlo must store each letter in another row and
+// hold it as a suspect.
 func TestAWindowOfTwinsThatComesBack(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -86,9 +86,10 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 	return p
 }
 
-// addReached adds the queues that dead letters with the routing key k reach. If k is only guessed,
-// it does not add the queue "self" from which they come, because a guess does not prove that a
-// queue dead-letters to itself.
+// addReached adds the queues that dead letters with the routing key k reach. The key may be
+// guessed, because the snapshot does not show all keys. A guess does not prove that a queue
+// dead-letters to itself. If k is guessed, addReached therefore leaves out the queue "self", from
+// which the dead letters come.
 func (p *Path) addReached(k publishedKey, queues []string, self string) {
 	for _, q := range queues {
 		if k.guessed && q == self {

@@ -309,10 +309,10 @@ func (p *Planned) ProbeQueue() string {
 }
 
 // Without returns the policy for the queues that remain when the queues "leaving" are removed from
-// it. The parameter s is the vhost as it is now. The priority of the new policy is so high that it
-// applies while both policies exist. If another policy applies to a remaining queue, the new policy
-// would hide the keys of that policy, or be hidden by it. In this case, Without returns the reason
-// why the queues cannot be removed.
+// this policy. The parameter s is the vhost as it is now. The old policy still exists when the new
+// one is set, so the new one gets a priority that is high enough. If another policy applies to a
+// remaining queue, the new policy would hide the keys of that policy, or be hidden by it. In this
+// case, Without returns the reason why the queues cannot be removed.
 func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 	old := p.Name
 	p.Queues = slices.DeleteFunc(slices.Clone(p.Queues), func(q string) bool { return slices.Contains(leaving, q) })

@@ -106,8 +106,9 @@ func policyFor(policies []Policy, q *Queue, applied *string) rule {
 	return r
 }
 
-// decide is called with the name of the policy that the broker says applies. If dlo cannot evaluate
-// the pattern of this policy, decide makes it the winner.
+// decide is for policies whose patterns dlo cannot evaluate, so that it does not know which policy
+// applies. The parameter "applied" is the name of the policy that the broker says applies. If it is
+// one of these policies, decide makes it the winner.
 func (r *rule) decide(applied string) {
 	if i := slices.IndexFunc(r.unsure, func(p *Policy) bool { return p.Name == applied }); i >= 0 {
 		if r.winner != nil {

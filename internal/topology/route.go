@@ -195,11 +195,11 @@ func (n *network) routesNames(x *Exchange) bool {
 	return !slices.ContainsFunc(n.from[x.Name], func(b *Binding) bool { return n.queues[b.Key] == nil })
 }
 
-// published returns the routing keys of the messages that reach a queue. It returns each key with
-// the binding that the key comes from. The name of the queue comes first, because publishers use
-// the default exchange, and dlo requeues through it. For a topic pattern, published returns a key
-// that the pattern matches. The result "unknown" is true if other keys are possible too, for
-// example because a fanout exchange is bound to the queue.
+// published returns the routing keys with which messages reach a queue. It finds them in the
+// bindings of the queue, and returns each key with its binding. The name of the queue comes first,
+// because publishers use the default exchange, and dlo requeues through it. For a topic pattern,
+// published returns a key that the pattern matches. The result "unknown" is true if other keys are
+// possible too, for example because a fanout exchange is bound to the queue.
 func (n *network) published(queue string) (keys []publishedKey, unknown bool) {
 	bound := n.to[queue]
 	keys = []publishedKey{{key: queue, guessed: len(bound) > 0}}

@@ -127,8 +127,8 @@ func (t *Trials) Start(ctx context.Context, by deadletter.Principal, broker stri
 	return *t.current, nil
 }
 
-// Made reports whether dlo made a letter for a trial. A header of such a letter contains the mark
-// that this store has for its message id.
+// Made reports whether dlo itself made a letter for a trial. dlo puts a mark into a header of such
+// a letter. The mark depends on the message id and on this store, so that nobody else can make it.
 func (t *Trials) Made(l *deadletter.Letter) bool {
 	mark, ok := l.Arrived.Headers[deadletter.HeaderTrial].(string)
 	return ok && l.Arrived.MessageID != "" && mark == t.store.TrialMark(l.Arrived.MessageID)

@@ -16,8 +16,9 @@ const (
 	tooltipShown = 300 // the maximum size of a tooltip in bytes
 )
 
-// saying contains the parts of an error that lists show. The message comes first, because it tells
-// errors apart. The class, without its package, stands beside the message.
+// saying contains the parts of an error that lists show, for example the message "tenant unknown"
+// and the class "TenantException". The message comes first, because it tells errors apart. The
+// class stands beside it, without its package.
 type saying struct {
 	message string // the message, or the class if there is no message
 	class   string // "" if there is no class, or if the message is the class

@@ -39,8 +39,9 @@ type Values struct {
 	Quiet     int // the number of quiet letters that were read
 }
 
-// Different is a value that is more frequent or less frequent in the group than among the quiet
-// letters. If Value is "", it means that the field has any value.
+// Different is a value that is more frequent or less frequent in the letters of a group than in the
+// quiet letters, which did not die again. If Value is "", the field itself is more or less
+// frequent, with any value.
 type Different struct {
 	Field     string
 	Value     string
