@@ -261,8 +261,8 @@ func TestTheQueryBox(t *testing.T) {
 	eventually(t, tab, `document.querySelector('[data-query]').value == '-queue:sms' && document.querySelectorAll('.token').length == 1`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.search == '?q=state%3Adead+-queue%3Asms' && document.readyState == 'complete'`)
-	// A token is turned back into text and deleted. It must stay removed when the next token is turned
-	// back.
+	// The query box shows each term of the query as a token. A token is turned back into text and
+	// deleted. It must stay removed when the next token is turned back.
 	clear := chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').value = ''`)
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').focus()`), chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent("queue:sms"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.search == '?q=queue%3Asms' && document.readyState == 'complete'`)

@@ -67,8 +67,9 @@ func tagOf(v any) string {
 	return fmt.Sprintf("\"%x\"", sum[:12])
 }
 
-// stillMatches returns an error if a change contains tags, and the tag "present" is not one of
-// them.
+// stillMatches checks that an object has not changed since the client read it. The request may
+// contain the tags that the client knows. If it does, and the tag "present" is not one of them,
+// stillMatches returns an error.
 func stillMatches(r *http.Request, present string) error {
 	tags, err := ifMatch(r)
 	if err != nil || len(tags) == 0 || slices.Contains(tags, present) {

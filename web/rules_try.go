@@ -36,7 +36,8 @@ func (w *Web) tryRules(r *http.Request) (templ.Component, error) {
 	return nil, err
 }
 
-// tryText tries the rules in the form of page p. It records mistakes by field.
+// tryText tries the rules that a person has written into the form on page p. It records mistakes by
+// field.
 func (w *Web) tryText(r *http.Request, p *view.RulesPage) error {
 	set, notes, err := w.parseTriedRules(r.Context(), p.Try.Text)
 	var mistakes *config.Error

@@ -156,8 +156,8 @@ func aboutDeath(field string) bool {
 	})
 }
 
-// minGap is the smallest difference between two shares that is reported. Shares are between 0 and
-// 1.
+// minGap is the smallest difference between two shares that is reported. A share says how many of
+// the letters have a value, and is between 0 and 1.
 const minGap = 0.2
 
 func total(counts map[string]int) (n int) {
@@ -167,8 +167,8 @@ func total(counts map[string]int) (n int) {
 	return n
 }
 
-// gap returns the difference between the two shares that d describes. The result is between 0 and
-// 1.
+// gap returns how much the share of the group's letters with a value differs from the share of the
+// quiet letters with this value. The result is between 0 and 1.
 func gap(d view.Different, here, quiet int) float64 {
 	return math.Abs(float64(d.Here)/float64(here) - float64(d.Otherwise)/float64(quiet))
 }

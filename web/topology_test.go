@@ -32,7 +32,7 @@ func (l looked) Plan(w topology.Wish) ([]topology.Plan, error) {
 	return []topology.Plan{topology.MakePlan(&s, topology.Want{Queues: topology.Choose(&s, l[0].Findings, w.Queues, w.AtLeastOnce), Exchange: "dlo.dlx"})}, nil
 }
 
-// report returns a report with findings and one gap.
+// report returns a report with the given findings, and with one part that could not be read.
 func report(found ...topology.Finding) topology.Report {
 	return topology.Report{Broker: "main", VHost: "/", ReadAt: start, Failed: "500", Queues: 1, Gaps: []topology.Gap{{What: "bindings", Why: "500"}}, Findings: found}
 }

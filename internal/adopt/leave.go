@@ -90,7 +90,8 @@ func (a *Adoption) leave(ctx context.Context, by deadletter.Principal, id int64,
 	return a.takeBack(ctx, p, &d, by, "queues that left: "+deadletter.Visible(strings.Join(leaving, ", ")))
 }
 
-// keepRest sets and proves the policy for the queues that remain.
+// keepRest is called before a policy is removed that also covers queues which do not leave dlo. It
+// sets and proves a new policy for these queues.
 func (a *Adoption) keepRest(ctx context.Context, by deadletter.Principal, p *Place, rest topology.Planned) error {
 	switch now, err := p.Policy(ctx, rest.Name); {
 	case err != nil:

@@ -25,8 +25,8 @@ func (a *Adoption) pause(ctx context.Context, by deadletter.Principal, p *Place,
 	return nil
 }
 
-// resume is called for queues that have come back. It ends the pauses that began when these queues
-// left.
+// resume is called for queues that left dlo earlier and whose dead letters now go to dlo again. It
+// ends the pauses that began when these queues left.
 func (a *Adoption) resume(ctx context.Context, by deadletter.Principal, p *Place, queues []string) {
 	guards, err := a.store.Guards(ctx)
 	for _, g := range guards {

@@ -36,7 +36,8 @@ func NewAuditEntry(a deadletter.Act) AuditEntry {
 	return e
 }
 
-// recorded converts one of the numbers of an act. It returns nil if the number was not recorded.
+// recorded converts a number in an audit entry, such as how many letters were requested. It returns
+// nil if the number was not recorded.
 func recorded(n int) *int {
 	if n == deadletter.Unrecorded {
 		return nil

@@ -22,7 +22,7 @@ type Finding struct {
 	Plannable bool   `json:"plannable"` // a policy cures it
 }
 
-// Look is the latest look at one vhost, and what it could not read.
+// Look says when dlo last read one vhost, and which parts of the vhost it could not read.
 type Look struct {
 	Broker string `json:"broker"` // "" = the look was at a file
 	VHost  string `json:"vhost"`

@@ -141,7 +141,7 @@ type Schemas struct {
 	Bindings   []Binding
 }
 
-// Binding says that letters of some queues have a type.
+// Binding says which type the letters of some queues have. It is written in the configuration.
 type Binding struct{ Queue, Key, Type string }
 
 // Defaults returns the configuration for an empty file.

@@ -47,7 +47,8 @@ func (d *decoder) patterns(n *yaml.Node) rules.Patterns {
 	return list
 }
 
-// named reads a mapping from names to patterns that must match the values of these names.
+// named reads a mapping, for example from the names of headers to the patterns that their values
+// must match.
 func (d *decoder) named(n *yaml.Node, what, example string) []rules.Named {
 	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
 		d.mistake(n, "give %s and the value that it must have, for example %s", what, example)

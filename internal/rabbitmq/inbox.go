@@ -302,8 +302,9 @@ func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []
 	}
 }
 
-// lettersOf returns a function that reports whether all letters of a growing window belong to the
-// open window and are flagged redelivered.
+// lettersOf returns a function that checks the letters of a new session as they arrive. The
+// function reports whether all letters so far belong to the window of an earlier session, which
+// "open" describes, and are flagged redelivered.
 func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool {
 	left := map[deadletter.Fingerprint]int{}
 	for _, f := range open {

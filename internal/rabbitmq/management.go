@@ -287,7 +287,8 @@ func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient
 	}
 }
 
-// isResting reports whether the API failed to respond a moment ago.
+// isResting reports whether the API failed to respond a moment ago. If so, dlo sends it no request
+// for now.
 func (m *Management) isResting() bool {
 	until := m.rest.Load()
 	return until != nil && time.Now().Before(*until)

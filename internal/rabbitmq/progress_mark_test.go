@@ -69,8 +69,9 @@ func TestAMarkIsKept(t *testing.T) {
 	}
 }
 
-// TestAMarkUnderAPolicy checks that a new mark can replace the old one even if a policy makes full
-// queues reject messages.
+// TestAMarkUnderAPolicy uses a policy that makes full queues reject messages. dlo keeps the mark, a
+// message that records how far its store has got, in a queue for one message. A new mark must still
+// be able to replace the old one.
 func TestAMarkUnderAPolicy(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -115,8 +116,8 @@ func TestAMarkSurvivesItsReader(t *testing.T) {
 	}
 }
 
-// TestAMarkWhoseQueueIsGone deletes the mark's queue. It checks that the next mark can still be
-// written, but only over the given connection.
+// TestAMarkWhoseQueueIsGone deletes the queue of the mark, the message that records how far a store
+// has got. It checks that the next mark can still be written, but only over the given connection.
 func TestAMarkWhoseQueueIsGone(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)

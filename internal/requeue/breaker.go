@@ -354,8 +354,9 @@ func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	return now.Sub(last) >= b.quietTime(c)
 }
 
-// judgeProbe decides what follows from a probe, once enough of its letters came back or the probe
-// stayed quiet for long enough.
+// judgeProbe is for a breaker that has sent a few letters as a probe. If most of them came back,
+// the breaker holds back letters again. Otherwise, it lets the rate rise once enough time has
+// passed.
 func (b *breakers) judgeProbe(c *circuit, now time.Time) {
 	back := 0
 	for _, came := range c.probes {

@@ -222,8 +222,9 @@ func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 	l.wantState("")
 }
 
-// TestABreakerOutlivesAClockThatIsSetBack checks that a queue never rests longer than the maximum
-// rest, even if the clock is set back.
+// TestABreakerOutlivesAClockThatIsSetBack covers a clock that is set back while a breaker holds
+// back the letters of a queue. The breaker must send its next probe no later than after the maximum
+// rest.
 func TestABreakerOutlivesAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -27,7 +27,8 @@ const (
 	markAgain = 30 * time.Second // time between two tries while letters are sent without a mark
 )
 
-// verdict is what a mark and a note say about the age of a store.
+// verdict is the answer to the question whether a store is current or an older copy. dlo finds it
+// by the records of the store's progress in the broker and in the note beside the file.
 type verdict int
 
 const (
@@ -168,8 +169,9 @@ func (p *proof) markFailed(session int64, now time.Time) {
 	}
 }
 
-// sendsWithoutMark reports whether letters may be sent without a mark, because no mark was
-// available for markWait.
+// sendsWithoutMark reports whether letters may be sent although dlo could not read or write the
+// mark, which is the record of the store's progress in the broker. This is so if there was no mark
+// for the time markWait.
 func (p *proof) sendsWithoutMark(now time.Time) bool {
 	return p.trouble != 0 && now.Sub(p.since) >= markWait
 }

@@ -20,8 +20,8 @@ func (p *proof) addProblem(now time.Time, problem deadletter.Problem) {
 	p.problems[problem.Kind] = problem
 }
 
-// Problems returns the problems with the mark and the note of the store. Such a problem stops
-// sending, or makes it less safe.
+// Problems returns the problems with the two records of the store's progress: the mark in the
+// broker and the note beside the file. Such a problem stops sending, or makes it less safe.
 func (d *Dispatcher) Problems() []deadletter.Problem {
 	p := &d.proof
 	p.mu.Lock()

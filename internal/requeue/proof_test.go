@@ -274,8 +274,8 @@ func TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside(t *testing.T) {
 	}
 }
 
-// TestWithoutAnyNoteNothingIsSent checks that letters wait while neither the mark in the broker nor
-// the note on the disk can be written.
+// TestWithoutAnyNoteNothingIsSent checks that letters wait while dlo can record the progress of the
+// store neither in the broker nor in the note on the disk.
 func TestWithoutAnyNoteNothingIsSent(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)

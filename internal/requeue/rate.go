@@ -96,7 +96,9 @@ func (d *Dispatcher) fillBucket(l lane, rate float64, now time.Time) int {
 	return int(b.tokens)
 }
 
-// spendTokens takes one token from each bucket that applies to a letter.
+// spendTokens must be called for each letter that is sent. Several rate limits may apply to a
+// letter, for example that of its queue and that of a breaker. spendTokens takes one token from the
+// bucket of each.
 func (d *Dispatcher) spendTokens(queue, rule string, group deadletter.GroupID) {
 	passed := []lane{{queue: queue, rule: rule}, {queue: queue, rule: ramping}}
 	if group != 0 {

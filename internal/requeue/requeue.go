@@ -57,7 +57,8 @@ type Broker interface {
 	WriteMark(ctx context.Context, session int64, p deadletter.Progress) error // returns nil once the broker has confirmed the mark
 }
 
-// InDoubt is what dlo does with a letter whose reply was lost.
+// InDoubt is what dlo does with a letter if the broker's reply was lost, so that nobody knows
+// whether the letter arrived.
 type InDoubt string
 
 const (

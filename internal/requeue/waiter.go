@@ -15,7 +15,7 @@ import (
 // exchange routes them to their queue. A letter that no waiter accepts stays in the store until it
 // is due.
 type waiter interface {
-	// place returns the place in which letters with this delay wait.
+	// place returns the wait queue, with its exchange, in which letters with this delay wait.
 	place(delay time.Duration) deadletter.Wait
 	// address prepares a message for its wait in this place, for example by an expiration or a
 	// header. The parameter "rest" is how much of the delay is left. It returns how long the
@@ -25,7 +25,8 @@ type waiter interface {
 
 var waiters = map[rules.Waiter]waiter{rules.WaiterQueue: waitQueue{}, rules.WaiterTTL: messageTTL{}, rules.WaiterDelayed: delayedExchange{}}
 
-// places caches where in the broker the letters of the active rules wait.
+// places is a cache. For the active rules, it contains the wait queues in the broker in which their
+// letters wait.
 type places struct {
 	of  *rules.Set
 	all map[rules.Waiter][]deadletter.Wait

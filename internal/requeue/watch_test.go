@@ -43,8 +43,8 @@ var (
 	consumed = deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1}
 )
 
-// TestTheEndOfAWatch checks the fate of letters that did not come back. It depends on the results
-// of two looks at their queue.
+// TestTheEndOfAWatch checks what becomes of letters that did not come back while dlo watched them.
+// This depends on what dlo learned about their queue at two times.
 func TestTheEndOfAWatch(t *testing.T) {
 	t.Parallel()
 	exists := func(change func(f *deadletter.QueueFacts)) deadletter.QueueFacts {

@@ -451,7 +451,8 @@ func (q taking) Resolve(context.Context) error { close(q.resolved); return nil }
 func (taking) Taken() int                      { return 3 }
 func (taking) Busy() bool                      { return false }
 
-// drains starts and stops a drain. It then resolves a window that an earlier drain left open.
+// drains starts and stops a drain. It then decides what happened to a window, a batch of letters,
+// that an earlier drain left open.
 func (l *ledger) drains(between func(id string)) {
 	l.t.Helper()
 	w := deadletter.Window{Session: 1, Number: 1, Broker: "main", VHost: "/", Inbox: "open.dlq", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 10}

@@ -132,8 +132,9 @@ func TestABrokerIsRenamed(t *testing.T) {
 	eventually(t, "they are settled", func() bool { return p.letters("settled") == before+meanwhile })
 }
 
-// TestABrokerIsRenamedAfterAKill checks that an open window still belongs to its broker after the
-// broker is renamed. No letter may be stored twice.
+// TestABrokerIsRenamedAfterAKill kills dlo after it has taken a batch of letters (a window), and
+// then renames the broker. The window must still belong to this broker. No letter may be stored
+// twice.
 func TestABrokerIsRenamedAfterAKill(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

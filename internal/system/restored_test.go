@@ -88,7 +88,8 @@ func (r *restoring) expectNothingSent(copies int) {
 	}
 }
 
-// deleteMark deletes the store's mark from the broker.
+// deleteMark deletes from the broker the mark of the store, which is the record of the store's
+// progress.
 func (r *restoring) deleteMark() {
 	r.t.Helper()
 	name := strings.TrimPrefix(filepath.Base(r.notePath()), filepath.Base(r.store)+".progress-")

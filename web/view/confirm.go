@@ -71,8 +71,8 @@ func (p ConfirmPage) sampleTitle() string {
 	return "On a sample: " + Count(fit) + " of " + LetterCount(len(p.Samples)) + " can be edited this way"
 }
 
-// leavesRestored reports whether the action skips letters because they may have been sent after the
-// restored copy of the store was made.
+// leavesRestored reports whether the plan leaves out letters because the store was restored from a
+// copy. Such letters may have been sent after the copy was made.
 func (p ConfirmPage) leavesRestored() bool {
 	return slices.ContainsFunc(p.Skipped, func(s ConfirmSkip) bool { return s.Reason == deadletter.WhyRestored })
 }

@@ -89,7 +89,8 @@ func (p LettersPage) verbs() []deadletter.Verb {
 // pageURL returns the URL of the current page of the list.
 func (p LettersPage) pageURL() string { return p.Shell.Path }
 
-// Looked describes how far a search through fields without an index went.
+// Looked describes how far a search has got. A search in fields without an index reads the letters
+// one by one, and may end before it has read all of them.
 type Looked struct {
 	Paths   []string // the paths of the body that have no index
 	Letters int      // the number of letters that were examined
@@ -97,7 +98,8 @@ type Looked struct {
 	All     bool // all letters were searched
 }
 
-// lookedWords describes how far a search through fields without an index went.
+// lookedWords describes how far a search in fields without an index has got. Such a search reads
+// the letters one by one, and may end before it has read all of them.
 func (p LettersPage) lookedWords() string {
 	l := p.Looked
 	text := "Looked through " + LetterCount(l.Letters)

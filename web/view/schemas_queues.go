@@ -265,8 +265,8 @@ func (q TypedQueue) typeSource() []Span {
 	return out
 }
 
-// hasNamedType reports whether the type of some letters is known from more than the shape of their
-// bodies.
+// hasNamedType reports whether dlo knows the type of some letters of the queue in another way than
+// by comparing their bodies with the schemas.
 func (q TypedQueue) hasNamedType() bool {
 	return slices.ContainsFunc(q.By, func(c deadletter.ReadCount) bool {
 		return c.Letters > 0 && c.Reading.Typed() && c.Reading != deadletter.ReadByMatch
