@@ -22,13 +22,13 @@ const module = "github.com/deadletteroffice/dlo/"
 type room struct{ name, is, imports string }
 
 // rooms is the table of all packages of dlo, with the imports that each of them may have. Imports
-// point in one direction. The program comes first, then the wiring (internal/server) and the
-// command line, then the faces (the pages and the API), then the work rooms (packages such as
-// internal/requeue, which do dlo's work), and last the pure rooms (packages such as internal/rules,
-// which only compute). Work rooms and faces never import the adapters (store, rabbitmq). Adapters
-// never import work rooms. Work rooms never import each other. Each work room declares the methods
-// that it needs, and internal/server asserts that other packages have them. docs/architecture.md
-// contains this table; `go test ./internal -update` writes it there.
+// point in one direction: from the program to the wiring (internal/server) and the command line,
+// then to the faces (the pages and the API). From there, they point to the work rooms (packages
+// such as internal/requeue, which do dlo's work), and then to the pure rooms (packages such as
+// internal/rules, which only compute). Work rooms and faces never import the adapters (store,
+// rabbitmq). Adapters never import work rooms. Work rooms never import each other. Each work room
+// declares the methods that it needs, and internal/server asserts that other packages have them.
+// docs/architecture.md contains this table; `go test ./internal -update` writes it there.
 var rooms = []room{
 	{"cmd/dlo", "the program: signals and exit codes", "internal/cli internal/server"},
 	{"cmd/demo", "`make demo`: a private broker, a shop with two bugs, dlo serve; not shipped", "internal/testenv"},

@@ -152,7 +152,7 @@ var scoped = map[string]bool{
 }
 
 // neededBy returns the verb that the route of a request needs. The second result reports whether
-// the route keeps to the scope of the caller.
+// the route shows and changes only what belongs to the queues that the caller may see.
 func neededBy(r *http.Request) (v deadletter.Verb, scope bool) {
 	method := r.Method
 	if method == http.MethodHead {

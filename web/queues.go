@@ -183,8 +183,8 @@ func isEmptyTrial(q deadletter.QueueCounts) bool {
 	return deadletter.IsProbe(q.Origin.Queue) || q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }
 
-// guards returns the queues and groups whose retries are held back. Masked values in titles are
-// replaced.
+// guards returns the queues and groups whose retries a person or a breaker holds back. Masked
+// values in titles are replaced.
 func (w *Web) guards(ctx context.Context) ([]deadletter.Guard, error) {
 	guards, err := w.Store.Guards(ctx)
 	for i := range guards {

@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// The store shows each caller only what is within the caller's scope. This file does the same for
-// facts that are not in the store: connections, problems, and the latest look at each broker.
+// The store shows each caller only what is within the caller's scope, which are the queues that the
+// caller may see. This file does the same for facts that are not in the store: connections,
+// problems, and the latest look at each broker.
 
 // brokers returns the state of the connections within the caller's scope. If the caller may see
 // only some queues, it omits the permissions and the inboxes, because they concern the letters of
@@ -45,8 +46,8 @@ func (w *Web) problems(ctx context.Context) []deadletter.Problem {
 	return list
 }
 
-// reports returns the latest looks at the dead-letter paths. They contain only the queues within
-// the caller's scope and the queues of dlo itself.
+// reports returns what dlo last found out about the dead-letter paths. It contains only the queues
+// that the caller may see and the queues of dlo itself.
 func (w *Web) reports(ctx context.Context) []topology.Report {
 	if w.Topology == nil {
 		return nil

@@ -14,8 +14,8 @@ type streams struct {
 	own map[string]int // the number of open streams of each caller
 }
 
-// enter counts a new event stream of a caller, and reports whether the stream is within the limits.
-// If the name is "", the limit for one caller does not apply.
+// enter reports whether a caller may open another event stream. If so, it counts the stream. If the
+// name is "", the limit for one caller does not apply.
 func (s *streams) enter(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// uploads is the store for uploaded files between the preview and the use of a file. The form could
-// send the file a second time, but its encoded form would be a third larger, and a form cannot
-// choose a file by itself. Because the server keeps the file, it certainly uses the file that was
-// previewed.
+// uploads contains the files that people have uploaded for a preview and not used yet. The form
+// could send the file a second time, but its encoded form would be a third larger, and a form
+// cannot choose a file by itself. Because the server keeps the file, it certainly uses the file
+// that was previewed.
 type uploads struct {
 	mu   sync.Mutex
 	kept map[string]upload

@@ -226,8 +226,8 @@ func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidWithAMessageIsRecordedWithIt checks deliveries whose content another message
-// already contains. They must be recorded as sent together with that message.
+// TestWhatIsSaidWithAMessageIsRecordedWithIt checks a message that makes other deliveries
+// unnecessary. When the message is sent, these deliveries must be recorded together with it.
 func TestWhatIsSaidWithAMessageIsRecordedWithIt(t *testing.T) {
 	t.Parallel()
 	said := &scribe{}

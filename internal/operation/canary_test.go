@@ -35,7 +35,8 @@ func TestTheCanaryStopsIt(t *testing.T) {
 }
 
 // TestItStopsWhenTooManyComeBack breaks the worker in the middle of an operation. The operation
-// must stop. Letters that came back before the canary was judged must still count.
+// must stop. This must also count letters that came back early, while the operation still watched
+// its first letters (the canary).
 func TestItStopsWhenTooManyComeBack(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -51,9 +52,9 @@ func TestItStopsWhenTooManyComeBack(t *testing.T) {
 	}
 }
 
-// TestACanaryWaitsForADeepQueue stops an operation in the middle of its canary, the first few
-// letters that it sends, because too many messages are in the target queue. When the queue is empty
-// again, the operation must send the rest of the canary, and must not begin another one.
+// TestACanaryWaitsForADeepQueue fills the target queue while an operation sends its canary, which
+// is the first few letters. The operation must wait. When the queue is empty again, the operation
+// must send the rest of this canary, and must not begin another one.
 func TestACanaryWaitsForADeepQueue(t *testing.T) {
 	t.Parallel()
 	o := open(t)

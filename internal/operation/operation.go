@@ -398,9 +398,9 @@ func (d *Desk) Pause(ctx context.Context, by deadletter.Principal, id deadletter
 	return d.control(ctx, by, id, func() error { return d.store.PauseOperation(ctx, id, by.Name) })
 }
 
-// Resume continues an operation that was paused or that stopped. An operation that stopped
-// automatically starts with another canary. If the operation is neither paused nor stopped, Resume
-// returns ErrConflict.
+// Resume continues an operation that was paused or that stopped. If the operation stopped
+// automatically, it first sends a few letters again as a canary. If it is neither paused nor
+// stopped, Resume returns ErrConflict.
 func (d *Desk) Resume(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	return d.control(ctx, by, id, func() error { return d.store.ResumeOperation(ctx, id, by.Name) })
 }

@@ -208,8 +208,8 @@ func (r *Request) makesDue(s *deadletter.Share) bool {
 	return trigger == deadletter.Timing || trigger == deadletter.ReleasedDue
 }
 
-// whyRefused returns the reason why an action would skip the letters of a share. If the action
-// would act on them, it returns "".
+// whyRefused returns the reason why an action would skip the letters of a share, which is a set of
+// letters that a plan treats alike. If the action would act on them, it returns "".
 func (d *Desk) whyRefused(r *Request, s *deadletter.Share, target string) string {
 	if s.InBroker {
 		return deadletter.WhyInBroker

@@ -153,14 +153,15 @@ func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Ti
 	return false, d.store.EnterPhase(ctx, op.ID, op.Phase, deadletter.PhaseWaiting, now.Add(op.Pace.CanaryWait), "")
 }
 
-// allJudged reports whether there is a verdict on each letter that was sent. If so, the operation
-// need not watch its canary any longer.
+// allJudged reports whether it is known for each sent letter whether it came back. If so, the
+// operation need not watch its first letters (the canary) any longer.
 func allJudged(op *deadletter.Operation) bool {
 	return op.Counts[deadletter.ResultConfirmed] == 0 && op.Counts[deadletter.ResultReleased] == 0
 }
 
 // judge stops an operation if too many of its letters came back. It counts the letters that were
-// sent since the last canary began. If fewer than "atLeast" letters were sent, it does nothing.
+// sent since the operation last began with a few letters (the canary). If fewer than "atLeast"
+// letters were sent, it does nothing.
 func (d *Desk) judge(ctx context.Context, op *deadletter.Operation, atLeast int) (stopped bool, err error) {
 	sent, back := op.Sent()-op.Base.Sent, op.Counts[deadletter.ResultCameBack]-op.Base.CameBack
 	if op.Pace.StopAt <= 0 || back <= 0 || sent < atLeast || float64(back)*100 <= op.Pace.StopAt*float64(sent) {

@@ -236,8 +236,8 @@ func TestAWindowInACluster(t *testing.T) {
 		c.awaitNotHeld()
 	})
 
-	// The death of the node may undo acks, as a restart does. The marker does not show this, because
-	// it is on another node.
+	// The death of the node may undo acks, as a restart does. The session cannot detect this by its
+	// marker, because the marker is on another node.
 	t.Run("the node of a classic inbox is killed", func(t *testing.T) {
 		c := inCluster(t, cluster, "classic", 1, 0)
 		c.openMarked()

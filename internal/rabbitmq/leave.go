@@ -126,8 +126,9 @@ func usersOf(s *topology.Snapshot, c Configured) []string {
 }
 
 // Leave removes dlo's exchanges and queues from the vhost of the link. A queue that holds messages
-// stays, except for the markers of inboxes. The error wraps ErrConflict if something still sends
-// messages to an object of dlo. It wraps ErrUnavailable if the vhost cannot be read.
+// stays, except for a marker, which holds only a message of dlo. The error wraps ErrConflict if
+// something still sends messages to an object of dlo. It wraps ErrUnavailable if the vhost cannot
+// be read.
 func (l *Link) Leave(ctx context.Context, c Configured) ([]Remains, error) {
 	plan, err := l.Leaving(ctx, c)
 	if err != nil {

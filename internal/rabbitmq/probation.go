@@ -4,8 +4,8 @@ import "time"
 
 // probation prevents dlo from reporting that it reads an inbox while the sessions of the inbox end
 // soon after their start, one after another. The inbox counts as read once a session has stored and
-// acknowledged a batch of letters, or once a session has lived for the time that the field "proof"
-// contains.
+// acknowledged a batch of letters. It also counts as read once a session has lived for the time in
+// the field "proof".
 type probation struct {
 	proof time.Duration // how long a session has to live to prove itself
 	began time.Time     // when the session began; zero = there is no session, or it has proved itself

@@ -115,8 +115,8 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 	return sent, false
 }
 
-// stopGrace is how long a dlo that stops waits for confirms. A message without a confirm by then is
-// in doubt at the next start.
+// stopGrace is how long a dlo that stops waits for confirms. If a message has no confirm by then,
+// the next dlo does not know whether the message has arrived.
 const stopGrace = 5 * time.Second
 
 // awaitConfirms waits for the confirms of the sent messages and reports whether the channel can be
@@ -198,7 +198,8 @@ func (m *message) setConfirmed(returned map[deadletter.Token]string) {
 // endUnanswered sets the outcomes of the remaining messages after the channel closed. Acks that
 // arrived before still count. The broker does not say for which message it closed the channel. If
 // only one message was sent, that message was the reason. Otherwise all messages without a reply
-// are in doubt, and dlo has to send each of them again alone.
+// are in doubt: dlo does not know whether they have arrived. It then has to send each of them again
+// alone.
 func (l *Link) endUnanswered(sent []*message, returned map[deadletter.Token]string, err *amqp.Error) {
 	for _, m := range sent {
 		if m.outcome.Kind == deadletter.OutcomeInDoubt && m.confirm.Acked() {

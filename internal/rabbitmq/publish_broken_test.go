@@ -69,8 +69,9 @@ func kinds(outcomes []deadletter.Outcome) map[deadletter.OutcomeKind]int {
 }
 
 // TestAConnectionThatBreaksRefusesNoMessage closes connections in the middle of a batch. The
-// message that is being sent must be in doubt, and the messages after it must count as not sent.
-// None of them may count as rejected, because dlo holds a rejected letter permanently.
+// message that is being sent must be in doubt, because it may have arrived. The messages after it
+// must count as not sent. None of them may count as rejected, because dlo holds a rejected letter
+// permanently.
 func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 	t.Parallel()
 	const batch = 64

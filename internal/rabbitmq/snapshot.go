@@ -39,8 +39,8 @@ func newLooks(raw string) (*Management, error) {
 	return m, nil
 }
 
-// Snapshot returns what the management API reports about the vhost of the link. Parts that cannot
-// be read become gaps. It fails only if the API does not answer at all.
+// Snapshot returns what the management API reports about the vhost of the link. The snapshot lists
+// the parts that could not be read. Snapshot fails only if the API does not answer at all.
 func (l *Link) Snapshot(ctx context.Context) (topology.Snapshot, error) {
 	if l.looks == nil {
 		return topology.Snapshot{}, errNoManagement
@@ -145,7 +145,7 @@ func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topolo
 }
 
 // shovels reads the dynamic shovels of a vhost. A user without the tag policymaker may not see
-// them, and this is not reported as a gap.
+// them. In that case, the snapshot does not list them as unread.
 func (m *Management) shovels(ctx context.Context, vhost string, s *topology.Snapshot) {
 	var list []struct {
 		Name  string

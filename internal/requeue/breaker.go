@@ -134,10 +134,10 @@ func (b *breakers) guardedGroups(queue string) []deadletter.GroupID {
 	return groups
 }
 
-// allow returns the limits of one group, or of the whole queue if "group" is 0. The result "probe"
-// is the number of letters that may be sent as a probe. If it is 0, no letter may be sent. If it is
-// -1, there is no probe, and "rate" is the only limit. The result "rate" is in letters per second
-// and may be infinite.
+// allow returns the limits of one group, or of the whole queue if "group" is 0. A tripped breaker
+// sends only a few letters as a probe. The result "probe" is the number of letters that may be sent
+// for this. If it is 0, no letter may be sent. If it is -1, there is no probe, and "rate" is the
+// only limit. The result "rate" is in letters per second and may be infinite.
 func (b *breakers) allow(queue string, group deadletter.GroupID, now time.Time) (probe int, rate float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -374,8 +374,9 @@ func (b *breakers) judgeProbe(c *circuit, now time.Time) {
 	}
 }
 
-// tick looks at all breakers. A probe that stayed quiet ends, and a rate that has risen to the full
-// rate ends its rise. The function "fullRate" returns the full rate of a queue, in letters per
+// tick looks at all breakers. It ends a probe (a few letters that a breaker sends to test its
+// queue) whose letters did not come back for long enough. It also ends the rise of a rate that has
+// risen to the full rate. The function "fullRate" returns the full rate of a queue, in letters per
 // second. tick returns the changes to record.
 func (b *breakers) tick(now time.Time, fullRate func(queue string) float64) []change {
 	b.mu.Lock()

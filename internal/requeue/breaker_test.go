@@ -112,8 +112,9 @@ func TestOldAndUnsentLettersAreNotCounted(t *testing.T) {
 }
 
 // TestANightWithADeadDependency simulates a dependency that is down for eight hours at night. The
-// breaker must probe the queue less and less often, and one notice must be sent. In the morning,
-// the rate must rise.
+// breaker must send a few letters from time to time, to test whether the dependency works again,
+// and must do this less and less often. One notice must be sent. In the morning, the rate must
+// rise.
 func TestANightWithADeadDependency(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -113,8 +113,8 @@ func (d *desk) open() *clerk {
 	return c
 }
 
-// leaveInDoubt starts a process and kills it while it publishes a batch, so that the letters of
-// this batch are in doubt.
+// leaveInDoubt starts a process and kills it while it publishes a batch. The letters of this batch
+// are then in doubt: nobody knows whether they have arrived.
 func (d *desk) leaveInDoubt() {
 	c := d.open()
 	ctx, stop := context.WithCancel(d.t.Context())

@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// reportFor is how long dlo reports that it is connected to a broker that is older than the store
-// or a different one.
+// reportFor is how long dlo reports that a broker is older than the store, or that it is a
+// different broker.
 const reportFor = 24 * time.Hour
 
 // addProblem adds a problem. If there is already a problem of the same kind, it replaces that

@@ -46,8 +46,8 @@ func (d *Dispatcher) rate(queue, rule string) float64 {
 	return rate
 }
 
-// allow returns how many automatic retries a lane may send now. The result "probe" is true if these
-// letters are the probe of a breaker.
+// allow returns how many automatic retries a lane may send now. The result "probe" is true if a
+// breaker holds back the queue and permits these letters only to test it.
 func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool) {
 	n, bound := d.breakers.allow(queue, 0, now)
 	if n >= 0 {

@@ -75,8 +75,9 @@ func TestAStopWaitsForAnswers(t *testing.T) {
 	})
 }
 
-// TestAStopWithoutAnswers checks letters whose responses do not arrive before the process ends.
-// They must be in doubt, and the next process must send them again, one at a time.
+// TestAStopWithoutAnswers checks letters whose responses do not arrive before the process ends, so
+// that nobody knows whether these letters have arrived. They must be marked as in doubt, and the
+// next process must send them again, one at a time.
 func TestAStopWithoutAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -36,9 +36,10 @@ func TestAStepTakesItsShare(t *testing.T) {
 	}
 }
 
-// TestWhatIsInDoubtGoesFirst checks that letters in doubt from an earlier process are sent first,
-// one at a time, and under their old tokens. A single worker must take them, at most sixteen at a
-// time. The other worker must send due letters at the same time.
+// TestWhatIsInDoubtGoesFirst covers letters in doubt: an earlier process sent them and got no
+// response. They must be sent first, one at a time, and under their old tokens. A single worker
+// must take them, at most sixteen at a time. The other worker must send due letters at the same
+// time.
 func TestWhatIsInDoubtGoesFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -112,8 +113,8 @@ func TestAnOutcomeIsNotForgotten(t *testing.T) {
 	})
 }
 
-// TestAnOutcomeThatCannotBeRecorded checks an outcome that cannot be recorded before the process
-// ends. For the next process, the letter must be in doubt.
+// TestAnOutcomeThatCannotBeRecorded checks a sent letter whose outcome cannot be recorded before
+// the process ends. The next process must treat the letter as one that may or may not have arrived.
 func TestAnOutcomeThatCannotBeRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

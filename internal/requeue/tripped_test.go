@@ -10,8 +10,8 @@ import (
 )
 
 // TestATrippedQueueSendsAProbe lets almost all letters of a queue come back. The breaker of the
-// queue must let no letter leave for a minute, and then only a probe. Other queues and requeues by
-// people must not be affected.
+// queue must let no letter leave for a minute. After that, it must let only a few letters leave, to
+// test the queue. Other queues and requeues by people must not be affected.
 func TestATrippedQueueSendsAProbe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,9 +11,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// TestWhatAnAnswerDoesToALetterThatWaits checks what the response does to a letter that should wait
-// in the broker. A confirmed letter must wait there, and its attempt is used. A rejected letter
-// must wait in the store as before. A letter in doubt must be sent again.
+// TestWhatAnAnswerDoesToALetterThatWaits checks what the broker's response does to a letter that
+// should wait in the broker. After a confirm, the letter must wait there, and its attempt is used.
+// After a rejection, it must wait in the store as before. If there is no response, it must be sent
+// again.
 func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
 	t.Parallel()
 	const wait = 10 * time.Minute

@@ -179,8 +179,8 @@ func (a *audit) reconnect(url string) {
 // checkAll compares the audit with the store's file. Every published letter must have a row, and
 // must have arrived back. Every copy must carry a token that the store issued. If a body was
 // published n times, it must have arrived back under n tokens. The result "surplus" is the number
-// of rows that no published letter explains; these rows are suspects. The result "duplicates" is
-// the number of duplicate copies.
+// of rows that no published letter explains. They are called suspects, because dlo may have stored
+// a letter twice. The result "duplicates" is the number of duplicate copies.
 func (a *audit) checkAll(p *child) (surplus, duplicates int) {
 	a.t.Helper()
 	surplus, duplicates = a.checkStore(p)

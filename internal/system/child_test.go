@@ -317,7 +317,8 @@ func (p *child) post(path string, body any) (int, string) {
 }
 
 // requeueAtOnce returns the request for an operation that requeues all given letters immediately.
-// The operation cannot be undone, has no canary, and does not stop automatically.
+// The operation cannot be undone, does not try a few letters first, and does not stop
+// automatically.
 func requeueAtOnce(ids []deadletter.ID) map[string]any {
 	return map[string]any{"action": "requeue", "ids": ids, "reason": "the fix is out", "hold": "0s", "canary": 0, "rate": 100000, "stop_at": 0}
 }

@@ -285,15 +285,15 @@ func (p *Planned) priorityWithProbe(s *Snapshot) int {
 // policyPrefix is the prefix of the names of planned policies. A hash of the queues follows it.
 const policyPrefix = "dlo-"
 
-// hashOf returns the hash of a list of queues. The names of their policy and of its probe queue
-// contain this hash.
+// hashOf returns the hash of a list of queues. This hash is a part of the names of their policy and
+// of its probe queue, the temporary queue in which dlo tests the policy.
 func hashOf(queues []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(queues, "\n")))
 	return hex.EncodeToString(sum[:4])
 }
 
-// patternOf returns a pattern that matches exactly the given queues and the probe queue of their
-// policy.
+// patternOf returns a pattern that matches exactly the given queues, and the temporary queue in
+// which dlo tests their policy.
 func patternOf(queues []string, hash string) string {
 	quoted := make([]string, len(queues), len(queues)+1)
 	for i, name := range queues {

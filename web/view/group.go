@@ -49,7 +49,7 @@ type Different struct {
 	Otherwise int // the number of quiet letters with the value, out of Quiet
 }
 
-// Shared is a field or header that the letters of a group share. It contains the most frequent
+// Shared is a field or header that many letters of a group have. It contains the most frequent
 // value, the number of letters with that value, and the number of distinct values.
 type Shared struct {
 	Field   string

@@ -137,8 +137,8 @@ var waiting = mark{"Waiting", "clock", "warn"}
 // running.
 func guardMark(g deadletter.Guard) mark { return markOf(guardMarks, g.State) }
 
-// guardWords returns what the mark of a guard does not show: who stopped the retries and why, or
-// what happens next.
+// guardWords returns what the mark for held-back retries does not show: who stopped the retries and
+// why, or what happens next.
 func guardWords(now time.Time, g deadletter.Guard) string {
 	why := ""
 	if g.Why != "" {
