@@ -271,8 +271,8 @@ func (h *teams) clean(what, request string, a answer) {
 	}
 }
 
-// These two words have the same length. The letters of team B contain the canary, and nothing
-// contains the other word.
+// These two words have the same length. The letters of team B contain the first one, the canary.
+// Nothing contains the other one.
 const teamsWord, nobodys = "kanarie", "kanorae"
 
 // shownBy returns the text and the headers of a response.

@@ -78,8 +78,8 @@ func (b *Budget) TakeMemory(n int64) error {
 	return nil
 }
 
-// TakeBytes takes n bytes for an unpacked layer from the budget. The caller must also take the
-// memory for it, before the memory is allocated.
+// TakeBytes takes n bytes from the budget for a layer of the body that is about to be unpacked,
+// such as gzip. The caller must also take the memory for it, before the memory is allocated.
 func (b *Budget) TakeBytes(n int64) error {
 	if n > b.Bytes-b.used.Bytes {
 		return b.TooLargeUnpacked()
@@ -92,7 +92,8 @@ func (b *Budget) TooLargeUnpacked() error {
 	return &TooLargeError{"more than " + deadletter.Bytes(int(b.Bytes)) + " when unpacked"}
 }
 
-// SpareBytes returns the maximum size of one more unpacked layer, in bytes.
+// SpareBytes returns how many bytes one more layer of the body, such as gzip, may have when it is
+// unpacked.
 func (b *Budget) SpareBytes() int64 { return b.Bytes - b.used.Bytes }
 
 // Left returns a new budget with the fields and the memory that are left in this one. An edit

@@ -205,7 +205,8 @@ func (d *decoder) filledSecret(n *yaml.Node, into *string) {
 	}
 }
 
-// secretLink reads a URL that is a secret from a file. Its mistakes never contain the URL.
+// secretLink reads a URL from a file, because the URL is a secret. The mistakes that it reports
+// never contain the URL.
 func (d *decoder) secretLink(n *yaml.Node, into *string) {
 	before := len(d.mistakes)
 	d.filledSecret(n, into)
@@ -268,7 +269,7 @@ func channelNames(list []Channel) []string {
 	return names
 }
 
-// checkChannels reports names of channels in the file that do not exist.
+// checkChannels reports the names in the file for which there is no channel.
 func (d *decoder) checkChannels(names []string) {
 	known := map[string]bool{}
 	for _, name := range names {

@@ -277,7 +277,7 @@ func TestADiscardThatWasTakenBackIsNoEvidence(t *testing.T) {
 	}
 }
 
-// surveyed is a store that calls the function "then" after the given number of surveys.
+// surveyed is a store that calls the function "then" after the given number of calls of Survey.
 type surveyed struct {
 	*store.Store
 	surveys int

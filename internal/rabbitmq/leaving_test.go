@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestWhatStillUsesDlo checks that leaving finds every object that sends messages to objects of
-// dlo.
+// TestWhatStillUsesDlo checks that the list of what dlo would remove also names every object that
+// still sends messages to objects of dlo.
 func TestWhatStillUsesDlo(t *testing.T) {
 	t.Parallel()
 	base := topology.Snapshot{

@@ -50,8 +50,8 @@ func (i *Inbox) restTime() time.Duration {
 	return scarceWait
 }
 
-// Missing reports that the broker deleted letters because their deliveries were used up before dlo
-// stored them.
+// Missing must be called if letters of the inbox are missing, because the broker deleted them:
+// their deliveries were used up before dlo stored them. It reports this.
 func (i *Inbox) Missing(letters int) {
 	i.link.recordEvent(deadletter.Problem{
 		Kind: deadletter.ProblemMissing, Severity: deadletter.SeverityPage, Inbox: i.queue, Queue: i.queue,

@@ -237,8 +237,8 @@ func TestABreakerOutlivesAClockThatIsSetBack(t *testing.T) {
 	}
 }
 
-// TestABreakerCanBeOff checks that a breaker of 0 per cent never trips. If it had tripped before,
-// it must hold back nothing.
+// TestABreakerCanBeOff checks the setting of 0 per cent, which turns a breaker off. Such a breaker
+// must never trip. If it had tripped before, it must hold back nothing.
 func TestABreakerCanBeOff(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -1,7 +1,8 @@
 // Package requeue contains the only code that publishes letters. An automatic retry, a click and a
-// bulk action all become scheduled letters. The dispatcher claims scheduled letters, publishes them
-// to the tail of their origin queue and marks them. It commits the intent before it sends a letter.
-// A letter becomes requeued only after the broker's confirm.
+// bulk action all become scheduled letters. The dispatcher claims scheduled letters, which means
+// that the store records that they are about to be sent. It then publishes them to the tail of
+// their origin queue and records the outcomes. A letter becomes requeued only after the broker's
+// confirm.
 package requeue
 
 import (

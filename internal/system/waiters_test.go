@@ -203,8 +203,8 @@ func TestWaitQueuesThatVanish(t *testing.T) {
 }
 
 // TestKillsWhileLettersAreHandedOver kills dlo repeatedly while it hands letters over to the
-// broker. No letter may be lost. A letter that arrives twice must carry the token of an attempt in
-// doubt.
+// broker. No letter may be lost. If a letter arrives twice, its token must be that of an attempt of
+// which dlo does not know whether it succeeded.
 func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
