@@ -26,11 +26,12 @@ func (c *Classifier) loadReports(ctx context.Context, letters []deadletter.Lette
 	return &reports{found, map[int64]bool{}}
 }
 
-// annotate gives the letter l an annotation, and reports whether it did. It takes the first
-// annotation that fits the death of l and that no other letter has used. An annotation for many
-// deaths can be used again. An annotation takes precedence over headers, because it describes
-// exactly this death. A letter gets no annotation if it already has one, or if another dlo decided
-// on it.
+// annotate looks for an annotation that describes the death of the letter l. If it finds one, it
+// records the annotation in the letter and in the verdict, and returns true. It takes the first
+// annotation that fits the death and that no other letter of the batch has used. If an annotation
+// describes many deaths, several letters can use it. An annotation takes precedence over headers,
+// because it describes exactly this death. A letter gets no annotation if it already has one, or if
+// another dlo decided on it.
 func (s *reports) annotate(l *deadletter.Letter, v *deadletter.Classified) bool {
 	if l.Annotation != nil || l.Imported != "" || len(s.of[l.ID]) == 0 {
 		return false
@@ -46,8 +47,9 @@ func (s *reports) annotate(l *deadletter.Letter, v *deadletter.Classified) bool 
 	return true
 }
 
-// recordUnexplained records the keys of a death that has no known reason. An annotation that
-// arrives later can then be matched to the death.
+// recordUnexplained is for a death that has no known reason. It records the values that identify
+// the death, such as the message id, so that an annotation that arrives later can be matched to the
+// death.
 func recordUnexplained(l *deadletter.Letter, v *deadletter.Classified) {
 	if v.Error == "" && l.Annotation == nil && l.Imported == "" {
 		v.Unexplained = l.DeathKeys()

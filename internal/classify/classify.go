@@ -185,8 +185,8 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	return len(letters), nil
 }
 
-// toldAfter is the time between a letter's last expected retry and the notice that the letter is
-// still waiting.
+// toldAfter says when people get a notice that a letter still waits for a retry: this long after
+// the time at which the last retry of the letter was expected.
 const toldAfter = time.Minute
 
 // verdict decides what happens to one letter.

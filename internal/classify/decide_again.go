@@ -7,11 +7,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// DecideAgain applies the current rules again to letters that wait for a retry. It returns one
-// decision for each letter, in the same order, and changes nothing. A letter waits because it died.
-// DecideAgain computes due times and ages from this death. Rules that did not change therefore
-// decide as before. DecideAgain decodes one body at a time, so it needs the memory for one body. It
-// stops when ctx ends.
+// DecideAgain finds out what the current rules would do with letters that wait for a retry. It
+// returns one decision for each letter, in the same order, and changes nothing. Each letter waits
+// because it died at some time. DecideAgain computes due times and ages from that time, and not
+// from the present time. Rules that did not change therefore decide as before. DecideAgain decodes
+// one body at a time, so it needs the memory for one body. It stops when ctx ends.
 func (c *Classifier) DecideAgain(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.NewDecision, error) {
 	decided := make([]deadletter.NewDecision, 0, len(letters))
 	for i := range letters {
@@ -71,7 +71,8 @@ func (c *Classifier) decideAgain(l *deadletter.Waiting) deadletter.NewDecision {
 	return a
 }
 
-// Applied must be called after decisions of DecideAgain have been recorded.
+// Applied must be called after decisions of DecideAgain have been recorded. It counts the letters
+// that became dead, and calls Done.
 func (c *Classifier) Applied(recorded []deadletter.NewDecision) {
 	for i := range recorded {
 		if a := &recorded[i]; c.o.Metrics != nil && a.Outcome == deadletter.RuleDead {

@@ -12,8 +12,8 @@ import (
 // GroupVersion is stored with each group. Increase it when grouping improves. dlo then groups
 // letters again, in the background, if their group has a lower version. Version 1 used only the
 // error text. In version 2, a type that only a framework names was not yet the type of the letter.
-// The keys of version 2 are the same as those of version 3. Version 3 did not distinguish the
-// inboxes of letters of unknown origin.
+// Versions 2 and 3 give the same keys to groups. Version 3 did not distinguish the inboxes of
+// letters of unknown origin.
 const GroupVersion = 4
 
 const ownFrames = 3 // number of stack frames that are part of a cause; all letters of a queue share the frames further out
@@ -26,8 +26,9 @@ type cause struct {
 	form    []string // for a letter without an error: how it was published, and the shape of its body
 }
 
-// causeOf returns the cause of a letter whose origin, reason and type are known. If the publisher
-// names the type of the message, the shape of the body is not part of the cause.
+// causeOf returns the cause of a letter whose origin, reason and type are known. If the error is
+// unknown and no rule sets the group, the routing key and the message type that the headers name
+// take the place of the error. If no type is known, the shape of the body counts too.
 func causeOf(v *deadletter.Classified, f *deadletter.Failure, doc *payload.Document, group string) cause {
 	c := cause{schema: doc.Type, group: group, failure: *f}
 	if group == "" && !f.Said() {

@@ -12,9 +12,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestTheLetterInHandIsNoted checks that exactly one letter at a time is noted while letters are
-// read. None may be noted while the verdicts are recorded. A letter that cannot be noted must not
-// be read.
+// TestTheLetterInHandIsNoted checks the note in which dlo keeps the id of the letter that it is
+// reading. While letters are read, exactly one letter at a time must be noted. None may be noted
+// while the verdicts are recorded. If the id of a letter cannot be noted, the letter must not be
+// read.
 func TestTheLetterInHandIsNoted(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
@@ -45,7 +46,7 @@ func TestTheLetterInHandIsNoted(t *testing.T) {
 	}
 }
 
-// notes records which letters two readers have noted at each moment.
+// notes contains the ids of the letters that two readers are reading at the moment.
 type notes struct {
 	t    *testing.T
 	mu   sync.Mutex

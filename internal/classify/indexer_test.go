@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// indexed lists the field names that the method "entry" writes, by the index version that
-// introduced them.
+// indexed maps a version of the index to the names of the fields that the method "entry" writes
+// from this version on.
 var indexed = map[int]string{
 	2: "app body.tier correlation_id exchange header.x-tenant id key message_id read rule sibling",
 }

@@ -67,8 +67,9 @@ func TestWhereALetterDied(t *testing.T) {
 	}
 }
 
-// TestABindingOfAQueueThatOnlyTheBodyNames covers an origin queue that only the body names. The
-// type that is bound to this queue must still be used to read the body.
+// TestABindingOfAQueueThatOnlyTheBodyNames covers an EasyNetQ error. Only the body of such a letter
+// names the queue in which the message failed. If a type is bound to this queue, the message must
+// be decoded as this type.
 func TestABindingOfAQueueThatOnlyTheBodyNames(t *testing.T) {
 	t.Parallel()
 	o := options()

@@ -64,8 +64,8 @@ func (c *Classifier) groupPick(l *deadletter.Letter, key [32]byte) string {
 	return picked
 }
 
-// known holds answers that are needed more than once in a batch: the types of earlier letters of a
-// queue, and the queues to which a queue leads.
+// known caches answers that several letters of one batch need: the types of the earlier letters of
+// a queue, and what the broker says about a queue in which letters expired.
 type known struct {
 	c       *Classifier
 	ctx     context.Context

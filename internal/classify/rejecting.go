@@ -21,10 +21,10 @@ func deathOfEntry(d *deadletter.Death) deathOf {
 	return deathOf{origin: d.Origin(), reason: d.Reason, at: d.FirstAt, repeated: d.Count > 1}
 }
 
-// inQueue returns the death of a letter in the given queue. The caller knows from another source
-// that the letter was rejected there. x-death may not mention this rejection, because the letter
-// came out of a delay queue and was then published to the inbox. Only a consumer publishes to the
-// inbox, so the reason is "rejected".
+// inQueue returns the death of a letter in the given queue, whose consumer rejected the letter. The
+// caller knows of this rejection from another source. x-death may not mention it, because the
+// letter came out of a delay queue and was then published to the inbox. Only a consumer publishes
+// to the inbox, so the reason is "rejected".
 func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) deathOf {
 	d, ok := deadletter.DiedIn(deaths, queue)
 	switch {

@@ -131,9 +131,9 @@ func TestAQueueIsAskedAboutOnce(t *testing.T) {
 	}
 }
 
-// TestAGroupIsOneWhoeverKnowsTheQueue checks that the letters of one retry recipe form one group.
-// It must not matter whether x-death, the broker or the configuration names the queue in which they
-// failed.
+// TestAGroupIsOneWhoeverKnowsTheQueue covers letters that failed in one queue and then expired in a
+// delay queue. They must form one group, whether x-death, the broker or the configuration names the
+// queue in which they failed.
 func TestAGroupIsOneWhoeverKnowsTheQueue(t *testing.T) {
 	t.Parallel()
 	keys := map[[32]byte]string{}

@@ -10,9 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TestALetterOfATrial checks that the rule for trials decides on a trial letter, that the letter
-// goes back to its queue, and that it does not count as a death. Other letters that died in that
-// queue are normal letters, and must be held.
+// TestALetterOfATrial covers letters that dlo itself makes for a trial, to show people the path of
+// a letter. The rule for trials must decide on such a letter. The letter must go back to its queue,
+// and must not count as a death. Other letters that died in that queue are normal letters, and must
+// be held.
 func TestALetterOfATrial(t *testing.T) {
 	t.Parallel()
 	var told []deadletter.ID

@@ -31,7 +31,7 @@ type Act struct {
 // Unrecorded stands for a number that an act does not record.
 const Unrecorded = -1
 
-// Once returns the act for a request that concerned one object and was completed.
+// Once returns the act for a request that concerned a single object and was carried out.
 func Once(kind, actor, detail string, targets ...Target) Act {
 	return Act{Kind: kind, Actor: actor, Detail: detail, Targets: targets, Asked: 1, Done: 1}
 }

@@ -21,9 +21,10 @@ type Decision struct {
 	Into     GroupID     // group into which the groups are merged; 0 = none
 	Split    bool        // ends the merge of the groups into another group
 
-	// Unchanged is the time of a change to the groups: the last change that the person has seen. If
-	// the last change to one of the groups was at another time, the decision is rejected. If
-	// Unchanged is zero, later changes do not matter.
+	// Unchanged prevents a decision on groups that have changed since the person looked at them. It
+	// is the time of the last change that the person has seen. If the last change to one of the
+	// groups was at another time, the decision is rejected. If Unchanged is zero, there is no such
+	// check.
 	Unchanged time.Time
 }
 

@@ -37,8 +37,8 @@ func (f *Forgotten) Said() string {
 		Plural(f.Letters, "letter waits", "letters wait"))
 }
 
-// DigestCounts contains numbers of a period. A digest compares them with the numbers of the period
-// before.
+// DigestCounts contains the numbers of one period for a digest. The digest compares them with the
+// numbers of the period before.
 type DigestCounts struct{ Groups, Letters, Recovered int }
 
 // DigestLine is the line of a digest about one group.

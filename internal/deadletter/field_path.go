@@ -54,9 +54,11 @@ func isIndex(name string) bool {
 	return ok && closed && inner != "" && strings.Trim(inner, "0123456789") == ""
 }
 
-// Covers reports whether a path in a query leads to the field that p names, or into that field. If
-// the parameter "fixed" is true, p must match from the beginning of the path. Otherwise p may match
-// from any name in the path.
+// Covers reports whether a path in a query leads to the field that p names, or to something inside
+// this field. Indices in the path do not matter. For example, order.items covers
+// order.items.[0].sku. If the parameter "fixed" is true, the path must begin with the names of p.
+// Otherwise, these names may also be further inside the path, so that items also covers
+// order.items.
 func (p FieldPath) Covers(path string, fixed bool) bool {
 	names := strings.Split(path, ".")
 	if parsed, err := ParseFieldPath(path); err == nil {
@@ -78,9 +80,10 @@ type MaskedField struct {
 	Path FieldPath
 }
 
-// Masked reports whether a path in a query leads to a masked field or into one. The parameter
-// "fields" contains paths that match from any name in the query's path. The parameter "json"
-// contains paths that match only from the outermost value of a JSON body.
+// Masked reports whether a path in a query leads to a masked field, or to something inside one. The
+// parameter "fields" contains masked fields of messages. They are found anywhere in the path:
+// customer.email is found in order.customer.email. The parameter "json" contains masked paths of
+// JSON bodies. They are found only at the beginning of the path.
 func Masked(fields []MaskedField, json []FieldPath, path string) bool {
 	return slices.ContainsFunc(fields, func(f MaskedField) bool { return len(f.Path) > 0 && f.Path.Covers(path, false) }) ||
 		slices.ContainsFunc(json, func(p FieldPath) bool { return p.Covers(path, true) })

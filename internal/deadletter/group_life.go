@@ -42,11 +42,11 @@ type GroupDeath struct {
 // group grows fast.
 const updateEvery = 15 * time.Minute
 
-// Died records the deaths of letters that began to need people in one transaction. It returns the
-// notice that must be sent, or nil if none must be. The notice has the highest severity of these
-// letters. If "needy" is true, other letters of the group already needed people, and their severity
-// counts too. If it did not count, one new letter with a lower severity would lower the severity of
-// the whole group.
+// Died records that letters of the group died and now need people. All these deaths are from one
+// transaction. It returns the notice that must be sent, or nil if none must be. The notice has the
+// highest severity of these letters. The parameter "needy" is true if other letters of the group
+// already needed people. Their severity then counts too. Otherwise one new letter with a lower
+// severity would lower the severity of the whole group.
 func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice *Notice) {
 	if len(deaths) == 0 {
 		return nil
@@ -218,9 +218,9 @@ func (g *GroupLife) Forget() {
 	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels, g.Began, g.Deploy = 0, "", time.Time{}, "", nil, time.Time{}, 0
 }
 
-// Hand is called when the group g is merged into the group "to". It passes the incident of g to
-// that group, which continues it with the key that people know. If people already know of the group
-// "to", Hand instead returns the notice that ends the incident of g.
+// Hand is called when the group g is merged into the group "to". The incident under which people
+// were notified about g then becomes the incident of "to", with the same key. If people already
+// know of the group "to", Hand instead returns the notice that ends the incident of g.
 func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	if to.Chosen == "" && g.Severity.Louder(to.Severity) {
 		to.Severity = g.Severity

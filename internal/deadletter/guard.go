@@ -29,8 +29,9 @@ const (
 type Allowance struct {
 	Rules   []string // rules that have a rate of their own
 	Waiters []string // waiters of the broker that accept letters now
-	// Allow returns how many automatic retries may be sent to a queue now, and whether they are a
-	// probe. The parameter "rule" is one of Rules, or "" for all other rules.
+	// Allow returns how many automatic retries may be sent to a queue now. The result "probe" is
+	// true if these letters are a probe: a few letters that show whether the queue works again. The
+	// parameter "rule" is one of Rules, or "" for all other rules.
 	Allow func(o Origin, rule string) (n int, probe bool)
 	// Shares returns the groups of a queue whose retries are held back or slowed down by a breaker
 	// of the group. If Shares is nil, there are no such groups.

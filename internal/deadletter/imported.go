@@ -18,7 +18,8 @@ type Imported struct {
 	Attempts   int    // number of attempts in the other dlo; here, the count starts again
 }
 
-// Arrives returns the state that the classifier must give the letter.
+// Arrives returns the state that the classifier must give the letter. A letter that was held or
+// discarded in the other dlo keeps this state. Any other letter becomes dead.
 func (i *Imported) Arrives() State {
 	if i.State == StateDiscarded || i.State == StateHeld {
 		return i.State

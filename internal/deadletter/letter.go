@@ -48,8 +48,9 @@ type Window struct {
 	Prefetch      int       // maximum number of letters in the next window
 	GivesBack     bool      // later letters may come back with the redelivered flag, although they are not in this window
 
-	// The following fields help to distinguish redeliveries from new deliveries. They also say what
-	// happens to a letter that may be a copy, and how far back the store searches for its twin.
+	// From the following fields, the store decides whether a delivery is a new letter or one that
+	// comes back. Uncertain says what happens to a letter if this cannot be decided. The two fields
+	// of the horizon say how far back the store searches for an earlier copy of the letter.
 	Restarted          bool // the broker was restarted recently, so that acks may be lost
 	RedeliveredLeaks   bool // this inbox may also set the redelivered flag on first deliveries (quorum, >= 4.0; all, >= 4.1)
 	EveryReturnCounted bool // this inbox counts every return of a letter in x-delivery-count (quorum, >= 4.3)
@@ -60,7 +61,8 @@ type Window struct {
 }
 
 // Ours reports whether a queue can never be the origin of letters in the window. This is true of
-// the window's inbox, and of most of dlo's own queues.
+// the window's inbox, and of dlo's own queues. The only exceptions are the queues of trials and
+// probes.
 func (w *Window) Ours(queue string) bool { return queue == w.Inbox || NoOrigin(queue) }
 
 // Receipt says what happened to the deliveries of a committed window.
@@ -93,14 +95,16 @@ type SessionFacts struct {
 	DeliveryLimit      int    // number of lost deliveries after which the next one deletes a letter; 0 = no limit
 }
 
-// LastTime reports whether the broker deletes the letter if this delivery is lost. If the limit is
-// 3, this is true of the delivery with count 3 (3.10.8, 4.0.5, 4.3.6).
+// LastTime reports whether the delivery limit of the queue permits no further delivery of the
+// letter. If this delivery is lost, the broker deletes the letter. With the limit 3, this is true
+// of the delivery with count 3 (3.10.8, 4.0.5, 4.3.6).
 func (f *SessionFacts) LastTime(a *Arrival) bool {
 	return f.DeliveryLimit > 0 && a.DeliveryCount() >= int64(f.DeliveryLimit)
 }
 
-// MarkerState says what happened to the marker of an inbox since the last session. In every state
-// except MarkerThere, the broker may have been restarted.
+// MarkerState says what happened to the marker of an inbox since the last session. The marker is a
+// queue with one message that a restart of the broker removes. In every state except MarkerThere,
+// the broker may have been restarted.
 type MarkerState int
 
 const (

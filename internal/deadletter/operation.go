@@ -50,8 +50,9 @@ type Pace struct {
 	Hold       time.Duration // time before the first letter is sent, during which the operation can be undone
 }
 
-// Base contains the counts of an operation at the start of its last canary. Only what happens after
-// that counts for the canary.
+// Base contains the counts of an operation at the start of its last canary. The canary is the first
+// part of the letters, which is sent as a test. Only what happens after these counts were taken is
+// part of the canary.
 type Base struct {
 	Taken    int // number of letters that were released
 	Sent     int

@@ -37,7 +37,8 @@ type Places struct {
 	VHosts  []string `json:"vhosts,omitempty"`
 	Brokers []string `json:"brokers,omitempty"`
 
-	// If FromRabbitMQ is true, the grant is valid only for queues that Written permits.
+	// If FromRabbitMQ is true, the grant is valid only for queues to which the person may write in
+	// RabbitMQ. The field Written lists these permissions.
 	FromRabbitMQ bool      `json:"from_rabbitmq,omitempty"`
 	Written      []Written `json:"written,omitempty"`
 }

@@ -87,8 +87,9 @@ func (s *BrokerStatus) Problems() []Problem {
 	return append(list, s.Queues...)
 }
 
-// awayProblem returns a problem which says that dlo is not connected to a broker. If dlo was never
-// connected to it, nothing at the broker keeps the messages that die there.
+// awayProblem returns the problem that dlo is not connected to a broker. If dlo has never been
+// connected to this broker, the problem also says what happens to messages that die there. The
+// broker may drop them, because dlo has not declared an exchange for them yet.
 func (s *BrokerStatus) awayProblem() Problem {
 	p := Problem{
 		Kind: ProblemBrokerAway, Severity: SeverityPage, Broker: s.Name, VHost: s.VHost, Since: s.Since,
@@ -102,7 +103,8 @@ func (s *BrokerStatus) awayProblem() Problem {
 }
 
 // UntilReached says what happens to dead letters until dlo connects to a broker for the first time.
-// The parameter "exchange" is the exchange that dlo declares then; "" = none.
+// The parameter "exchange" is the exchange that dlo will declare when it connects; "" = it declares
+// none.
 func UntilReached(exchange string) string {
 	if exchange == "" {
 		return "Until dlo has connected once, it is not known whether dead letters are kept."

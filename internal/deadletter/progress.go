@@ -47,7 +47,8 @@ func (p Progress) Bytes() []byte {
 	return text
 }
 
-// Remembered contains what the store knows about the progress that it recorded at a broker.
+// Remembered contains the present progress of the store. It also says how much of this progress a
+// broker has confirmed, and whether the store's file may be an older copy.
 type Remembered struct {
 	Progress       // present progress of the store
 	Marked   int64 // value of Claims in the last note that the broker confirmed; -1 = none yet
@@ -55,8 +56,8 @@ type Remembered struct {
 	Unproved bool  // there is no proof that the file is not an older copy, and nobody has decided about it yet
 }
 
-// Noted is the progress that a broker has confirmed. The zero value means that the broker has
-// confirmed nothing new.
+// Noted says up to which progress a broker has confirmed the notes of dlo. The zero value means
+// that the broker has confirmed nothing new.
 type Noted struct {
 	Broker, VHost string
 	Claims        int64

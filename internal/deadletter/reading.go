@@ -41,9 +41,10 @@ func (r Reading) Readable() bool {
 	return r.Typed() || r == ReadAsJSON || r == ReadAsText || r == ReadEmpty
 }
 
-// Reread requests that letters be read again. The other fields select the letters: those with one
-// of the types and those without a type, those of some queues, one letter, or one group. If no
-// other field is set, all letters are read again.
+// Reread requests that letters be read again. If Types is set, these are the letters with one of
+// the types and the letters without a type. Queues, Letter and Group select the letters of some
+// queues, one letter, and the letters of one group. If none of these fields is set, all letters are
+// read again.
 type Reread struct {
 	Why    string // reason, e.g. "set notify 1f2e3d4c"
 	Types  []string

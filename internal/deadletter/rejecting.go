@@ -13,9 +13,11 @@ func (d *Death) Refused() bool {
 	return d.Reason == ReasonRejected || d.Reason == "delivery_limit"
 }
 
-// markRejected looks for queues that only delayed a letter after a consumer of another queue had
-// rejected it, and marks the deaths in these queues. It never marks a death in a queue whose
-// consumer also rejected the letter. It reads each death twice.
+// markRejected marks the deaths in queues that only delayed a letter. Such a death is an expiry
+// after a consumer of another queue had rejected the letter. For example, a consumer of "work"
+// rejects a letter, which then expires in the queue "wait". The death in "wait" is marked.
+// markRejected never marks a death in a queue whose consumer also rejected the letter. It reads
+// each death twice.
 func markRejected(deaths []Death, ours func(queue string) bool) {
 	consumed := map[string]bool{}
 	for i := range deaths {
@@ -31,10 +33,10 @@ func markRejected(deaths []Death, ours func(queue string) bool) {
 	}
 }
 
-// Newest returns the latest death outside dlo's own queues. If the queue of this death may only
-// have delayed the letter, the result "mayDelay" is true. This is so if the letter expired there
-// and no death proves that the queue has a consumer. If x-death contains no death, Newest uses the
-// headers that RabbitMQ sets beside x-death from 4.0 on.
+// Newest returns the latest death outside dlo's own queues. The result "mayDelay" is true if the
+// queue of this death may be a queue without a consumer that only delays letters. This is so if the
+// letter expired there and no death proves that the queue has a consumer. If x-death contains no
+// death, Newest uses the headers that RabbitMQ sets beside x-death from 4.0 on.
 func Newest(headers Table, deaths []Death, ours func(queue string) bool) (d Death, mayDelay bool) {
 	consumed := map[string]bool{}
 	for i := range deaths {
@@ -65,9 +67,9 @@ func (d *Death) Origin() Origin {
 	return o
 }
 
-// DiedIn returns the entry of x-death for a death in the given queue. It returns the latest entry
-// in which the queue did not only delay the letter. If there is none, it returns the latest entry
-// for the queue.
+// DiedIn returns the latest entry of x-death for a death in the given queue. It prefers entries in
+// which the queue did more than delay the letter after a rejection in another queue. Only if there
+// is no such entry, it returns the latest entry of the other kind.
 func DiedIn(deaths []Death, queue string) (Death, bool) {
 	carried := -1
 	for i := range deaths {

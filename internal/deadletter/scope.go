@@ -59,8 +59,8 @@ func (s Scope) Includes(o Origin) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.holds(o) })
 }
 
-// Touches reports whether the scope may include queues of a vhost. If the vhost is "", it means any
-// vhost of the broker.
+// Touches reports whether at least one queue of a vhost may be within the scope. If the vhost is
+// "", this may be a queue of any vhost of the broker.
 func (s Scope) Touches(broker, vhost string) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool {
 		return anyGlobMatches(g.Brokers, broker) && (vhost == "" || anyGlobMatches(g.VHosts, vhost)) &&

@@ -108,8 +108,9 @@ type Verb string
 const (
 	VerbRequeue Verb = "requeue"
 	VerbEdit    Verb = "edit" // edits and requeues letters: a new revision of each letter is sent
-	// A requeued letter is sent by an operation. A retry that a person moves to another time remains a
-	// retry of its rule. The rate and the guards of its queue still apply to it.
+	// The following two verbs move an automatic retry to another time. It remains a retry of its
+	// rule, so the rate and the guards of its queue still apply to it. A requeued letter, in
+	// contrast, is sent by an operation.
 	VerbRetryNow   Verb = "retry_now"
 	VerbReschedule Verb = "reschedule"
 
@@ -171,9 +172,9 @@ func (v Verb) May(s State) bool {
 	return false
 }
 
-// Trigger returns the trigger of the action for a letter. A release returns a held letter to the
-// state heldFrom, which it had before. If the parameter "homeless" is true, it is unknown in which
-// queue the letter died.
+// Trigger returns the trigger of the action for a letter. A release has several triggers. To choose
+// one, Trigger needs the state "heldFrom", which the letter had before it was held. It also needs
+// to know whether the letter is "homeless", which means that nobody knows in which queue it died.
 func (v Verb) Trigger(heldFrom State, homeless bool) Trigger {
 	switch {
 	case v != VerbRelease:

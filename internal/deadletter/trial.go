@@ -2,9 +2,10 @@ package deadletter
 
 import "time"
 
-// TrialQueue is the queue of trials. dlo sends a letter of its own through this queue. People can
-// thus see the path of a letter before they trust dlo with their letters. Letters that dlo made die
-// in this queue, and dlo sends them back to it. dlo does this in no other queue of its own.
+// TrialQueue is the queue of trials. In a trial, dlo sends a letter of its own through this queue.
+// People can thus see the path of a letter before they trust dlo with their letters. The letter
+// dies in this queue, and dlo sends it back to the queue. dlo sends letters back to no other queue
+// of its own.
 const TrialQueue = "dlo.try"
 
 // TrialRule is the name of the rule for letters that dlo made for a trial. No configured rule can

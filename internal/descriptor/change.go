@@ -23,8 +23,8 @@ type Change struct {
 	Affected     []string // types that are added, changed or removed, and types that contain these; their bodies may be decoded differently
 }
 
-// These are the values of the field Known. Known has one of these values if the set already has the
-// content.
+// These are the values of the field Known. They say that the set already has the content of the
+// schema, either in its newest version or in an older one.
 const (
 	KnownCurrent = "current"
 	KnownOlder   = "older"
@@ -108,7 +108,9 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 	return c
 }
 
-// setAffected sets Affected. The parameter "next" contains all types as they are after the change.
+// setAffected finds the types that change, and all types that contain one of them. It stores their
+// names in the field Affected. The parameter "next" contains all types as they are after the
+// change.
 func (c *Change) setAffected(next map[protoreflect.FullName]protoreflect.Descriptor) {
 	users := map[protoreflect.FullName][]protoreflect.FullName{}
 	for typ, d := range next {
@@ -169,8 +171,8 @@ func (t *Resolver) allTypes() map[protoreflect.FullName]protoreflect.Descriptor 
 	return list
 }
 
-// differ describes differences in words. The field "left" says how many more differences it may
-// describe.
+// differ compares two versions of a type, and describes the differences in words. The field "left"
+// says how many more differences it may describe.
 type differ struct{ left int }
 
 func (d *differ) compare(was, is protoreflect.Descriptor) TypeChange {

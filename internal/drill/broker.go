@@ -27,16 +27,16 @@ func (s *site) drop(ctx context.Context, kind, name string) error {
 	return s.Do(ctx, "DELETE", s.apiPath(kind, name), nil, nil)
 }
 
-// policy sets a policy or an operator policy for one queue of the drill. It uses the lowest
-// priority, so that the policy of a cure always has a higher one. On a real site, the faulty policy
-// may have any priority.
+// policy sets a policy or an operator policy for one queue of the drill. This policy causes a
+// failure. It has the lowest priority, so that a policy that cures the failure takes precedence
+// over it. On a real site, the faulty policy may have any priority.
 func (s *site) policy(ctx context.Context, kind, name, queue string, definition map[string]any) error {
 	body := map[string]any{"pattern": "^" + strings.ReplaceAll(queue, ".", `\.`) + "$", "apply-to": "queues", "priority": 0, "definition": definition}
 	return s.Do(ctx, "PUT", s.apiPath(kind, name), body, nil)
 }
 
-// publishers is the number of publishers that work at the same time. The API accepts one message
-// per call.
+// publishers is the number of publishers that work at the same time. Several are needed, because
+// the API accepts only one message per call.
 const publishers = 8
 
 // publish publishes n messages to a queue.
@@ -91,8 +91,9 @@ func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int
 	return len(list), err
 }
 
-// cutConnections closes those connections of the vhost whose name contains the given text. dlo
-// gives its connections such names. The result is the number of connections that were closed.
+// cutConnections closes those connections of the vhost whose name contains the given text. This is
+// the name that a client, such as dlo, gives its connection. The result is the number of
+// connections that were closed.
 func (s *site) cutConnections(ctx context.Context, named string) (int, error) {
 	list, err := s.Connections(ctx)
 	n := 0

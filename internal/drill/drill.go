@@ -43,7 +43,8 @@ type Options struct {
 	Say  func(text string) // gets one line of progress at a time
 }
 
-// ground is the state of a drill that is running.
+// ground contains everything that a running drill uses, for example its vhost, its pager, and the
+// dlo processes and workers that it has started.
 type ground struct {
 	o      Options
 	site   *site
@@ -113,8 +114,8 @@ func failuresNamed(only []string) ([]Failure, error) {
 	return slices.DeleteFunc(slices.Clone(failures), func(f Failure) bool { return len(only) > 0 && !slices.Contains(only, f.Name) }), nil
 }
 
-// skippedRows returns a row for each failure that needs an administrator. If the user is an
-// administrator, it returns no rows.
+// skippedRows returns a row for each failure that the drill skips. If the user of the management
+// API is no administrator, these are the failures that need an administrator.
 func (g *ground) skippedRows(list []Failure) (rows []Row) {
 	for _, f := range list {
 		if f.admin && !g.site.admin {

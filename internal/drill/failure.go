@@ -29,7 +29,8 @@ type Failure struct {
 	mended func(ctx context.Context, g *ground) bool // reports whether the cure has taken effect; nil = the problem must be gone
 }
 
-// sign is how dlo should report a failure.
+// sign describes the report of a failure that the drill expects from dlo, for example the kind of
+// the problem and the status of /readyz.
 type sign struct {
 	office   string                 // name of the dlo that reports it; "" = the main dlo, which most failures use
 	kind     deadletter.ProblemKind // kind of the problem; "" = there is no problem
@@ -53,9 +54,10 @@ func (s *sign) officeName() string {
 	return s.office
 }
 
-// The waves run in this order. Wave 0 is the first one, with failures that concern one queue or one
-// dlo. waveClosed closes connections, so that dlo checks everything immediately and not up to a
-// minute later. waveRights removes rights of the user, and waveAway changes the user's password.
+// The drill causes the failures in waves, one wave after another. Wave 0 is the first one, with
+// failures that concern one queue or one dlo. waveClosed closes connections, so that dlo checks
+// everything immediately and not up to a minute later. waveRights removes rights of the user, and
+// waveAway changes the user's password.
 const (
 	waveClosed = 1
 	waveRights = 2

@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// goneFailures delete objects in the broker that dlo needs, such as queues, bindings and markers.
+// goneFailures lists the failures in which an object that dlo needs is missing in the broker. To
+// cause such a failure, the drill deletes the object, for example a queue, a binding or a marker.
 // dlo declares some of these objects again automatically, but still reports the problem for a day.
 // Such a failure counts as cured once the object exists again.
 var goneFailures = []Failure{

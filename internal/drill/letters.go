@@ -16,7 +16,8 @@ const (
 	largest = 131_000
 )
 
-// letterFailures are about letters: their workers fail, or they cannot be sent.
+// letterFailures lists the failures in which letters get stuck: their workers reject them, or dlo
+// cannot send them.
 var letterFailures = []Failure{
 	{
 		Name: "fails-for-ever", Does: "a worker rejects each letter and each retry, under a rule that pages; it is repaired, and they are requeued", work: "drill.fails-for-ever",

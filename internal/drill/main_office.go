@@ -99,7 +99,7 @@ func (g *ground) management() string {
 }
 
 // config returns a configuration for a dlo of the drill. It contains the default settings, a
-// smaller reserve, and the given additions.
+// smaller disk reserve, and the given additions.
 func (g *ground) config(name, entries, more string) string {
 	return fmt.Sprintf(`listen: 127.0.0.1:0
 store: %q

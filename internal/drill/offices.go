@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// officeFailures are about a dlo, its disk and its configuration. Most of these failures start a
-// dlo of their own. The failures of a restored store are in storeFailures.
+// officeFailures lists the failures of a dlo process, of its disk or of its configuration. For most
+// of them, the drill starts a dlo of its own. The failures of a restored store are in
+// storeFailures.
 var officeFailures = []Failure{
 	{
 		Name: "renamed", Does: "a broker has another name in the configuration, and letters wait", wants: sign{
@@ -134,7 +135,8 @@ func beforeRenamed(ctx context.Context, g *ground) error {
 
 var wasOf = regexp.MustCompile(`was: \[[^\]]*\]`)
 
-// takeOver adds the setting that the cure names to the configuration.
+// takeOver applies the cure for letters of a broker that has another name now. The text of the
+// problem names a setting with the former name. takeOver starts a dlo with this setting.
 func takeOver(ctx context.Context, g *ground, reported problem) error {
 	line := wasOf.FindString(reported.Cure)
 	if line == "" {

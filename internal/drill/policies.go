@@ -6,7 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// policyFailures are about policies and queue settings with which the broker deletes letters.
+// policyFailures lists the failures in which a policy or a setting of a queue makes the broker
+// delete letters.
 var policyFailures = []Failure{
 	limitFailure("max-length", "a policy limits the length of an inbox", map[string]any{"max-length": 50}, "max-length 50 (policy drill-max-length)"),
 	limitFailure("max-length-bytes", "a policy limits the bytes of an inbox", map[string]any{"max-length-bytes": 1 << 20}, "max-length-bytes 1048576 bytes (policy drill-max-length-bytes)"),

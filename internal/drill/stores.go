@@ -14,8 +14,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// storeFailures are about a store that was restored from a copy. They are also about the two proofs
-// that a store is current: its mark in the broker and the note beside its file. Each of these
+// storeFailures lists the failures in which the store of a dlo is not current, or in which a proof
+// is missing that it is. A store that was restored from a copy is not current. There are two
+// proofs: the mark of the store in the broker, and the note beside the store's file. Each of these
 // failures has a dlo of its own, which has already sent letters back. Further letters wait in a
 // paused queue, and are due for a retry once the queue is resumed.
 var storeFailures = []Failure{

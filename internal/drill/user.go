@@ -11,7 +11,7 @@ import (
 // right.
 var noRights = rights{Configure: `^(?!dlo\.epoch\.).*`, Write: `^(?!amq\.default$).*`, Read: `^(?!dlo\.letters$).*`}
 
-// userFailures are about the rights, the tag and the password of dlo's user.
+// userFailures lists the failures in which dlo's user has lost rights, its tag or its password.
 var userFailures = []Failure{
 	{
 		Name: "rights", Does: "the user loses three rights, one of each kind, and its connections are closed", admin: true, wave: waveRights,

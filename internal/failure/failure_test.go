@@ -100,8 +100,9 @@ func TestEveryConventionReadsHeaderNames(t *testing.T) {
 	}
 }
 
-// brokenLimit returns the limit or rule that a failure breaks. It returns "" if the failure breaks
-// none. The rules apply to failures from every source.
+// brokenLimit checks that a failure keeps the limits and rules for failures from every source. For
+// example, its texts must not be too long. It returns the limit or rule that the failure breaks, or
+// "" if it breaks none.
 func brokenLimit(f deadletter.Failure) string {
 	switch {
 	case len(f.Type) > 300 || len(f.Message) > 8<<10 || len(f.Stack) > 64<<10 || len(f.MessageType) > 300 || len(f.Service) > 300 || len(f.ID) > 300 || len(f.Version) > 300:

@@ -33,7 +33,9 @@ func Fold(text string) string {
 	return f.text()
 }
 
-// folder reads a text from the beginning to the end, and collects the folded pieces.
+// folder folds one text: it replaces the parts that vary from letter to letter, such as numbers and
+// ids (see Fold). It reads the text from the beginning to the end, and collects the resulting
+// pieces.
 type folder struct {
 	src  string
 	at   int
@@ -42,7 +44,7 @@ type folder struct {
 	none [len(quotes)]bool // for each kind of quote: no closing quote is left in the text
 }
 
-// token is a piece of the folded text.
+// token is a piece of the folded text, for example a word or a punctuation mark.
 type token struct {
 	kind kind
 	text string
@@ -74,8 +76,8 @@ func (f *folder) step() {
 	}
 }
 
-// isSeparator reports whether a character separates chunks. A chunk is folded as a whole. It may be
-// an address, a path or a name with dots.
+// isSeparator reports whether a character ends a chunk. A chunk is a part of the text that is
+// folded as a whole. It may be an address, a path or a name with dots.
 func isSeparator(r rune) bool { return strings.ContainsRune(`(){}[]<>,;|=!?`, r) || isQuote(r) }
 
 // readChunk reads the text up to the next space, separator or quote.

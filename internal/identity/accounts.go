@@ -96,9 +96,9 @@ func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser)
 
 // verify checks the password of a user. It takes the same time whether or not the user exists. It
 // also returns the hash with which the password was compared. The check takes long, so the user may
-// have another password by now, or somebody else may have the name. Each write that relies on the
-// check therefore has to be made only if the user still has this hash. Every hash has a salt of its
-// own, so no other user and no other password has the same hash.
+// have another password by now, or somebody else may have the name. A caller that writes something
+// after the check must therefore write it only if the user still has this hash. Every hash has a
+// salt of its own, so no other user and no other password has the same hash.
 func (a *Accounts) verify(ctx context.Context, name, password string, b Browser) (u deadletter.User, verified string, err error) {
 	nextTry, ok := a.tries.takeAttempt(name, b.Address, a.now())
 	if !ok {
@@ -109,9 +109,9 @@ func (a *Accounts) verify(ctx context.Context, name, password string, b Browser)
 		a.tries.removeAttempt(name, b.Address, same)
 		return u, hash, err
 	}
-	// The act is also recorded for an unknown name, so that the response takes the same time for
-	// known and unknown names. The act does not contain the unknown name, because people sometimes
-	// type their password into the wrong field.
+	// A failed sign-in is recorded even if no user has the name, so that the response takes the
+	// same time for known and unknown names. The record does not contain an unknown name, because
+	// people sometimes type their password into the wrong field.
 	act := deadletter.Act{Kind: deadletter.ActSignInFailed, Actor: deadletter.Unknown, Asked: 1}
 	if u.Name != "" {
 		act.Actor, act.Targets = u.Name, []deadletter.Target{{Kind: deadletter.TargetUser, Name: u.Name}}
@@ -190,7 +190,8 @@ func (a *Accounts) Session(ctx context.Context, secret string) (deadletter.Sessi
 // staleWords is the text that people get if an action needs the password again.
 const staleWords = "give your password again"
 
-// principal returns the principal that a session gives to a request.
+// principal returns the principal who makes the requests of a session. If the password was entered
+// too long ago, the user must enter it again before some actions.
 func (a *Accounts) principal(n deadletter.Session) known {
 	again := ""
 	if a.now().Sub(n.ConfirmedAt).Abs() >= confirmed { // the absolute value is used because the clock may have been set back
@@ -216,8 +217,8 @@ func (a *Accounts) Confirm(ctx context.Context, secret, password string, b Brows
 	return renewed, a.store.RenewSession(ctx, n.Hash, deadletter.SecretHash(renewed), verified)
 }
 
-// SignOut ends a session for good, even if the limits of sessions say that it has already ended. If
-// there is no such session, it returns no error.
+// SignOut ends a session for good. The session may already be too old to be used. If there is no
+// such session, SignOut returns no error.
 func (a *Accounts) SignOut(ctx context.Context, secret string) error {
 	err := a.store.EndSession(ctx, deadletter.SecretHash(secret))
 	if errors.Is(err, deadletter.ErrNotFound) {

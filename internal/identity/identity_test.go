@@ -48,7 +48,8 @@ func groups(n int) string {
 	return strings.Join(list, ",")
 }
 
-// TestWho checks who makes a request: through the proxy, past the proxy, and with a token.
+// TestWho checks which principal makes a request. The request comes through the proxy, comes past
+// the proxy, or contains a token.
 func TestWho(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

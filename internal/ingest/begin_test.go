@@ -63,8 +63,9 @@ func TestASessionBegins(t *testing.T) {
 	}
 }
 
-// TestTheAftermathOutlivesTheProcess checks that the aftermath of a restart does not end with the
-// process that noticed the restart. The next process must also compare the letters that come back.
+// TestTheAftermathOutlivesTheProcess checks the aftermath of a broker restart. This is the time in
+// which letters that were already acknowledged may come back. It must not end with the process that
+// noticed the restart. The next process must also compare the letters that come back.
 func TestTheAftermathOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -83,10 +84,10 @@ func TestTheAftermathOutlivesTheProcess(t *testing.T) {
 	})
 }
 
-// TestTheFirstWindowTakesAllThatCameBack checks the first window of a session. A quorum queue puts
-// returned letters behind letters that were returned earlier. The first window must therefore take
-// as many letters as any window of the last session may have had. The letters of an open window
-// come first.
+// TestTheFirstWindowTakesAllThatCameBack checks the size of the first window of a session. The
+// letters that the last session had fetched go back to the queue. A quorum queue puts them behind
+// letters that were returned earlier. The first window must therefore take as many letters as any
+// window of the last session may have had. The letters of an open window come first.
 func TestTheFirstWindowTakesAllThatCameBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -31,8 +31,9 @@ func TestARestartBringsLettersBack(t *testing.T) {
 	}
 }
 
-// TestTheAftermathEndsInAnEmptyInbox checks that the aftermath of a restart ends once the inbox has
-// been empty for five seconds, and not before. With each window, the five seconds must begin again.
+// TestTheAftermathEndsInAnEmptyInbox checks when dlo stops to expect letters that a broker restart
+// brings back. This aftermath must end once the inbox has been empty for five seconds, and not
+// before. With each window, the five seconds must begin again.
 func TestTheAftermathEndsInAnEmptyInbox(t *testing.T) {
 	t.Parallel()
 	for windows := range 4 {
@@ -60,8 +61,9 @@ func TestTheAftermathEndsInAnEmptyInbox(t *testing.T) {
 	}
 }
 
-// TestAfterTheAftermathNothingIsCompared checks letters that arrive after the aftermath of a
-// restart. A letter that equals a stored one must be stored as a separate letter.
+// TestAfterTheAftermathNothingIsCompared checks letters that arrive when dlo no longer expects a
+// broker restart to bring letters back. A letter that equals a stored one must then be stored as a
+// separate letter.
 func TestAfterTheAftermathNothingIsCompared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,8 +86,8 @@ func TestAfterTheAftermathNothingIsCompared(t *testing.T) {
 	})
 }
 
-// TestCalmIsNotRecorded checks that the aftermath of a restart ends only when the store has
-// recorded its end. If the store fails, the next session must wait again.
+// TestCalmIsNotRecorded covers a store that fails to record the end of the aftermath of a broker
+// restart. The aftermath has then not ended, and the next session must wait again.
 func TestCalmIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -105,8 +107,9 @@ func TestCalmIsNotRecorded(t *testing.T) {
 	})
 }
 
-// TestARestartInTheAftermathOfAnother checks a restart during the aftermath of another restart. It
-// may bring back letters that already came back, and dlo must recognise them again.
+// TestARestartInTheAftermathOfAnother covers a second broker restart soon after a first one. The
+// second restart may bring back letters that already came back after the first one. dlo must
+// recognise them again.
 func TestARestartInTheAftermathOfAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// TestIngestIsBusyInAFlood checks Busy. After a window of a hundred letters, ingest must be busy
-// for a tenth of a second, because more letters are waiting.
+// TestIngestIsBusyInAFlood checks Busy, which reports whether letters are waiting in the broker.
+// After a full window of a hundred letters, Busy must return true for a tenth of a second. After a
+// smaller window, it must return false.
 func TestIngestIsBusyInAFlood(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

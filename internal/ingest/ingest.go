@@ -239,8 +239,10 @@ func (i *Ingester) resume(ctx context.Context) error {
 	return i.finishWindow(ctx, w, i.receive)
 }
 
-// receive stores a window of new letters. Before that, it records how many of them the broker would
-// delete if this session were lost. The next session can then say how many letters are missing.
+// receive stores a window of new letters. Some of the letters may have reached their delivery
+// limit, so that the broker would delete them if this session were lost. Before receive stores the
+// window, it records how many there are. The next session can then say how many letters are
+// missing.
 func (i *Ingester) receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	atStake := 0
 	for n := range w.Arrivals {
@@ -346,8 +348,9 @@ func (i *Ingester) finishWindow(ctx context.Context, w deadletter.Window, commit
 // broker, no ack was undone if two seconds of quiet followed it (docs/reliability.md).
 const calmAfter = 5 * time.Second
 
-// watchAftermath stores one more window after a restart of the broker. If the inbox stays empty for
-// calmAfter, it ends the aftermath of the restart.
+// watchAftermath is used after a broker restart, as long as letters that were already acknowledged
+// may come back. It stores one more window. If the inbox instead stays empty for calmAfter, it ends
+// this aftermath of the restart.
 func (i *Ingester) watchAftermath(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, calmAfter)
 	defer cancel()

@@ -183,9 +183,9 @@ func (l *ledger) countDeliveries(f deadletter.Fingerprint) int {
 	return n
 }
 
-// undoneRows returns the rows of letters that a broker restart may have brought back. It groups
-// them by fingerprint, with the oldest first. In the aftermath of a restart, each row comes back at
-// most once.
+// undoneRows returns the rows of letters that may come back because a broker restart has undone
+// their acks. It groups them by fingerprint, with the oldest first. In the aftermath of a restart,
+// each row comes back at most once.
 func (l *ledger) undoneRows(session int64) map[deadletter.Fingerprint][]int {
 	spent, merged := map[int]bool{}, map[int]bool{}
 	found := map[deadletter.Fingerprint][]int{}

@@ -129,9 +129,10 @@ func TestADrainWithoutRoom(t *testing.T) {
 	})
 }
 
-// TestADrainInTheAftermathOfARestart checks a drain after a broker restart. The drain must not end
-// before the queue has been empty for five seconds and the store has recorded the end of the
-// aftermath. Letters that come back must not be counted again.
+// TestADrainInTheAftermathOfARestart checks a drain after a broker restart, when letters that were
+// already acknowledged may come back. The drain must not end before the queue has been empty for
+// five seconds and the store has recorded that no more letters are expected. Letters that come back
+// must not be counted again.
 func TestADrainInTheAftermathOfARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

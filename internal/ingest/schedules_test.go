@@ -53,7 +53,8 @@ func schedule(t *testing.T, seed uint64, change func(*office)) string {
 	return course
 }
 
-// bodiesOf returns the bodies of a random burst. A third of them are twins.
+// bodiesOf returns the bodies of a random burst. A third of them are likely to equal the body of
+// another letter.
 func bodiesOf(random *rand.Rand) []string {
 	bodies := make([]string, 1+random.IntN(12))
 	for i := range bodies {

@@ -48,8 +48,8 @@ func (r *reading) mayHideUnread() bool {
 	return false
 }
 
-// unreadableText does the same as mayHideUnread, for a body that is text. Such a body may be
-// damaged JSON, or a message that consists only of strings.
+// unreadableText reports whether a text that could not be decoded may contain something that a rule
+// hides. The text may be damaged JSON, or a message that consists only of strings.
 func (r *reading) unreadableText() bool {
 	m, body := r.Mask, r.doc.Body
 	switch {

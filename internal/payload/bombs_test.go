@@ -92,8 +92,9 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// decodeBomb decodes a bomb with and without a mask, and checks that the memory use stays within
-// the budget. It then calls the function "check" with the document.
+// decodeBomb decodes a bomb, which is a body that needs much more memory than its size suggests. It
+// decodes the bomb with and without a mask, and checks that the memory use stays within the budget.
+// It then calls the function "check" with the document.
 func decodeBomb(t *testing.T, name string, body []byte, h Hints, tooLarge string, check func(t *testing.T, doc *Document, masked bool)) {
 	masks := map[string]*Mask{"": nil, ", masked": {Text: func(v string) (string, bool) { return "•", strings.HasPrefix(v, "secret") }}}
 	for with, mask := range masks {

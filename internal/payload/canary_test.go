@@ -436,8 +436,8 @@ func TestCanariesOfJSON(t *testing.T) {
 	}
 }
 
-// TestCanariesInTheJSONOfMessages covers a JSON body of a letter that names a message type. The
-// same values must be hidden as in a message of that type.
+// TestCanariesInTheJSONOfMessages covers a letter that names a message type and whose body is JSON.
+// The same values must be hidden as in a message of that type.
 func TestCanariesInTheJSONOfMessages(t *testing.T) {
 	t.Parallel()
 	const card = "canary4111"

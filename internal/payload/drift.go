@@ -23,9 +23,10 @@ const (
 	driftBits = enoughBits - 8 // bits of evidence that are needed, as for a type that the queue had before
 )
 
-// drifted reports whether a type decodes the body well, except for new top-level fields. Unknown
-// fields at deeper levels do not count as new fields, because the field that contains them may be
-// of another kind.
+// drifted reports whether the body is probably a message of the type with new top-level fields,
+// which the type does not have yet. All other fields must fit the type well. If the type does not
+// know a field at a deeper level, drifted returns false. The field that contains the unknown one
+// may then not be a message of the type that the schema says.
 func (e *evidence) drifted() bool {
 	if e.unread == 0 || e.added != e.unread || float64(e.added) > addedMost*float64(e.bytes) {
 		return false
@@ -35,12 +36,13 @@ func (e *evidence) drifted() bool {
 	return known.score() >= matchedFrom && known.bits() >= driftBits
 }
 
-// drifted reports whether b has the only type of its queue, plus new fields.
+// drifted reports whether b is probably a message of the queue's only type, with new fields that
+// this type does not have yet.
 func (r *reading) drifted(b []byte) bool { return r.ranking(b).drifted }
 
-// readDrifted turns the document into a message if the body has the only type of its queue, plus
-// new fields. This type takes precedence over another type that knows the whole body. Among
-// thousands of types, one often fits by chance.
+// readDrifted is for a queue whose earlier letters all have one type. If the body is probably a
+// message of this type with new fields, readDrifted decodes it as this type. It does so even if
+// another type knows all fields of the body. Among thousands of types, one often fits by chance.
 func (r *reading) readDrifted() bool {
 	doc := r.doc
 	if !r.drifted(doc.Body) {
@@ -54,7 +56,8 @@ func (r *reading) readDrifted() bool {
 	return false
 }
 
-// sayAdded records the top-level fields on the wire that the type does not have.
+// sayAdded records the new fields of a body: top-level fields that the type of the body does not
+// have.
 func (d *Document) sayAdded(def *descriptor.Type) {
 	wires := map[protowire.Number]protowire.Type{}
 	for b := d.Body; len(b) > 0; {

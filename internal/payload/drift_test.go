@@ -10,8 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// TestNewFieldsOfTheOnlyTypeOfAQueue covers a body that has the only type of its queue, plus new
-// fields. The body must get that type, raw and in base64, and the new fields must be reported.
+// TestNewFieldsOfTheOnlyTypeOfAQueue covers a queue whose earlier letters all have one type. A
+// message of this type with new fields must be decoded as this type, raw and in base64. The new
+// fields must be reported.
 func TestNewFieldsOfTheOnlyTypeOfAQueue(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "Order string int64 string; Other int64 bool bytes; Pair string string; Wide string int64 string int64 bytes bytes bytes")}

@@ -79,7 +79,8 @@ func (c *changed) compare(a, b *jsonNode, path string) {
 var identities = []string{"idempotencykey", "requestid", "messageid", "eventid"}
 
 // sameIdentity returns the names of top-level fields that an edit has not changed and by which
-// consumers recognise a message (see identities). It returns at most two names.
+// consumers may recognise a message. For example, a consumer may ignore a message whose request_id
+// it has seen before. sameIdentity returns at most two names.
 func sameIdentity(before, after *jsonNode) []string {
 	var list []string
 	for j, name := range after.names {

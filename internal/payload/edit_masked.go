@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// overlay records how people see each value, in the tree of the stored JSON. The tree "masked"
-// contains the same JSON, printed with a mask, so its values are in the same order. If two names of
-// one object look alike when they are masked, overlay fails, because nobody could tell them apart.
+// overlay records for each value of the stored JSON in which form people see it. It finds this form
+// in the tree "masked", which contains the same JSON, printed with a mask. The values of both trees
+// are in the same order. If two names of one object look alike when they are masked, overlay fails,
+// because nobody could tell them apart.
 func overlay(stored, masked *jsonNode) error {
 	if !isContainer(stored.kind) {
 		stored.masked = stored.kind != masked.kind || stored.text != masked.text || stored.kind != '"' && stored.raw != masked.raw
@@ -176,9 +177,10 @@ func (k *keeper) fail(at int, path, message string) error {
 	return &EditError{Line: line, Column: column, Path: path, Message: message}
 }
 
-// value compares an edited value with the stored value at the same path. The parameter "stored" is
-// nil if no value is stored at that path. The parameter "maskError" is the error for a mask that
-// stands for no stored value.
+// value handles one value of a person's edit. If the value is the mask that people see instead of
+// the stored value, the stored value takes its place. If the value is a mask that stands for no
+// stored value, value returns an error with the text "maskError". The parameter "stored" is the
+// value that is stored at the same path, or nil if there is none.
 func (k *keeper) value(e, stored *jsonNode, path, maskError string) error {
 	hides := stored != nil && stored.hides
 	switch {

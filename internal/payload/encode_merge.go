@@ -12,14 +12,14 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// merge applies the difference between two readings of a message, before and after an edit, to the
-// bytes of the message. Everything that does not differ keeps its bytes. This preserves what the
-// readings do not show: unknown fields, an Any of an unknown type, the order of fields, and varints
-// that are longer than necessary.
+// merge applies an edit of a message to the bytes of the message. It compares the decoded message
+// before the edit with the one after it, and changes only the bytes of what differs. This preserves
+// what decoding does not show: unknown fields, an Any of an unknown type, the order of fields, and
+// varints that are longer than necessary.
 type merge struct{ types *descriptor.Resolver }
 
-// fields holds the fields of a message by number. Two readings have different descriptors for the
-// same extension, so only its number identifies it.
+// fields holds the fields of a message by number. The message before an edit and the one after it
+// have different descriptors for the same extension, so only its number identifies it.
 type fields map[protowire.Number]field
 
 type field struct {
@@ -105,8 +105,8 @@ func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protor
 	return g.types.AnyContent(after.v.String())
 }
 
-// anyContent merges the content of an Any. Both readings contain it in canonical form. The wire
-// contains it as it was sent.
+// anyContent merges the content of an Any. The messages before and after the edit contain it in
+// canonical form. The bytes on the wire contain it as it was sent.
 func (g *merge) anyContent(w *rewrite, md protoreflect.MessageDescriptor, before, after field) {
 	var old []byte
 	if before.fd != nil {
@@ -320,8 +320,8 @@ type rewrite struct {
 	changed bool
 }
 
-// fieldParts returns the parts of a field. It omits parts whose wire type the field does not
-// accept.
+// fieldParts returns the indices of those parts of the message that contain a given field. It omits
+// parts whose wire type the field does not accept.
 func (w *rewrite) fieldParts(num protowire.Number) []int {
 	var list []int
 	for i := range w.parts {
@@ -332,8 +332,10 @@ func (w *rewrite) fieldParts(num protowire.Number) []int {
 	return list
 }
 
-// effectiveParts returns the occurrences of a field that take effect. For a member of a oneof,
-// these are the occurrences after the last occurrence of any other member.
+// effectiveParts returns the indices of those occurrences of a field that take effect. Only one
+// member of a oneof can be set, so a member replaces the members before it. For a member of a
+// oneof, the occurrences that take effect are therefore those after the last occurrence of any
+// other member.
 func (w *rewrite) effectiveParts(fd protoreflect.FieldDescriptor) []int {
 	list := w.fieldParts(fd.Number())
 	for _, num := range otherMembers(fd) {

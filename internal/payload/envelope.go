@@ -140,8 +140,8 @@ func (r *reading) attribute(path, text string) string {
 	return text
 }
 
-// spotOf returns the spot of a member of the current envelope. The parameter "path" is the path of
-// the member.
+// spotOf returns the spot of a member of the current envelope. A spot is a position in the body,
+// with the masks that apply there. The parameter "path" is the path of the member.
 func (r *reading) spotOf(path string) spot {
 	at := place{spot: r.rootSpot()}
 	at.json()

@@ -259,7 +259,8 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 }
 
 // isUnwrapped reports whether paths omit a field. They omit it if the message that contains the
-// field is shown as a single value.
+// field is shown as a single value. For example, a Timestamp is shown as a time, so paths omit its
+// field "seconds".
 func isUnwrapped(fd protoreflect.FieldDescriptor) bool {
 	md := fd.ContainingMessage()
 	return !fd.IsExtension() && descriptor.IsGoogle(md.FullName()) && md.FullName() != "google.protobuf.Any" && hasSpecialForm(md)

@@ -32,7 +32,7 @@ func looksLikeJSON(b []byte, scalars bool) (bool, string) {
 }
 
 // isJSON reports whether b is a JSON object or array, as looksLikeJSON does. It caches the result,
-// because peeling and reading check the same body.
+// because dlo checks the same body when it looks for layers and when it decodes the body.
 func (r *reading) isJSON(b []byte) (bool, string) {
 	if len(b) == 0 {
 		return false, "nothing but white space"

@@ -92,8 +92,8 @@ func TestReadingWithoutJSON(t *testing.T) {
 	}
 }
 
-// TestAMaskedLetterIsRevisedByWhoMayReveal checks that only people who may reveal can revise masked
-// letters.
+// TestAMaskedLetterIsRevisedByWhoMayReveal checks that only people with the right to see masked
+// values can revise masked letters.
 func TestAMaskedLetterIsRevisedByWhoMayReveal(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: Masks{JSON: []deadletter.FieldPath{{"card"}}}.Body()}

@@ -19,11 +19,12 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// wireKey marks a value that has no JSON form. In the JSON, an object whose only name is wireKey
-// takes the place of the value. It contains the wire fields of the value, or the base64 of a text
-// that is not UTF-8. The mark is recognised only for Timestamp, Duration, FieldMask, Any, Value and
-// texts, so no other object can be mistaken for one. A Struct can contain any name. If a name in a
-// Struct looks like wireKey, it gets an additional "@".
+// wireKey marks a value that cannot be written as protojson, for example a text that is not UTF-8.
+// In the JSON, an object whose only name is wireKey takes the place of the value. It contains the
+// wire fields of the value, or the base64 of a text that is not UTF-8. The mark is recognised only
+// for Timestamp, Duration, FieldMask, Any, Value and texts, so no other object can be mistaken for
+// one. A Struct can contain any name. If a name in a Struct looks like wireKey, it gets an
+// additional "@".
 const wireKey = "@wire"
 
 var (

@@ -26,15 +26,16 @@ type unmarking struct {
 	err    *markError
 }
 
-// restore is a marked value, and its position in the message.
+// restore is one marked value that was removed from the JSON before protojson parsed it. It
+// contains the value, and the path at which the value is put into the parsed message.
 type restore struct {
 	path *hop
 	v    protoreflect.Value
 }
 
-// hop is the last step of a path to a value: from a message to one of its fields, elements or
-// entries. A nil hop is the outermost message. Two readings have different descriptors for the same
-// extension, so a number identifies the field.
+// hop is one step of the path to a value: from a message to one of its fields, elements or entries.
+// It refers to the step before it. A nil hop is the outermost message. A number identifies the
+// field, because two decoded messages have different descriptors for the same extension.
 type hop struct {
 	up    *hop
 	num   protoreflect.FieldNumber

@@ -52,10 +52,11 @@ const (
 	shapeMost  = 0.9     // maximum score of a type for which only the shape of the body is evidence
 )
 
-// likely is the smallest prior that decides between types that can decode a body equally well. A
-// lower prior only sorts the types. Without this limit, a queue with two common types would go
-// wrong. If both types can decode a letter, one of them would be guessed with confidence, and every
-// later letter would get the same type.
+// A prior says how likely a type is before the body is read. The constant "likely" is the smallest
+// prior that decides between types that can decode a body equally well. A lower prior only sorts
+// the types. Without this limit, a queue with two common types would go wrong. If both types can
+// decode a letter, one of them would be guessed with confidence, and every later letter would get
+// the same type.
 const (
 	likely   = 0.9
 	ordering = likely - 0.01 // shares are multiplied by this factor, so that they never decide

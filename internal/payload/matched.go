@@ -39,7 +39,7 @@ func namesType(name string) bool {
 }
 
 // ranking returns the result of Match for a body of at least one byte. It caches the result,
-// because peeling and reading use the same body.
+// because dlo needs it when it looks for layers of the body and when it decodes the body.
 func (r *reading) ranking(body []byte) *Ranking {
 	if m := &r.ranked; len(m.body) != len(body) || &m.body[0] != &body[0] {
 		m.body, m.by = body, r.Match(body, r.hints, r.budget)

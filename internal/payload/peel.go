@@ -96,7 +96,7 @@ func (r *reading) peelNamed(name string) bool {
 	return false
 }
 
-// peelByLooks removes layers that the bytes show, and declared envelopes.
+// peelByLooks removes the layers that dlo recognises by their bytes, and declared envelopes.
 func (r *reading) peelByLooks() {
 	doc := r.doc
 	for len(doc.Body) > 0 && r.peelOnce() {

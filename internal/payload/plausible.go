@@ -20,8 +20,9 @@ import (
 
 const maxPlaces = 200 // maximum number of rules that other types give for one body; if there are more, everything is hidden
 
-// guess adds rules to the spot of a matched body. They hide the fields that other plausible types
-// hide.
+// guess is used for a body whose type was found only by its form, so that the true type may be
+// another one. It adds rules to the spot of the body. They hide the fields that other plausible
+// types hide.
 func (r *reading) guess(at spot, def *descriptor.Type) spot {
 	if r.Mask == revealed || at.hidden {
 		return at

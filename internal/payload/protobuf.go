@@ -119,8 +119,8 @@ func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, scan 
 	return best, scan, err
 }
 
-// scanned is the result of one scan. Peeling and reading use the same body, so the budget is
-// charged only once for each scan.
+// scanned is the result of one scan. dlo needs the scan when it looks for layers of the body and
+// when it decodes the body. The budget is charged only once for both.
 type scanned struct {
 	body []byte
 	def  *descriptor.Type

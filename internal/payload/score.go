@@ -40,9 +40,10 @@ type evidence struct {
 	covered, parts int   // number of top-level fields that are present, and of all top-level fields
 }
 
-// score returns a value from 0 to 1. Every kind of defect lowers the score by more than all absent
-// fields together. Some defects show that the publisher does not use this type. Each of these
-// defects lowers the score by more than all absent fields and the constant "margin" together.
+// score returns a value from 0 to 1. The score is a little lower if the body lacks fields of the
+// type. Every kind of defect lowers it by more than all such absent fields together. Some defects
+// show that the publisher does not use this type. Each of these defects lowers the score by more
+// than all absent fields and the constant "margin" together.
 func (e *evidence) score() float64 {
 	if e.known == 0 || e.bytes == 0 {
 		return 0

@@ -48,9 +48,10 @@ func hasSpecialForm(md protoreflect.MessageDescriptor) bool {
 	return false
 }
 
-// wellKnown makes the node of a message of a well-known type, and reports whether it made one. It
-// never shortens a message with unknown fields. An Any is an exception, because its unknown fields
-// are shown beside its content.
+// wellKnown shows a message of a well-known type in a short form, for example a Timestamp as a
+// time. It reports whether it did. A message with unknown fields is not shown in this form, because
+// the form would omit them. An Any is an exception, because its unknown fields are shown beside its
+// content.
 func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot, parts []Range) bool {
 	md := m.Descriptor()
 	if !hasSpecialForm(md) || len(m.GetUnknown()) > 0 && md.Name() != "Any" {

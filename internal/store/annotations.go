@@ -189,9 +189,10 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 
 var errEnough = errors.New("enough")
 
-// unexplainedLetters returns letters that match an annotation, have the given key and were stored
-// in the given time slot. If the parameter "secondKey" is not nil, it is a second key that the
-// letters must have.
+// unexplainedLetters returns letters without a known error that an annotation may explain. They
+// must match the annotation, have the given key, and have been stored in one slot of time
+// (slotMillis). If the parameter "secondKey" is not nil, it is a second key that the letters must
+// have.
 func (t *tx) unexplainedLetters(slot, key int64, secondKey any, a *deadletter.Annotation, room int) ([]int64, error) {
 	if room <= 0 {
 		return nil, nil

@@ -30,9 +30,9 @@ func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, 
 	})
 }
 
-// takeOver cancels the rest of a halted operation. It runs in the transaction that freezes the
-// selection of a new operation. The new operation gets the letters of the halted one when its
-// selection is laid out.
+// takeOver cancels the rest of a halted operation, so that a new operation can have its letters. It
+// runs in the transaction that freezes the selection of the new operation. The new operation gets
+// the letters later, when the store writes a row for each letter of the selection.
 func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) error {
 	done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('paused', 'stopped') AND phase NOT IN ('watching', 'over')`, int64(halted))
 	if err != nil {

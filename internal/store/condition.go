@@ -27,14 +27,14 @@ func serialRange(f query.Field, v query.Value) (from, to int64) {
 	return after, math.MaxInt64
 }
 
-// maxTokens is the maximum number of values for which one query reads the search index. It applies
-// to the values of a column by which letters are counted, such as the queue.
+// maxTokens is the maximum number of values, such as names of queues, for which one query reads the
+// search index. It applies only to columns by which letters are counted, such as the queue.
 const maxTokens = 100
 
 // condition converts one term of a query to an SQL condition. It ignores the negation of the term.
-// The result "dim" is true if the term concerns a column by which letters are counted. The result
-// "tokens" then contains the search tokens for the term's values. It is nil if a value contains a
-// pattern.
+// The result "dim" is true if the counters of letters distinguish the values of the term's column,
+// as they do for states and queues. The result "tokens" then contains the search tokens for the
+// term's values. It is nil if a value contains a pattern.
 func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool, tokens []string, err error) {
 	ids := func(column string, prefix byte, ids []any) (clause, bool, []string, error) {
 		for _, id := range ids {

@@ -6,7 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// dims are the properties of a letter by which letters are counted.
+// dims contains the values by which a letter is counted, such as its state and its group. There is
+// one counter for each combination of these values.
 type dims struct {
 	state    string
 	origin   int64
@@ -194,8 +195,9 @@ func (r *record) waitsInBroker(now int64) bool {
 	return r.waitsIn.Valid && now < r.dueAt.Int64+deadletter.Overdue.Milliseconds()
 }
 
-// outsideStore reports whether the newest copy of the letter is outside the store: dlo is sending
-// it, it is in its queue, or it waits in the broker.
+// outsideStore reports whether the newest copy of the letter is in the broker or on its way there.
+// This is so while dlo is sending the letter, after dlo has sent the letter to its target queue,
+// and while the letter waits for its retry in the broker.
 func (r *record) outsideStore() bool {
 	return r.state == deadletter.StatePublishing || r.state == deadletter.StateRequeued || r.waitsIn.Valid
 }

@@ -46,7 +46,8 @@ func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exa
 	return n, true, nil
 }
 
-// faceted lists the fields that have facets. For each field, it contains the column whose values
+// A facet lists the values of a field, with the number of letters for each value. The variable
+// "faceted" lists the fields that have facets. For each field, it contains the column whose values
 // are counted.
 var faceted = []struct {
 	field  query.Field
@@ -334,10 +335,10 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	return h, nil
 }
 
-// rollupClause converts a plan to a condition on the table rollups, if the rollups can answer the
-// plan. A row of rollups counts letters of one group. All letters of a group have the same origin.
-// They also have the same type and reason, unless the group is mixed. Letters without a group have
-// no origin, type or reason.
+// rollupClause converts a plan to a condition on the table rollups, if this table can answer the
+// plan. The table contains numbers of letters per quarter of an hour. Each of its rows counts
+// letters of one group. All letters of a group have the same origin. They also have the same type
+// and reason, unless the group is mixed. Letters without a group have no origin, type or reason.
 func rollupClause(p *plan) (clause, bool) {
 	if len(p.rest) > 0 || p.match != "" || p.ids != nil || p.op != nil {
 		return clause{}, false

@@ -28,7 +28,8 @@ type choice struct {
 	Head     int64                  `json:"head,omitempty"`
 }
 
-// choices contains what people have chosen for a group, and the life of the group.
+// choices contains what people have chosen for a group, and the data from which dlo decides about
+// notices on the group.
 type choices struct {
 	life                *deadletter.GroupLife
 	owner, ticket, note string

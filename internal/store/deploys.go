@@ -58,9 +58,10 @@ func (s *Store) DeployAfter(ctx context.Context, after time.Time) (*deadletter.D
 	return &list[0], nil
 }
 
-// DeployEnding returns the first deploy after the last death of a group. It returns nil if there is
-// no such deploy. It also returns nil if the group was already quiet at the time of the deploy,
-// because the deploy then did not end the failure.
+// DeployEnding finds the deploy that may have ended the failure of a group. This is the first
+// deploy after the group's last death. It returns nil if there is no such deploy. It also returns
+// nil if the group was already quiet at the time of the deploy, because the deploy then did not end
+// the failure.
 func (s *Store) DeployEnding(ctx context.Context, group deadletter.GroupID, last time.Time) (*deadletter.Deploy, error) {
 	rows, err := s.ask(ctx, fmt.Sprintf(`SELECT d.id, d.at, d.service, d.version, d.link, d.by FROM deploys d JOIN groups g ON g.id = $1
 		WHERE d.at > $2 AND d.at <= $3 AND $2 >= d.at - max(%d, %d * g.gap) ORDER BY d.at, d.id LIMIT 1`, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps),

@@ -62,7 +62,8 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 		}
 		for _, id := range origins {
 			o := t.s.names.origin(id).origin()
-			// lane takes due letters first. Then it takes letters that are to wait in the broker.
+			// The function "lane" takes letters in two steps: first the letters that are due, and
+			// then those that are to wait in the broker.
 			lane := func(limit int, probe bool, only string, args ...any) error {
 				args = append([]any{id, now.UnixMilli()}, args...)
 				before := len(claimed)
@@ -84,8 +85,9 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 			if a.Shares != nil {
 				shares = a.Shares(o)
 			}
-			// parted takes letters of a queue in which some groups have shares of their own. The other
-			// groups get what is left.
+			// The function "parted" takes letters of a queue in which breakers limit some groups.
+			// It first takes letters of these groups, at most as many as the share of each group
+			// permits. The other groups get what is left of the limit.
 			parted := func(limit int, probe bool, only string, args ...any) error {
 				rest, apart := only, args
 				for i := range shares {

@@ -59,8 +59,9 @@ func TestDoubtfulTwinsAreSettledAtOnce(t *testing.T) {
 	}
 }
 
-// TestACutOffWindowIsSettledInOneStep checks an operation on doubt:cut-off. It settles a whole
-// window whose letters may be copies. It does not touch the letters of which they may be copies.
+// TestACutOffWindowIsSettledInOneStep checks an operation on the query doubt:cut-off. The query
+// finds the letters of a window that may be copies. The operation decides about all of them at
+// once. It does not touch the letters of which they may be copies.
 func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
 	t.Parallel()
 	for verb, state := range map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbRelease: deadletter.StateReceived} {

@@ -192,7 +192,8 @@ func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	}
 }
 
-// A letter that is held in doubt was sent at most once. A letter that was sent again may have
+// A letter that dlo sent only once does not count as sent twice, even if it is held because the
+// outcome is in doubt. A letter in doubt that dlo sent again does count, because it may have
 // arrived twice.
 func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	t.Parallel()

@@ -118,7 +118,9 @@ func TestLettersAfterABrokerRestart(t *testing.T) {
 	}
 }
 
-// If one window has claimed a row after a restart, the next window cannot claim the row too.
+// After a broker restart, a stored letter is expected to come back at most once. If a delivery in
+// one window was matched with the letter's row, an equal delivery in the next window cannot be
+// matched with this row too.
 func TestARowIsClaimedOnceAcrossWindows(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"m1", "x"} {

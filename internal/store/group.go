@@ -186,8 +186,8 @@ func (s *Store) groupRules(ctx context.Context, target string, family []any) ([]
 	return list, err
 }
 
-// findSuspect finds the deploys around the start of a group. The group's suspect is the last deploy
-// shortly before the group began or came back.
+// findSuspect finds the deploys around the start of a group. One of them is the suspect, which may
+// have caused the failure. This is the last deploy shortly before the group began or came back.
 func (s *Store) findSuspect(ctx context.Context, g *deadletter.Group) error {
 	began := g.FirstAt
 	if g.Status == deadletter.GroupRegressed {

@@ -240,7 +240,7 @@ func TestListsOfGroups(t *testing.T) {
 	}
 }
 
-// A deploy shortly before a group began is the suspect of the group.
+// A deploy shortly before a group began is suspected to be the cause of the failure.
 func TestSuspects(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -57,7 +57,7 @@ func (t *tx) owner(letter int64) (op int64, free bool, err error) {
 
 // LayOut inserts the rows for the next part of a frozen selection in one transaction. It reports
 // whether more parts are left. After the last part, the operation enters its next phase. If the
-// operation was cancelled, the remaining letters are laid out as cancelled.
+// operation was cancelled, the rows of the remaining letters say that they were cancelled.
 func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more bool, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		var action deadletter.Verb
@@ -100,8 +100,8 @@ func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more boo
 	return more, nil
 }
 
-// beginPhase moves an operation to its first phase when the selection is laid out. If the operation
-// has a hold, this phase is the hold, during which the operation can be undone.
+// beginPhase moves an operation to its first phase when each letter of the selection has a row. If
+// the operation has a hold, this phase is the hold, during which the operation can be undone.
 func (t *tx) beginPhase(op deadletter.OperationID, action deadletter.Verb, p deadletter.Pace) error {
 	phase, until := firstPhase(action, p), any(nil)
 	if p.Hold > 0 {

@@ -93,9 +93,10 @@ func (s *Store) compareWithNote(ctx context.Context) (older *deadletter.Progress
 	return nil, nil
 }
 
-// maxUnnoted is the maximum number of claim transactions per broker that may be missing from the
-// note when the process dies. It is 2 because a dispatcher has two workers. A note in which more
-// claims are missing does not prove that the file is current.
+// maxUnnoted limits how far the note beside the store may be behind the store's file. It is the
+// maximum number of claim transactions per broker that may be missing from the note when the
+// process dies. It is 2 because a dispatcher has two workers. A note in which more claims are
+// missing does not prove that the file is current.
 const maxUnnoted = 2
 
 // Strangers returns the notes that other stores left beside this store. Such a note shows that

@@ -156,10 +156,10 @@ func (t *tx) recordResult(op deadletter.OperationID, letter int64, to deadletter
 	return nil
 }
 
-// cameBack records that a letter of an operation came back. If the letter was sent before the
-// current canary, it says nothing about that canary, so it counts in the base of the operation. The
-// parameter "sent" is the time of the broker's confirm, or the time of the publish if there was no
-// confirm.
+// cameBack records that a letter of an operation came back. A letter that was sent before the
+// current canary says nothing about that canary. It is therefore added to the base counts, which
+// are subtracted from the counts of the canary. The parameter "sent" is the time of the broker's
+// confirm, or the time of the publish if there was no confirm.
 func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, confirmed bool, sent int64) error {
 	if err := t.recordResult(op, letter, deadletter.ResultCameBack, reason); err != nil {
 		return err

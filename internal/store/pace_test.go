@@ -86,8 +86,9 @@ func TestPausedRetriesStay(t *testing.T) {
 	}
 }
 
-// If an attempt is a probe and comes back, it is not counted. It makes no difference whether it
-// comes back before or after its confirm. Every other attempt is counted.
+// A probe is an attempt that shows whether a queue works again. If a probe comes back, it is not
+// counted as an attempt. It makes no difference whether it comes back before or after its confirm.
+// Every other attempt is counted.
 func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ probe, confirmed bool }{

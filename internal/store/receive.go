@@ -12,8 +12,9 @@ import (
 )
 
 // Receive stores a window of deliveries in one fsynced transaction. Each delivery becomes a new
-// letter in the state "received". However, a delivery that is the copy of an earlier letter's open
-// attempt joins that letter. The window stays open until SettleWindow is called.
+// letter in the state "received". There is one exception: a letter that dlo sent back may have died
+// again. If its attempt is still open, the delivery joins the letter that is already stored. The
+// window stays open until SettleWindow is called.
 func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) (err error) {

@@ -185,8 +185,9 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 	}
 }
 
-// When enough letters with a routing key are known, their shares are used instead of the shares of
-// the queue. A queue learns a limited number of routing keys.
+// The share of each type among earlier letters helps to choose the type of a letter. When enough
+// letters with a routing key are known, only their shares are used, and not the shares of the whole
+// queue. A queue learns a limited number of routing keys.
 func TestWhatIsLearned(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -149,9 +149,9 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 	}
 }
 
-// TestAnotherBrokerTellsMoreOfARestore checks that the marks of several brokers count as one loss.
-// When a second broker reports its mark, dlo keeps the decisions that people have made since it
-// read the first mark.
+// TestAnotherBrokerTellsMoreOfARestore checks a restored store to which several brokers report the
+// progress that they have noted. Their marks count as one loss. When a second broker reports its
+// mark, dlo keeps the decisions that people have made since it read the first mark.
 func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -209,7 +209,7 @@ func unitedRows(table, columns string) []string {
 	}
 }
 
-// uniteSelections replaces the old origins in frozen selections that are not laid out yet.
+// uniteSelections replaces the old origins in frozen selections whose letters do not have rows yet.
 func (t *tx) uniteSelections() error {
 	type part struct {
 		operation, part int64

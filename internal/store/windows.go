@@ -111,8 +111,8 @@ func (s *Store) Reached(ctx context.Context) (map[[2]string]bool, error) {
 	return reached, err
 }
 
-// AtStake records how many letters of an inbox are on their last delivery. If the session ends
-// before Receive stores these letters, the broker deletes them.
+// AtStake records how many letters of an inbox have reached their delivery limit. If the session
+// ends before Receive stores these letters, the broker deletes them.
 func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -362,8 +362,9 @@ func (t *tx) eachDelivery(w deadletter.Window, fn func(session int64, aftermath 
 }
 
 // twins returns the letters within the horizon that a broker restart may have brought back, by
-// fingerprint, oldest first. Each letter can be claimed once after one restart. A second restart
-// may undo the acks of these claims again, and also the acks after the first restart.
+// fingerprint, oldest first. After one restart, each of these letters can be matched with only one
+// delivery. A second restart may undo the acks of these deliveries again, and also the acks after
+// the first restart.
 func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, error) {
 	spent, merged := map[int64]bool{}, map[int64]bool{}
 	found := map[deadletter.Fingerprint][]int64{}
@@ -386,8 +387,9 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	if err != nil {
 		return nil, err
 	}
-	// A row that was created after this restart may be linked to a twin. Such a row has claimed
-	// this twin. The serial of a row begins with the time, so it shows when the row was created.
+	// A row that was created after this restart may be linked to a twin. No other delivery can then
+	// be matched with this twin. The serial of a row begins with the time, so it shows when the row
+	// was created.
 	rows, err := t.query(`SELECT twin FROM letters WHERE id >= (SELECT restarted_at << 12 FROM inboxes WHERE id = $1) AND inbox = $1 AND twin IS NOT NULL`, inbox)
 	if err != nil {
 		return nil, err

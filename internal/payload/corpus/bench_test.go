@@ -46,8 +46,9 @@ func BenchmarkMatch(b *testing.B) {
 	})
 }
 
-// BenchmarkRead decodes bodies whose type nothing names, once without a mask and once with a rule
-// for a field. With the rule, all other types that may fit the body are checked for hidden fields.
+// BenchmarkRead decodes bodies of letters that name no type, once without a mask and once with a
+// rule for a field. With the rule, all other types that may fit the body are checked for hidden
+// fields.
 func BenchmarkRead(b *testing.B) {
 	c := load()
 	r := rand.New(rand.NewPCG(5, 6))
