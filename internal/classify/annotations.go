@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// reports holds the annotations that match the letters of one batch, and the ids of those that have
-// been used. For each letter, the most certain annotations come first, then the newest.
+// reports contains, for each letter of a batch, the annotations that may describe the letter's
+// death. The most certain ones come first, then the newest. It also contains the ids of the
+// annotations that have been used.
 type reports struct {
 	of    map[deadletter.ID][]deadletter.Annotation
 	taken map[int64]bool

@@ -18,7 +18,8 @@ const GroupVersion = 4
 
 const ownFrames = 3 // number of stack frames that are part of a cause; all letters of a queue share the frames further out
 
-// cause is what distinguishes groups that have the same origin, reason and type.
+// cause says what made letters die, for example which error. It distinguishes groups that have the
+// same origin, reason and type.
 type cause struct {
 	schema  string // the type that a schema gives the letter; "" = no schema can decode the letter
 	group   string // the group that a rule sets; if it is set, nothing else counts

@@ -26,7 +26,7 @@ func applyEarlierDecision(l *deadletter.Letter, v *deadletter.Classified) bool {
 	return true
 }
 
-// noOrigin is why a letter without an origin is held.
+// noOrigin is the reason that people see if a letter is held because it has no origin.
 const noOrigin = "no origin: nothing says which queue it died in. Redirect it to a queue, or discard it; brokers[].origins can name the queue for further letters of its inbox"
 
 // guard overrides a rule's decision if the letter must not be sent to its target. Once a person has

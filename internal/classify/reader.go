@@ -54,7 +54,8 @@ func (r *Reader) Run(ctx context.Context) error {
 	return nil
 }
 
-// Step lists letters or reads one batch. It reports whether there was anything to do.
+// Step does the next piece of work: it lists letters that must be read again, or reads one batch of
+// them. It reports whether there was anything to do.
 func (r *Reader) Step(ctx context.Context) (bool, error) {
 	r.c.types.RLock()
 	defer r.c.types.RUnlock()

@@ -178,8 +178,8 @@ var Ways = []Way{WayPage, WayAPI, WayCLI, WayService}
 
 type wayKey struct{}
 
-// Through returns a context that contains the way in which a request was sent. Everything that acts
-// for the request can read it there.
+// Through returns a context that says in which way a request was sent: on a page, through the API
+// or on the command line. All code that handles the request can read this with WayOf.
 func Through(ctx context.Context, w Way) context.Context {
 	return context.WithValue(ctx, wayKey{}, w)
 }

@@ -135,7 +135,8 @@ func (g *GroupLife) noticeNow(kind NoticeKind, now time.Time) *Notice {
 	return g.notice(kind)
 }
 
-// Alone starts a new incident that consists only of this group.
+// Alone puts the group into a new incident of its own. An incident is a set of groups about which
+// people are notified together.
 func (g *GroupLife) Alone(now time.Time) {
 	g.Key, g.Began = fmt.Sprintf("%s/%d", g.ID, g.Episode), now
 }
@@ -235,8 +236,8 @@ func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	return nil
 }
 
-// TakeOver makes a group the continuation of the group "from", whose letters it gets. It takes over
-// people's choices, the notices that were sent, and the key that people know.
+// TakeOver is called when a group gets the letters of the group "from" and continues that group. It
+// takes over people's choices, the notices that were sent, and the key that people know.
 func (g *GroupLife) TakeOver(from *GroupLife) {
 	id, episode := g.ID, g.Episode
 	*g = *from

@@ -2,7 +2,7 @@ package deadletter
 
 import "time"
 
-// GroupTab is a list in which people work with groups.
+// GroupTab is one of the lists in which people work with groups, such as the inbox.
 type GroupTab string
 
 const (

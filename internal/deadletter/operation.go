@@ -178,7 +178,8 @@ func (o *Operation) Sent() int {
 	return o.Counts[ResultConfirmed] + o.Counts[ResultQuiet] + o.Counts[ResultUnverified] + o.Counts[ResultCameBack]
 }
 
-// Share is a part of a selection. A plan treats all letters of a share in the same way.
+// Share is a part of a selection of letters. When an operation is planned, all letters of a share
+// are treated in the same way.
 type Share struct {
 	Origin        Origin // place where the letters died; without a queue if that is unknown
 	Inbox         string // inbox from which the letters were drained, if it is unknown where they died

@@ -14,8 +14,8 @@ type Wait struct {
 	TTL      time.Duration // time to live of all letters in the queue; negative = each letter has its own expiration
 }
 
-// WaiterQueue is the waiter that has one queue for each delay. All letters with the same delay wait
-// in the same queue.
+// WaiterQueue is a waiter, which is a place where letters wait for their retry. It has one queue
+// for each delay, so all letters with the same delay wait in the same queue.
 const WaiterQueue = "wait-queue"
 
 // WaitTTL is the queue of the waiter with the name "message-ttl". In this queue, each letter has

@@ -245,8 +245,8 @@ func (r *Registry) With(name string, s *Schema) *Registry {
 	return trial
 }
 
-// AnyVersion calls "holds" for the types of each version of each set. It reports whether a call
-// returned true.
+// AnyVersion reports whether the function "holds" returns true for any version of any set. It calls
+// the function with the types of each version, until a call returns true.
 func (r *Registry) AnyVersion(holds func(types *Resolver) bool) bool {
 	if r == nil {
 		return false

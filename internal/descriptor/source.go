@@ -48,8 +48,8 @@ type Source struct {
 // ErrNoType means that no set defines a type.
 var ErrNoType = errors.New("no set defines this type")
 
-// Source returns a type in .proto syntax. The parameter "typ" is the full name of the type. If only
-// one type has a short name, that name can be used too.
+// Source returns a type in .proto syntax. The parameter "typ" is the full name of the type. It may
+// also be a short name, if only one type has this short name.
 func (r *Registry) Source(typ string) (Source, error) {
 	defs, ambiguous := r.Lookup(typ)
 	if len(ambiguous) > 0 {

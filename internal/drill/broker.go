@@ -91,9 +91,9 @@ func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int
 	return len(list), err
 }
 
-// cutConnections closes those connections of the vhost whose name contains the given text. This is
-// the name that a client, such as dlo, gives its connection. The result is the number of
-// connections that were closed.
+// cutConnections closes those connections of the vhost whose name contains the given text. A
+// client, such as dlo, chooses the name of its connection. The result is the number of connections
+// that were closed.
 func (s *site) cutConnections(ctx context.Context, named string) (int, error) {
 	list, err := s.Connections(ctx)
 	n := 0

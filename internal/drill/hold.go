@@ -29,8 +29,8 @@ func (g *ground) runFailure(ctx context.Context, f *Failure) Row {
 	return row
 }
 
-// tryFailure does what runFailure does. If it returns an error, the failure did not pass, and the
-// error is the reason.
+// tryFailure causes one failure, waits for all reports, applies the cure, and waits for its effect.
+// If it returns an error, the failure did not pass, and the error is the reason.
 func (g *ground) tryFailure(ctx context.Context, f *Failure, row *Row) error {
 	began := time.Now()
 	err := f.make(ctx, g)

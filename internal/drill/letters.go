@@ -173,5 +173,5 @@ func makeConnectionClosed(ctx context.Context, g *ground) error {
 	return nil
 }
 
-// quietFor waits so long that people would have got a notice if there were a problem.
+// quietFor waits for 30 seconds. If there were a problem, people would get a notice in this time.
 func quietFor(ctx context.Context, _ *ground, _ problem) error { return pause(ctx, 30*time.Second) }

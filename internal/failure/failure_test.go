@@ -193,7 +193,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestHeadsOfStacks checks the type and the message that are read from the head of a stack trace,
+// TestHeadsOfStacks checks how the type and the message of an error are read from a stack trace,
 // for each language.
 func TestHeadsOfStacks(t *testing.T) {
 	t.Parallel()

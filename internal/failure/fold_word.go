@@ -9,9 +9,9 @@ const (
 	numbers    = "0123456789#"
 )
 
-// foldChunk folds the text between two spaces. If the whole text varies, it returns "#". It folds
-// the result again until nothing changes, because removing an id can leave a number. "#" counts as
-// a digit, so that folding a folded text does not change it.
+// foldChunk folds a text that contains no spaces. If all of it varies from letter to letter, like
+// an id, it returns "#". It folds the result again until nothing changes, because removing an id
+// can leave a number. "#" counts as a digit, so that folding a folded text does not change it.
 func foldChunk(c string) string {
 	for range 8 {
 		folded := foldOnce(c)

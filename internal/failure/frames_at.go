@@ -83,7 +83,7 @@ func sourceName(name string) string {
 	return strings.Join(kept, ".")
 }
 
-// counters matches numbers that compilers add, such as $1 and $0.
+// counters matches numbers that compilers add to names, such as $1 and $0.
 var counters = regexp.MustCompile(`\$[0-9]+`)
 
 // scriptFrame parses a Node frame. It puts the name of the file before the name of the function,

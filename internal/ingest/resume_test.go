@@ -147,11 +147,10 @@ func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	}
 }
 
-// TestTwinsBehindAWindow covers a window that does not take all returned letters. The letters that
-// stay behind in the queue have the flag redelivered. They may equal the letters of the window, but
-// must not be mistaken for them. This happens in an inbox that does not know how many letters were
-// returned. It also happens in a drain that wants no more letters, or that got more letters than it
-// wants.
+// TestTwinsBehindAWindow covers returned letters that stay in the queue behind a window. They have
+// the flag redelivered and may equal the letters of the window, but must not be mistaken for them.
+// This happens in an inbox that does not know how many letters were returned. It also happens in a
+// drain that wants no more letters, or that got more letters than it wants.
 func TestTwinsBehindAWindow(t *testing.T) {
 	t.Parallel()
 	unknown := func(o *office) { o.drainDuring(func() { time.Sleep(time.Minute) }) }
@@ -285,7 +284,8 @@ func TestAFlaggedWindowThatTookAll(t *testing.T) {
 }
 
 // TestAWindowThatComesBackTwice covers a window that took all letters that an earlier session may
-// have received. No such letter can then be behind the window.
+// have received. No such letter can then be behind the window, so each letter must have only one
+// row.
 func TestAWindowThatComesBackTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

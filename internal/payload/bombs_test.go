@@ -260,7 +260,8 @@ func TestEnvelopeBombs(t *testing.T) {
 }
 
 // TestDecompressorsTakeNoMoreThanIsCounted checks that a decompressor never allocates more memory
-// than the budget counts for it. The tables that all readers share exist before the measurement.
+// than the budget counts for it. The test does not measure the tables that all decompressors share,
+// because they exist before it begins.
 func TestDecompressorsTakeNoMoreThanIsCounted(t *testing.T) {
 	noise := make([]byte, 4<<20)
 	rand.New(rand.NewSource(1)).Read(noise)

@@ -31,7 +31,8 @@ const (
 // CloudEvent".
 type namedType struct{ name, source string }
 
-// candidate is a type that a letter or a binding names.
+// candidate is a type that the body of a letter may have, because the letter or a binding names
+// this type.
 type candidate struct {
 	name   string // safe to print; the full name if the type is known
 	told   string // the name after masking

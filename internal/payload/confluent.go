@@ -69,7 +69,7 @@ func confluentPrefix(b []byte) confluentBytes {
 
 // isConfluent reports whether the bytes after the prefix in b can be decoded. They may be a message
 // of a named type, any protobuf if the letter declares protobuf, or JSON. A prefix alone proves
-// nothing, because any body may begin with 0x00.
+// nothing, because other binary data may begin with 0x00 too.
 func (r *reading) isConfluent(p confluentBytes, b []byte) bool {
 	if p.size == 0 {
 		return false

@@ -359,7 +359,7 @@ func (s *editing) encode(u *unmasked) (*Edited, error) {
 	return e, nil
 }
 
-// finish wraps the new body, and checks the result.
+// finish wraps the new body in the layers of the old one, and checks the result.
 func (s *editing) finish(e *Edited, inner []byte) error {
 	e.Body = s.body
 	if !bytes.Equal(inner, s.doc.Body) {

@@ -80,8 +80,9 @@ func (w *unseenWalk) message(b []byte, md protoreflect.MessageDescriptor, path s
 	w.found = append(w.found, unseen{path: path, any: name, size: len(content), raw: string(content)})
 }
 
-// compareUnseen compares the unseen parts of a message before and after an edit. It returns those
-// that were kept, and those that were lost.
+// The JSON of a message omits some of its parts, for example unknown fields. compareUnseen compares
+// these parts before and after an edit. It returns the parts that were kept, and those that were
+// lost.
 func compareUnseen(before, after []unseen) (kept, lost []unseen) {
 	id := func(u *unseen) string { return strconv.Itoa(int(u.num)) + u.any + "\x00" + u.raw }
 	left := make(map[string]int)
@@ -101,8 +102,8 @@ func compareUnseen(before, after []unseen) (kept, lost []unseen) {
 
 const maxUnseen = 3 // if there are more unseen parts, they are only counted
 
-// checksOf returns checks about the unseen parts of a message. They say which of these parts an
-// edit has kept, and which it has lost.
+// checksOf returns checks about the parts of a message that its JSON omits. They say which of these
+// parts an edit has kept, and which it has lost.
 func checksOf(kept, lost []unseen) (list []Check) {
 	sum := func(of []unseen) (n int) {
 		for i := range of {

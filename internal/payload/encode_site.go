@@ -10,7 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// site is what the schema says about a JSON value, or about the name of a member.
+// site describes a value in the JSON of a message, or the name of a member. It contains what the
+// schema says about this value or name, for example the field and its message type.
 type site struct {
 	md      protoreflect.MessageDescriptor // the message type of the value, or of the message to which the name belongs
 	fd      protoreflect.FieldDescriptor   // the field; nil for the whole message, and inside a Struct
@@ -19,7 +20,8 @@ type site struct {
 	types   *descriptor.Resolver
 }
 
-// locate returns the path and the site of the value or name at a byte of the text.
+// locate finds the value or the name at a byte of the text. It returns its path and its site, which
+// contains what the schema says about it.
 func (s site) locate(n *jsonNode, at int) (string, site) {
 	path := ""
 	for {

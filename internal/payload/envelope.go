@@ -12,7 +12,8 @@ import (
 // envelope, every required member occurs exactly once and has the right JSON type. An envelope that
 // is not declared or not valid stays in the body.
 
-// claim is an envelope that a letter or the enclosing envelope declares.
+// claim says that the current body should be an envelope of a certain kind, because the letter or
+// the enclosing envelope declares it.
 type claim struct {
 	name string // the name of the layer; "" = no envelope is declared
 	by   string // where it is declared: "named by the content type"

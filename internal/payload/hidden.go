@@ -190,7 +190,8 @@ func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.
 	}
 }
 
-// submessage reads the content of a message that is at the given spot.
+// submessage reads the content of a message. The parameter "at" is the spot of the message: its
+// position, with the masks that apply there.
 func (w *hiding) submessage(p []byte, md protoreflect.MessageDescriptor, at spot, depth int) {
 	at = at.inside(md)
 	if at.hidden {
@@ -204,8 +205,8 @@ func (w *hiding) submessage(p []byte, md protoreflect.MessageDescriptor, at spot
 	w.message(p, md, at, depth+1)
 }
 
-// entry reads a map entry. The spot of the value depends on the key, which may come before or after
-// the value.
+// entry reads a map entry. Which masks apply to the value depends on the key, which may come before
+// or after the value.
 func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth int) {
 	key := fd.MapKey().Default().MapKey().String()
 	each := func(visit func(num protowire.Number, typ protowire.Type, v []byte)) {

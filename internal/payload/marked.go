@@ -32,7 +32,7 @@ var (
 	escapedWireKey = regexp.MustCompile(`^@@+wire$`)
 )
 
-// maxMarksNamed is the maximum number of marked values whose paths a note contains.
+// maxMarksNamed is the maximum number of paths in the note about values that have no JSON form.
 const maxMarksNamed = 3
 
 // marking finds the values of a message that have no JSON form, and replaces them.
@@ -67,8 +67,8 @@ func (s *jsonPlace) String() string {
 	return dotted(up, cmp.Or(s.name, element(s.index)))
 }
 
-// marshal returns protojson in which the values without a JSON form are marked. It also returns the
-// places of these values. It changes these values in m.
+// marshal returns the message m as protojson. If protojson cannot write a value, a mark takes its
+// place (wireKey). marshal also returns the places of these values. It changes these values in m.
 func marshal(m protoreflect.Message, types *tolerant, b *budget.Budget) ([]byte, []*jsonPlace, error) {
 	options := protojson.MarshalOptions{Resolver: types, AllowPartial: true}
 	out, err := options.Marshal(m.Interface())
@@ -293,8 +293,9 @@ func (k *marking) dynamic(m protoreflect.Message, at *jsonPlace) {
 	}
 }
 
-// wireForm returns the marked form of a message of a well-known type. The result is false if the
-// type does not have its usual fields.
+// wireForm returns the JSON that takes the place of a message that protojson cannot write
+// (wireKey). The type of the message is a well-known type. The result is false if the type does not
+// have its usual fields.
 func wireForm(m protoreflect.Message) (string, bool) {
 	number := func(n protoreflect.FieldNumber) protoreflect.Value { return m.Get(m.Descriptor().Fields().ByNumber(n)) }
 	if !hasUsualFields(m.Descriptor()) {
@@ -319,7 +320,8 @@ func wireForm(m protoreflect.Message) (string, bool) {
 	return `{"` + wireKey + `":{` + inner + `}}`, true
 }
 
-// hasUsualFields reports whether a type that can be marked has its usual fields.
+// hasUsualFields reports whether a well-known type has its usual fields. A set may define the type
+// in another way.
 func hasUsualFields(md protoreflect.MessageDescriptor) bool {
 	is := func(n protoreflect.FieldNumber, kind protoreflect.Kind, list bool) bool {
 		fd := md.Fields().ByNumber(n)
@@ -338,8 +340,8 @@ func hasUsualFields(md protoreflect.MessageDescriptor) bool {
 	return false
 }
 
-// fromWireForm parses the content of wireKey into a message. It returns false if the content does
-// not fit the type.
+// fromWireForm parses the JSON under wireKey, which stands for a message without a JSON form. It
+// returns this message. It returns false if the JSON does not fit the type.
 func fromWireForm(n *jsonNode, md protoreflect.MessageDescriptor) (protoreflect.Message, bool) {
 	m := dynamicpb.NewMessage(md)
 	if n.kind != '{' || !hasUsualFields(md) {
@@ -404,7 +406,8 @@ func fromWireForm(n *jsonNode, md protoreflect.MessageDescriptor) (protoreflect.
 	return m, true
 }
 
-// wantsWireForm says how to write the marked form of a type.
+// wantsWireForm returns an example for people: how a value without a JSON form is written under
+// wireKey.
 func wantsWireForm(md protoreflect.MessageDescriptor) string {
 	switch {
 	case md == nil:
@@ -419,8 +422,8 @@ func wantsWireForm(md protoreflect.MessageDescriptor) string {
 	return `{"@wire": {"seconds": "0", "nanos": 0}}`
 }
 
-// noteMarked adds a note that the JSON has marked values. If the parameter "hide" is true, it omits
-// their paths, which may be masked.
+// noteMarked adds a note that the JSON contains marks in place of values that have no JSON form. If
+// the parameter "hide" is true, the note omits the paths of these values, which may be masked.
 func (d *Document) noteMarked(places []*jsonPlace, hide bool) {
 	if len(places) == 0 {
 		return

@@ -14,8 +14,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// unmarking removes marked values from the JSON that a person wrote, so that protojson can parse
-// the rest. It then sets these values in the message.
+// unmarking reads JSON that a person wrote and that contains marks in place of values without a
+// JSON form (wireKey). It removes these marks, so that protojson can parse the rest. It then sets
+// the values in the message.
 type unmarking struct {
 	types  *descriptor.Resolver
 	source string
@@ -60,7 +61,8 @@ type readError struct {
 
 func (e *readError) Unwrap() error { return e.error }
 
-// unmarshalMarked parses protojson that may have marked values.
+// unmarshalMarked parses protojson in which marks may take the place of values without a JSON form
+// (wireKey).
 func unmarshalMarked(m *dynamicpb.Message, text string, tree *jsonNode, types *tolerant) error {
 	options := protojson.UnmarshalOptions{Resolver: types, AllowPartial: true}
 	k := &unmarking{types: types.Resolver, source: text}

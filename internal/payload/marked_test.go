@@ -17,8 +17,8 @@ import (
 // compact removes white space from JSON.
 func compact(s string) string { return regexp.MustCompile(`\n\s*|(:) `).ReplaceAllString(s, "$1") }
 
-// TestMarkedValues checks that a value without a JSON form is marked. A valid value must be able to
-// replace it, and the marked value must be editable.
+// TestMarkedValues checks that a mark takes the place of a value without a JSON form. An edit must
+// be able to change the marked value, and to replace it with a valid one.
 func TestMarkedValues(t *testing.T) {
 	t.Parallel()
 	str := func(num protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(num, []byte(s)) }

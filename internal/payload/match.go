@@ -274,8 +274,8 @@ func (x *compared) ranksBefore(y *compared, top float64) bool {
 
 // judge sets the verdict of a ranking that has at least one match.
 func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hint string, declared bool) {
-	// What is known before helps to decide which of several types fits, but not whether any type fits.
-	// The evidence alone must be good enough for that.
+	// Earlier letters and hints help to decide which of several types fits the body. They do not
+	// help to decide whether any type fits, so the evidence in the body alone must be good enough.
 	var e evidence
 	var best *matchable
 	score := 0.0
@@ -333,7 +333,7 @@ func (r *Ranking) notCompared() string {
 	return fmt.Sprintf("too large to compare with %s of %s: %s", deadletter.Count(r.Left), deadletter.Plural(r.Types, "type", "types"), which)
 }
 
-// names returns the names of the first n tied types as a text.
+// names returns a text with the names of the first n types that fit the body about equally well.
 func (r *Ranking) names(n int) string {
 	var list []string
 	for _, m := range r.Matches[:min(n, len(r.Matches), r.Tied)] {

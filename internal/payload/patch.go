@@ -53,7 +53,8 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e
 	return e, err
 }
 
-// namesAs copies the shown form of each name from the tree "other", which has the same shape.
+// namesAs records for each name of the tree in which form people see it. It copies this form from
+// the tree "other", which has the same shape.
 func (n *jsonNode) namesAs(other *jsonNode) {
 	for i := range n.names {
 		n.names[i].shown = other.names[i].shown

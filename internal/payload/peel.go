@@ -168,8 +168,8 @@ func (r *reading) peelOnce() bool {
 	return r.layer(shape.layer(), out, "")
 }
 
-// layer replaces the body with its unpacked content. The memory of the content has already been
-// charged.
+// layer replaces the body with its unpacked content, and records the layer that was removed. The
+// budget has already been charged for the memory of the content.
 func (r *reading) layer(l Layer, out []byte, how string) bool {
 	doc := r.doc
 	text := l.Name

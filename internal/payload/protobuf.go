@@ -90,8 +90,8 @@ func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err 
 	return nil
 }
 
-// scanAll returns the definition with which to decode, and its scan. If no definition fits, it
-// returns the error of the first one.
+// scanAll scans a body as each of the given definitions. It returns the definition that is best for
+// decoding the body, and its scan. If no definition fits, it returns the error of the first one.
 func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, scan *descriptor.Scan, err error) {
 	for i, def := range defs[:min(len(defs), maxDefinitions)] {
 		s, e := r.scan(r.doc.Body, def)

@@ -108,7 +108,8 @@ type comparison struct {
 	visits int64 // number of nodes and elements examined so far, for all types
 }
 
-// decodes reports whether the tree can be decoded as the given type. It puts the evidence into e.
+// decodes reports whether the body can be decoded as the given type. It also records in e what
+// speaks for and against this type.
 func (c *comparison) decodes(s *shape, e *evidence) bool {
 	*e = evidence{bytes: c.tree.bytes, parts: s.parts}
 	return c.message(s, 0, int32(len(c.tree.nodes)), e, true)

@@ -26,8 +26,8 @@ type masking struct {
 	begun   map[protoreflect.MessageDescriptor]typeRules // the rules for the types that were seen so far
 }
 
-// rootSpot returns the spot of the current body. The parameter "defs" holds the definitions of its
-// type, the one in use first.
+// rootSpot returns the spot of the whole current body, with the masks that apply to it. The
+// parameter "defs" holds the definitions of the body's type, the one in use first.
 func (r *reading) rootSpot(defs ...*descriptor.Type) spot {
 	return spot{m: newMasking(r.Mask, defs...), hidden: r.outer.hidden, open: r.outer.open}
 }
@@ -187,8 +187,8 @@ func (s spot) unreadAny(md protoreflect.MessageDescriptor) spot {
 	return s
 }
 
-// follow returns the spot to which a name leads. A rule may use the name in the schema, the JSON
-// name or the number of the field.
+// follow returns the spot of the field or member with the given name. The path of a rule may name a
+// field by its name in the schema, by its JSON name or by its number.
 func (s spot) follow(name, json string, number int32) spot {
 	if s.hidden || len(s.open) == 0 {
 		return s

@@ -91,7 +91,8 @@ func (t *tx) takeBack(op deadletter.OperationID, by string) error {
 	return nil
 }
 
-// Sweep frees up to n untouched letters of a cancelled operation in one transaction.
+// Sweep frees letters that a cancelled operation has not touched, so that other operations can act
+// on them. It frees up to n letters in one transaction.
 func (s *Store) Sweep(ctx context.Context, op deadletter.OperationID, n int) error {
 	return s.tx(ctx, bulk, func(t *tx) error { return t.sweep(op, n) })
 }

@@ -68,8 +68,9 @@ func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse
 	})
 }
 
-// describeChanges returns a description of each difference between two outlines of the
-// configuration. A description begins with the path of the changed key.
+// describeChanges compares two outlines of the configuration. An outline maps the path of each key
+// to a text. describeChanges returns a description of each difference, which begins with the path
+// of the changed key.
 func describeChanges(was, now map[string]string) (list []string) {
 	paths := maps.Clone(was)
 	maps.Copy(paths, now)

@@ -43,8 +43,8 @@ type moves struct {
 	overdue map[int64]int64 // change in the number of overdue letters, by the id of the group
 }
 
-// reading is a key of a counter. It counts the letters that still have a body, by origin, type and
-// how the body was read.
+// reading is the key of a counter of letters that still have a body. There is one counter for each
+// combination of origin, type and the way in which the body was read.
 type reading struct {
 	origin, typ int64
 	reading     deadletter.Reading

@@ -381,9 +381,9 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	return claimed, nil
 }
 
-// claimAgain resumes the newest attempt of a letter. If too little of the letter's wait is left for
-// its wait queue, the result "postponed" is true. In that case, the attempt is resumed when the
-// wait is over.
+// claimAgain resumes the newest attempt of a letter. A wait queue may keep each letter for a fixed
+// delay. If too little of the letter's wait is left for this delay, the result "postponed" is true.
+// The attempt is then resumed when the wait is over.
 func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, postponed bool, err error) {
 	p, _ := t.route(r)
 	id := deadletter.NewID(r.id, uint64(r.random))

@@ -394,7 +394,8 @@ func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
 	}
 }
 
-// A window that may consist of copies is cut off again. It stays in doubt. Letters that an earlier
+// The letters of a window may be copies, and each session that takes the window back is cut off.
+// The window then stays in doubt, and its letters become suspects again. Letters that an earlier
 // session gave back may still be behind it.
 func TestADoubtfulClaimThatIsCutOff(t *testing.T) {
 	t.Parallel()

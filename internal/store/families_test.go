@@ -65,8 +65,8 @@ func TestMergedGroupsAreOne(t *testing.T) {
 	}
 }
 
-// If the letters of a head move to another group, the groups merged into the head stay merged into
-// it.
+// A head is a group into which other groups are merged. If the letters of a head move to another
+// group, the merged groups stay merged into the head.
 func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -79,8 +79,8 @@ func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
 	}
 }
 
-// Letters of a merged group may turn out to belong to its head. Even then, no group is merged into
-// itself.
+// The letters of a merged group may turn out to belong to its head, the group into which it is
+// merged. Even then, no group is merged into itself.
 func TestLettersThatBelongToTheHead(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

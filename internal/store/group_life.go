@@ -38,7 +38,7 @@ func (t *tx) saveLife(g *deadletter.GroupLife) error {
 }
 
 // recordDeaths records deaths of letters in a group and writes the notices for people. If the group
-// is merged, the deaths count for its head.
+// is merged into another group, the deaths count for that other group.
 func (t *tx) recordDeaths(group int64, deaths []deadletter.GroupDeath) error {
 	if len(deaths) == 0 || group == 0 { // letters of trials cause no notices
 		return nil

@@ -207,8 +207,9 @@ func groupCursor(p deadletter.GroupPage, n int) ([]any, error) {
 	return args, nil
 }
 
-// groupFilter converts a query to an SQL condition on groups g. A term about where or why letters
-// died also matches merged groups, and then selects the head of the merged group.
+// groupFilter converts a query to an SQL condition on groups g. Some terms say where or why letters
+// died. If such a term matches a merged group, the condition selects the group into which this
+// group is merged.
 func (s *Store) groupFilter(ctx context.Context, q query.Query) (clause, error) {
 	var all []clause
 	for _, t := range q.Terms {

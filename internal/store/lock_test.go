@@ -79,8 +79,8 @@ func mounted(t *testing.T, path string) string {
 	return alias
 }
 
-// TestAnOlderDloIsNoticed checks that a store that an older dlo has open cannot be opened. An older
-// dlo locks only the file beside the store.
+// TestAnOlderDloIsNoticed covers a store that an older dlo has open. This dlo must then refuse to
+// open the store. An older dlo locks only the file beside the store.
 func TestAnOlderDloIsNoticed(t *testing.T) {
 	t.Parallel()
 	path := filledStore(t)

@@ -223,8 +223,8 @@ func (t *tx) noticeFinished(op deadletter.OperationID) error {
 	return t.writeNotice(&deadletter.Notice{Kind: deadletter.EventOperationFinished, Key: op.String(), Op: op, Severity: deadletter.SeverityDigest}, 0)
 }
 
-// hasResult sets found to whether an operation has a letter with one of the given results. The
-// parameter "results" is an SQL list.
+// hasResult checks whether an operation has a letter with one of the given results. It stores the
+// answer in the variable to which "found" points. The parameter "results" is an SQL list.
 func (t *tx) hasResult(op deadletter.OperationID, results string, found *bool) error {
 	return t.row(`SELECT EXISTS (SELECT 1 FROM operation_letters WHERE operation = $1 AND result IN (`+results+`))`, []any{int64(op)}, found)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ordering sorts letters by a value. Letters with equal values are sorted by serial.
+// ordering is an order in which letters are sorted by a value. Letters with equal values are sorted
+// by serial.
 type ordering struct {
 	mark    byte   // first byte of every cursor of this order
 	value   string // SQL expression for the value; the table of letters is l

@@ -114,8 +114,8 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	}
 }
 
-// failAgain brings a letter back from its attempt, because it died again in the given queue. As in
-// die, each of the given functions changes the verdict of the letter.
+// failAgain brings a letter back from its attempt, because it died again in the given queue. Each
+// of the given functions changes the verdict of the letter, as in the method "die".
 func (g *groups) failAgain(d deadletter.Due, queue string, changes ...func(*deadletter.Classified)) {
 	g.t.Helper()
 	g.window++

@@ -27,8 +27,8 @@ func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Re
 	return receipt, nil
 }
 
-// receive stores the window w. The parameter "twins" is nil or a list. With a list, each arrival
-// may be a copy of the letter at the same position in the list.
+// receive stores the window w. The parameter "twins" is nil, or it contains one letter for each
+// arrival. Each arrival may then be a copy of its letter.
 func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)

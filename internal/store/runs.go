@@ -18,7 +18,8 @@ const (
 	enoughRun  = 20  // number of a queue's letters from which dlo can tell the type of the queue
 )
 
-// afterLetter returns the run that results from one more letter.
+// afterLetter adds one more letter to a run, which is a number of letters in a row with the same
+// type. It returns the new run.
 func (r run) afterLetter(typ int64) run {
 	if r.n > 0 && r.typ != typ {
 		return run{typ, 1, true}
@@ -26,7 +27,8 @@ func (r run) afterLetter(typ int64) run {
 	return run{typ, r.n + 1, r.broken}
 }
 
-// writeRuns writes to the database the runs that this transaction began or continued.
+// A run is a number of letters in a row that have the same type. writeRuns writes to the database
+// the runs that this transaction began or continued.
 func (m *moves) writeRuns(t *tx) error {
 	for origin, r := range m.runs {
 		if _, err := t.exec(`INSERT INTO runs (origin, type, n) VALUES ($1, $2, min($3, $4))

@@ -149,8 +149,8 @@ func (t *tx) endEscalations() (int, error) {
 
 // noticeEnds notifies machines and people that a group no longer needs people. It handles only
 // groups about which machines were notified before. It notifies people only if they know of the
-// group at present. No letter of such a group is received, dead, held, overdue, being sent or
-// watched.
+// group at present. A group no longer needs people if none of its letters is received, dead, held,
+// overdue, being sent or watched.
 func (t *tx) noticeEnds() (int, error) {
 	return t.eachGroup(`SELECT g.id FROM groups g INDEXED BY groups_heard WHERE g.heard = 1 AND NOT EXISTS (SELECT 1 FROM counters c INDEXED BY counters_group WHERE c.n > 0
 		AND c.state IN ('received', 'dead', 'held', 'publishing', 'requeued') AND c.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))

@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// words returns a name such as programs use. All of its characters are in the base64 alphabet.
+// words returns a random text that looks like a name in a program. All of its characters are in the
+// base64 alphabet.
 func words(r *rand.Rand) (b []byte) {
 	list := []string{"order", "placed", "Handler", "Factory", "queue", "Retry", "customer", "Event", "user", "Created", "V2", "01", "/", "service", "Email", "requested", "2026"}
 	for range 4 + r.IntN(4) {
