@@ -185,8 +185,8 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	return len(letters), nil
 }
 
-// toldAfter says when people get a notice that a letter still waits for a retry: this long after
-// the time at which the last retry of the letter was expected.
+// toldAfter is how long after the last expected retry of a letter people get a notice that the
+// letter still waits.
 const toldAfter = time.Minute
 
 // verdict decides what happens to one letter.

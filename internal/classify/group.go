@@ -27,9 +27,10 @@ type cause struct {
 	form    []string // for a letter without an error: how it was published, and the shape of its body
 }
 
-// causeOf returns the cause of a letter whose origin, reason and type are known. If the error is
-// unknown and no rule sets the group, the routing key and the message type that the headers name
-// take the place of the error. If no type is known, the shape of the body counts too.
+// causeOf returns the cause of a letter whose origin, reason and type are known. Normally, the
+// error is the cause. If the error is unknown and no rule sets the group, the routing key and the
+// message type that the headers name take its place. If no type is known either, the shape of the
+// body counts too.
 func causeOf(v *deadletter.Classified, f *deadletter.Failure, doc *payload.Document, group string) cause {
 	c := cause{schema: doc.Type, group: group, failure: *f}
 	if group == "" && !f.Said() {

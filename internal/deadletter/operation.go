@@ -51,8 +51,8 @@ type Pace struct {
 }
 
 // Base contains the counts of an operation at the start of its last canary. The canary is the first
-// part of the letters, which is sent as a test. Only what happens after these counts were taken is
-// part of the canary.
+// part of the letters, which is sent as a test. Only what happens after these counts were taken
+// counts for the canary.
 type Base struct {
 	Taken    int // number of letters that were released
 	Sent     int

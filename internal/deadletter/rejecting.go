@@ -68,8 +68,8 @@ func (d *Death) Origin() Origin {
 }
 
 // DiedIn returns the latest entry of x-death for a death in the given queue. It prefers entries in
-// which the queue did more than delay the letter after a rejection in another queue. Only if there
-// is no such entry, it returns the latest entry of the other kind.
+// which the queue did more than delay the letter after a rejection in another queue. If there is no
+// such entry, it returns the latest entry for the queue.
 func DiedIn(deaths []Death, queue string) (Death, bool) {
 	carried := -1
 	for i := range deaths {

@@ -114,8 +114,8 @@ func failuresNamed(only []string) ([]Failure, error) {
 	return slices.DeleteFunc(slices.Clone(failures), func(f Failure) bool { return len(only) > 0 && !slices.Contains(only, f.Name) }), nil
 }
 
-// skippedRows returns a row for each failure that the drill skips. If the user of the management
-// API is no administrator, these are the failures that need an administrator.
+// skippedRows returns a row for each failure that the drill skips. These are the failures that need
+// an administrator, if the user of the management API is not an administrator.
 func (g *ground) skippedRows(list []Failure) (rows []Row) {
 	for _, f := range list {
 		if f.admin && !g.site.admin {

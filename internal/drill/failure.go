@@ -29,8 +29,8 @@ type Failure struct {
 	mended func(ctx context.Context, g *ground) bool // reports whether the cure has taken effect; nil = the problem must be gone
 }
 
-// sign describes the report of a failure that the drill expects from dlo, for example the kind of
-// the problem and the status of /readyz.
+// sign describes how the drill expects dlo to report a failure, for example as which kind of
+// problem and with which status of /readyz.
 type sign struct {
 	office   string                 // name of the dlo that reports it; "" = the main dlo, which most failures use
 	kind     deadletter.ProblemKind // kind of the problem; "" = there is no problem

@@ -95,9 +95,10 @@ func (g *ground) awaitReports(ctx context.Context, f *Failure, row *Row, began t
 	return reported, err
 }
 
-// recordLook records in a row which places have reported a failure by the time of one look:
-// /readyz, Overview and the pager. It keeps the first report of each place, and stores the problem
-// in the variable to which "reported" points.
+// A failure is reported in three places: by /readyz, by Overview and by the pager. recordLook
+// records in a row which of these places have reported the failure by the time of one look. It
+// keeps the first report of each place, and stores the problem in the variable to which "reported"
+// points.
 func (g *ground) recordLook(s *sign, l look, row *Row, reported *problem, began time.Time) {
 	if l.at.Before(began) {
 		return
@@ -177,8 +178,8 @@ func (s *sign) isExpected(h heard, reported problem) bool {
 	return reported.Title != "" && h.isAbout(reported.Title)
 }
 
-// cure repairs a failure. If the list of failures contains a cure for it, this cure is applied.
-// Otherwise, cure runs the commands in the text of the reported problem.
+// cure repairs a failure. If the failure has a cure of its own, cure applies it. Otherwise, cure
+// runs the commands in the text of the reported problem.
 func (g *ground) cure(ctx context.Context, f *Failure, reported problem) error {
 	if f.cure != nil {
 		return f.cure(ctx, g, reported)

@@ -14,11 +14,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// storeFailures lists the failures in which the store of a dlo is not current, or in which a proof
-// is missing that it is. A store that was restored from a copy is not current. There are two
-// proofs: the mark of the store in the broker, and the note beside the store's file. Each of these
-// failures has a dlo of its own, which has already sent letters back. Further letters wait in a
-// paused queue, and are due for a retry once the queue is resumed.
+// storeFailures lists the failures of a store that was restored from a copy, and of a store without
+// one of the two proofs that it is current. These proofs are the mark of the store in the broker,
+// and the note beside the store's file. Each of these failures has a dlo of its own, which has
+// already sent letters back. Further letters wait in a paused queue, and are due for a retry once
+// the queue is resumed.
 var storeFailures = []Failure{
 	{
 		Name: "store-restored", Does: "a copy of the store is put back, and letters were sent and received since; people requeue some of the held letters and discard the others",

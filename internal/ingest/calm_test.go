@@ -31,9 +31,9 @@ func TestARestartBringsLettersBack(t *testing.T) {
 	}
 }
 
-// TestTheAftermathEndsInAnEmptyInbox checks when dlo stops to expect letters that a broker restart
-// brings back. This aftermath must end once the inbox has been empty for five seconds, and not
-// before. With each window, the five seconds must begin again.
+// TestTheAftermathEndsInAnEmptyInbox checks when dlo stops expecting letters that a broker restart
+// brings back. It must stop once the inbox has been empty for five seconds, and not before. With
+// each window, the five seconds must begin again.
 func TestTheAftermathEndsInAnEmptyInbox(t *testing.T) {
 	t.Parallel()
 	for windows := range 4 {

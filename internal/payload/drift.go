@@ -25,8 +25,8 @@ const (
 
 // drifted reports whether the body is probably a message of the type with new top-level fields,
 // which the type does not have yet. All other fields must fit the type well. If the type does not
-// know a field at a deeper level, drifted returns false. The field that contains the unknown one
-// may then not be a message of the type that the schema says.
+// know a field at a deeper level, drifted returns false, because the field around it may then
+// contain something else than the type says.
 func (e *evidence) drifted() bool {
 	if e.unread == 0 || e.added != e.unread || float64(e.added) > addedMost*float64(e.bytes) {
 		return false

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// overlay records for each value of the stored JSON in which form people see it. It finds this form
-// in the tree "masked", which contains the same JSON, printed with a mask. The values of both trees
-// are in the same order. If two names of one object look alike when they are masked, overlay fails,
-// because nobody could tell them apart.
+// overlay records how people see each value of the stored JSON. It finds this in the tree "masked",
+// which contains the same JSON, printed with a mask. The values of both trees are in the same
+// order. If two names of one object look alike when they are masked, overlay fails, because nobody
+// could tell them apart.
 func overlay(stored, masked *jsonNode) error {
 	if !isContainer(stored.kind) {
 		stored.masked = stored.kind != masked.kind || stored.text != masked.text || stored.kind != '"' && stored.raw != masked.raw

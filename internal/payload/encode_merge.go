@@ -36,9 +36,9 @@ func fieldsOf(m protoreflect.Message) fields {
 	return f
 }
 
-// message applies the difference between the readings "was" and "now" to the bytes b of a message.
-// It returns the resulting bytes, and whether there is a difference. If there is none, it returns b
-// itself.
+// message applies the difference between the decoded messages "was" and "now" to the bytes b of the
+// message. It returns the resulting bytes, and whether there is a difference. If there is none, it
+// returns b itself.
 func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fields) ([]byte, bool) {
 	w := &rewrite{parts: piecesOf(g.types, b, md), in: make(map[int][]byte), new: make(map[protowire.Number][]byte)}
 	isAny := g.isAny(md, was, now)
