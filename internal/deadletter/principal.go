@@ -134,9 +134,9 @@ func (p Principal) MayEverywhere(v Verb) bool {
 // read-only. Otherwise it returns true, and the grants decide.
 func (p Principal) mayChange(v Verb) bool { return !p.Fixed || slices.Contains(readVerbs, v) }
 
-// MayToAll reports whether the principal may perform an action on everything at every broker, so
-// that single objects need no check. It returns false for a person who must first enter the
-// password again.
+// MayToAll reports whether the principal may perform an action on everything at every broker. In
+// that case, nobody needs to check single objects. It returns false for a person who must first
+// enter the password again.
 func (p Principal) MayToAll(v Verb) bool { return len(p.Frozen) == 0 && Allow(p, v, Origin{}) == nil }
 
 // holds reports whether the grant is valid for an origin. The origin is empty where an object

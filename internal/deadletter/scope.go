@@ -83,8 +83,8 @@ func (s Scope) Key() string {
 
 type scopeKey struct{}
 
-// Within returns a context that contains the scope of a request. From the store, the request can
-// then read only what is within this scope.
+// Within returns a context that contains the scope of a request. With this context, the request can
+// read from the store only what is within the scope.
 func Within(ctx context.Context, s Scope) context.Context {
 	return context.WithValue(ctx, scopeKey{}, s)
 }

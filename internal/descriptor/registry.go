@@ -261,10 +261,11 @@ func (r *Registry) AnyVersion(holds func(types *Resolver) bool) bool {
 	return false
 }
 
-// Lookup returns the definitions of a type by its full name, in any spelling. If only one type has
-// a short name, that name can be used too. Definitions from the newest versions come first. Those
-// from other versions follow, sorted by set name and from the newest to the oldest. If several
-// types have a short name, Lookup returns their sorted full names and no definition.
+// Lookup returns the definitions of the type with the given name. This is the full name of the type
+// in any spelling, or a short name that only one type has. Definitions from the newest versions
+// come first. Those from other versions follow, sorted by set name and from the newest to the
+// oldest. If several types have the given short name, Lookup returns their sorted full names and no
+// definition.
 func (r *Registry) Lookup(name string) (defs []*Type, ambiguous []string) {
 	name = TypeName(name)
 	full := protoreflect.FullName(name)

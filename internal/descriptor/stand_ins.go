@@ -10,9 +10,10 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// standIns returns stand-in files. They define an empty type for each type that the given files use
-// but do not define. It also returns a placeholder for each missing file. Each placeholder publicly
-// imports the stand-ins. With these, the given files can be linked and shown.
+// standIns makes it possible to link and show files although some of their imports are missing. It
+// returns files that define an empty type for each type that the given files use but do not define.
+// It also returns a placeholder for each missing file. Each placeholder publicly imports these
+// definitions.
 func standIns(files, missing []*descriptorpb.FileDescriptorProto) (made []*descriptorpb.FileDescriptorProto) {
 	if len(missing) == 0 {
 		return nil

@@ -254,8 +254,8 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 }
 
 // TestAFlaggedWindowThatTookAll uses a broker that may flag letters as redelivered when it delivers
-// them for the first time. If a window took all letters, the flags of these letters must say
-// nothing about the letters behind them.
+// them for the first time. If a window took all letters, dlo must not conclude from the flags of
+// these letters that returned letters are behind them.
 func TestAFlaggedWindowThatTookAll(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(o *office){

@@ -141,7 +141,8 @@ type diffWriter struct {
 
 func (w *diffWriter) addSame(lines []string) { w.kept = append(w.kept, lines...) }
 
-// flush writes the unchanged lines that are waiting. It omits those that are far from a change.
+// flush writes the unchanged lines that have been collected since the last change. It omits those
+// that are far from a change.
 func (w *diffWriter) flush(last bool) {
 	head, tail := diffContext, diffContext
 	if len(w.lines) == 0 {

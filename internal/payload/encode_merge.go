@@ -89,9 +89,9 @@ func (g *merge) submessage(w *rewrite, before, after field) {
 	}
 }
 
-// isAny returns the type of the message inside an Any. It returns nil if this type is unknown, or
-// if the edit has changed it. In that case, the fields of the Any are merged like those of any
-// other message.
+// isAny returns the type of the message inside a google.protobuf.Any. It returns nil for any other
+// message, if the type inside is unknown, or if the edit has changed this type. If it returns nil,
+// the message is merged field by field, like any other message.
 func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protoreflect.MessageDescriptor {
 	if md.FullName() != "google.protobuf.Any" {
 		return nil

@@ -118,8 +118,8 @@ func (t *tree) elements(fd protoreflect.FieldDescriptor, list []occurrence) []oc
 	return out
 }
 
-// entries returns the occurrences of a map, by their keys as text. In each occurrence of the
-// result, the range "in" is that of the entry's value.
+// entries splits the occurrences of a map field by the text of their keys. In each occurrence of
+// the result, the range "in" contains only the value of the entry.
 func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[string][]occurrence {
 	if len(list) == 0 {
 		return nil

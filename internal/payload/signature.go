@@ -9,7 +9,8 @@ import (
 )
 
 // signature says which kinds of values on the wire a type accepts for its fields with numbers below
-// 64. Each kind has a set of field numbers.
+// 64. Each kind has a set of field numbers. With a signature, most types that do not fit a body are
+// ruled out quickly.
 type signature struct {
 	varint, fixed32, fixed64, groups uint64 // fields that accept one value of this wire type
 	texts, messages, bytes           uint64 // fields that accept length-delimited values of this kind

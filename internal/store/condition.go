@@ -228,7 +228,7 @@ func expression(t query.Term) (string, error) {
 }
 
 // fieldName returns the name under which a field is in the search index. The short id of a letter
-// is given as a header whose name is empty, because no real header can have an empty name.
+// is indexed like a header with an empty name, because no real header can have this name.
 func fieldName(t query.Term) string {
 	switch {
 	case t.Field == query.Header && t.Name == "":

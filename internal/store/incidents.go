@@ -146,10 +146,10 @@ func (t *tx) leaveIncident(n *deadletter.Notice) error {
 	return err
 }
 
-// closingChannels returns the channels to which the notice n is sent. The notice n says that
-// something is over. The channels are those on which an earlier notice with the same key was sent
-// or is due. The notices of all groups in an incident have the same key. The method also raises the
-// severity of n to the highest severity among the earlier notices.
+// closingChannels returns the channels for the notice n, which says that something is over. An
+// earlier notice with the same key was sent on these channels, or is still due there. The notices
+// of all groups in an incident have the same key. The method also raises the severity of n to the
+// highest severity among the earlier notices.
 func (t *tx) closingChannels(n *deadletter.Notice) (channels []string, err error) {
 	rows, err := t.query(`SELECT DISTINCT o.severity, d.channel FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.state IN ('sent', 'due') ORDER BY d.channel`, n.Key)
 	if err != nil {

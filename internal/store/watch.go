@@ -28,11 +28,11 @@ func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]de
 	return origins, err
 }
 
-// SettleQuiet settles up to n letters that were requeued to a queue and did not come back before
-// their watch ended. It does not settle a letter if the queue is known to be longer now than when
-// the letter was sent. The letters are settled as unverified if dlo could not see whether the queue
-// is consumed, or if the queue has no dead-letter exchange. SettleQuiet returns the number of
-// settled letters.
+// SettleQuiet is for letters that were requeued to a queue and did not come back before their watch
+// ended. It settles up to n of them, and returns the number of settled letters. It does not settle
+// a letter if the queue is known to be longer now than when the letter was sent. The letters are
+// settled as unverified if dlo could not see whether the queue is consumed, or if the queue has no
+// dead-letter exchange.
 func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error) {
 	end := watchEnd{deadletter.Quiet, deadletter.ResultQuiet, "quiet: it did not come back"}
 	switch {

@@ -151,9 +151,9 @@ func (s *Store) endWrite() {
 	s.begun = 0
 }
 
-// AsOf returns the time of a selection whose letters are read after this call. Any change that a
-// reader cannot see yet has this time or a later one. The parameter "now" is the current time.
-// While a write is running, AsOf returns the time at which the write began, which is slightly
+// AsOf returns the time that a selection gets if its letters are read after this call. Any change
+// that a reader cannot see yet has this time or a later one. The parameter "now" is the current
+// time. While a write is running, AsOf returns the time at which the write began, which is slightly
 // before now.
 func (s *Store) AsOf(now time.Time) time.Time {
 	s.moment.Lock()

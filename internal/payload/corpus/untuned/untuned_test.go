@@ -93,8 +93,9 @@ func roots(all []protoreflect.MessageDescriptor) (list []protoreflect.MessageDes
 }
 
 // TestUntuned reads bodies of at least 16 bytes, raw and in base64, from queues without earlier
-// letters. Their types have at least three fields. A body with an unknown field is also read in a
-// queue of its own type, if that field has at most 30 % of the bytes.
+// letters. The types of these bodies have at least three fields. A body with an unknown field is
+// also read in a queue whose letters have the type of the body, if that field has at most 30 % of
+// the bytes.
 func TestUntuned(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	n := 2_000
