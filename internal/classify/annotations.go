@@ -49,7 +49,7 @@ func (s *reports) annotate(l *deadletter.Letter, v *deadletter.Classified) bool 
 }
 
 // recordUnexplained is for a death that has no known reason. It records the values that identify
-// the death, such as the message id, so that an annotation that arrives later can be matched to the
+// the death, such as the message id. An annotation that arrives later can then be matched to the
 // death.
 func recordUnexplained(l *deadletter.Letter, v *deadletter.Classified) {
 	if v.Error == "" && l.Annotation == nil && l.Imported == "" {

@@ -363,9 +363,9 @@ func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 	}
 }
 
-// TestAMaskedHeaderOfAFrameworkShowsNowhere checks that the value of a masked header is not shown
-// anywhere, neither in the failure nor in the title of the group. If another header contains the
-// same text, the text must not be shown from there either.
+// TestAMaskedHeaderOfAFrameworkShowsNowhere checks that the value of a masked header is not shown,
+// for example in the failure or in the title of the group. If another header contains the same
+// text, the text must not be shown from there either.
 func TestAMaskedHeaderOfAFrameworkShowsNowhere(t *testing.T) {
 	t.Parallel()
 	const canary = "Canary of Anna"

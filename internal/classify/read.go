@@ -85,8 +85,8 @@ type past struct {
 	only   string
 }
 
-// addLearned adds the types of a queue's earlier letters to the hints about a body. If they cannot
-// be loaded, only the body decides.
+// addLearned adds the types of a queue's earlier letters to the hints about a body. If these types
+// cannot be loaded, only the body itself decides which type it has.
 func (k *known) addLearned(h *payload.Hints, o deadletter.Origin) {
 	found, ok := k.past[o]
 	if !ok && !k.fail {

@@ -64,8 +64,8 @@ func TestTheDrillKeepsToItsVHost(t *testing.T) {
 	}
 }
 
-// TestAVHostOfSomebodyElseStays uses a vhost that the caller of the drill names. The drill must not
-// delete this vhost, nor a user that it did not create.
+// TestAVHostOfSomebodyElseStays uses a vhost that the caller of the drill names. The drill must
+// delete neither this vhost nor a user that it did not create.
 func TestAVHostOfSomebodyElseStays(t *testing.T) {
 	t.Parallel()
 	api := &recorder{}

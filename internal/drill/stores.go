@@ -291,7 +291,7 @@ func beforeStoreRestored(ctx context.Context, g *ground) error {
 	return g.stop(name)
 }
 
-// ofCopy is the query for the letters that a restored store holds.
+// ofCopy is the query for letters that are held because their store was restored from a copy.
 const ofCopy = "state:held doubt:restored"
 
 // decideRestored does what the problem says. It requeues ten of the held letters and discards the
@@ -317,9 +317,9 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 	return g.expectNothingSent(ctx, name)
 }
 
-// nothingHeld reports whether people have decided about all letters that the restored store held.
-// Letters that are missing in the store stay a problem for a day. The severity of this problem is
-// then no longer "page".
+// nothingHeld reports whether people have decided about all letters that were held because the
+// store was restored. Letters that are missing in the store stay a problem for a day. The severity
+// of this problem is then no longer "page".
 func nothingHeld(ctx context.Context, g *ground) bool {
 	o := g.office("restored")
 	for _, p := range o.lastLook().problems {

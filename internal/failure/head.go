@@ -107,8 +107,8 @@ func headOf(line string) (typ, message string) {
 	return "", line
 }
 
-// withoutPlace removes the position that PHP appends to a message. It shows where the exception was
-// created: " in /app/src/Handler.php:42".
+// PHP appends to a message the position at which the exception was created: " in
+// /app/src/Handler.php:42". withoutPlace removes this position.
 func withoutPlace(message string) string {
 	i := strings.LastIndex(message, " in /")
 	if i < 0 {

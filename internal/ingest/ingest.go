@@ -107,7 +107,7 @@ func (i *Ingester) Run(ctx context.Context) error {
 	return nil
 }
 
-// probe is the time between two checks of a store that failed.
+// probe is how long dlo waits before it checks again a store that failed.
 const probe = time.Second
 
 // storeBack waits until the store works and has room. Until then, dlo fetches no letters, and they

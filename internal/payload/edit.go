@@ -116,7 +116,8 @@ func (d *Decoder) Edit(body []byte, h Hints, text string, b *budget.Budget) (e *
 	return s.editText(text)
 }
 
-// uniformLineEnds returns the text that a person typed, with uniform line ends.
+// uniformLineEnds returns the text that a person typed. It replaces the line ends "\r\n", which
+// browsers send, by "\n".
 func uniformLineEnds(text string) (string, error) {
 	if len(text) > 2*maxJSON {
 		return "", tooLong(len(text))

@@ -104,8 +104,8 @@ func pathMask() *Decoder {
 	return &Decoder{Types: schemas(), Mask: Masks{JSON: []deadletter.FieldPath{{"a"}, {"card", "all"}}, Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"extra"}}, {Path: deadletter.FieldPath{"at"}}, {Path: deadletter.FieldPath{"line"}}}}.Body()}
 }
 
-// markedBodies returns messages that contain values that cannot be written as protojson, for
-// example a text that is not UTF-8.
+// markedBodies returns messages with values that protojson cannot write, for example a text that is
+// not UTF-8.
 func markedBodies(t testing.TB) [][]byte {
 	t.Helper()
 	id := payloadtest.LengthPrefixed(1, []byte("a\xff"))

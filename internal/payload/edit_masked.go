@@ -44,7 +44,7 @@ func overlay(stored, masked *jsonNode) error {
 	return nil
 }
 
-// hideNames ensures that no path contains a name from inside a masked value.
+// hideNames ensures that no name inside a masked value is part of a path that people see.
 func (n *jsonNode) hideNames() {
 	for i := range n.names {
 		n.names[i].shown = Masked
@@ -89,7 +89,8 @@ func (e *jsonNode) putBack(stored *jsonNode) {
 	}
 }
 
-// masksNames reports whether any name in the object itself is masked.
+// masksNames reports whether any name in the object is masked. It does not look at objects inside
+// this object.
 func (n *jsonNode) masksNames() bool {
 	return n.hides && slices.ContainsFunc(n.names, func(name jsonName) bool { return name.masked })
 }

@@ -137,7 +137,7 @@ func TestEditManyUnknownFields(t *testing.T) {
 	}
 }
 
-// removeUnwritable removes all values without a JSON form from a random message.
+// removeUnwritable removes from a random message all values that protojson cannot write.
 func removeUnwritable(m protoreflect.Message) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {

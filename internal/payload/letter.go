@@ -46,10 +46,10 @@ func (d *Decoder) decodeReceived(l *deadletter.Letter) *Document {
 	return d.Letter(&was)
 }
 
-// BytesMasked reports whether the bytes of a body must not be revealed. This is the case if a part
-// of the body is masked. It is also the case if the configuration masks parts of bodies and dlo may
-// not have decoded all of this body: it is binary, it has a problem, or the maximum of three layers
-// was removed.
+// BytesMasked reports whether the bytes of a body must not be revealed. This is so if a part of the
+// body is masked. It is also so if the configuration masks parts of bodies and dlo may not have
+// found all of them in this body. That is possible if the body is binary, if it has a problem, or
+// if the maximum of three layers was removed.
 func (d *Decoder) BytesMasked(doc *Document) bool {
 	unread := doc.Kind == Binary || doc.Problem != "" || len(doc.Layers) >= 3
 	return doc.Masked || d.Hides() && unread

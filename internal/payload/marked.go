@@ -41,7 +41,8 @@ type marking struct {
 	found []mark
 }
 
-// mark is what replaces a value in the JSON.
+// mark is a change to the JSON that protojson writes. Either other JSON takes the place of a value
+// that has no JSON form, or the name of a member is escaped.
 type mark struct {
 	at     *jsonPlace
 	text   string // the JSON that replaces the value; "" = only the name of the member is escaped

@@ -85,7 +85,8 @@ func unmarshalMarked(m *dynamicpb.Message, text string, tree *jsonNode, types *t
 	return nil
 }
 
-// put sets a marked value in a message that was parsed without it.
+// put sets a value in a message that was parsed without it, because protojson cannot read this
+// value.
 func (r restore) put(m protoreflect.Message) bool {
 	if r.path == nil {
 		proto.Merge(m.Interface(), r.v.Message().Interface())

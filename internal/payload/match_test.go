@@ -151,8 +151,8 @@ func TestMatchOfManyTypes(t *testing.T) {
 
 // TestTypesThatAreNotCompared covers a large body for which the budget is not enough to compare all
 // types. The types that are not compared must be counted and named. Types that the queue had before
-// must still be compared. Such a type may be matched. It may not be matched if a type that was not
-// compared could fit almost as well.
+// must still be compared, and the body may match one of them. It must not match if a type that was
+// not compared could fit almost as well.
 func TestTypesThatAreNotCompared(t *testing.T) {
 	t.Parallel()
 	r := registryOf(t, "A string int64 string; B string int64 string; C string int64 string; D int64", "C string int64 string")

@@ -74,7 +74,8 @@ func (e *evidence) score() float64 {
 // many types.
 func (e *evidence) bits() int { return 5*e.known + 3*e.texts + 2*e.enums + 8*e.times }
 
-// reasons returns the reasons for a score, in words.
+// reasons says in words what raised or lowered a score, for example how many fields of the body are
+// unknown.
 func (e *evidence) reasons() []string {
 	list := []string{"whole body used"}
 	if e.unreadFields > 0 {

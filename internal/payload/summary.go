@@ -108,7 +108,8 @@ type summary struct {
 	full bool
 }
 
-// level writes the scalars that are exactly the given number of levels down.
+// level adds to the summary the values that are a given number of levels below the nodes. The level
+// 1 is the nodes themselves.
 func (s *summary) level(nodes []Node, path string, level int) {
 	for i := range nodes {
 		n := &nodes[i]

@@ -70,8 +70,8 @@ func (t *wireTree) read(body []byte, limit int64) bool {
 	return true
 }
 
-// walk reports whether a range ends where a field ends, and whether all field numbers in it are
-// below 10,000.
+// walk reads the fields of a range. The result "message" is true if the range ends where a field
+// ends. The result "likely" is true if all field numbers in it are below 10,000.
 func (t *wireTree) walk(from, to int) (message, likely bool) {
 	t.work += int64(to - from)
 	likely = true
@@ -90,7 +90,7 @@ func (t *wireTree) walk(from, to int) (message, likely bool) {
 	return true, likely
 }
 
-// record adds the nodes of a range that walk has accepted.
+// record adds the nodes of a range to the tree. The method "walk" must have accepted this range.
 func (t *wireTree) record(from, to, depth int) {
 	for at := from; at < to; {
 		if len(t.nodes) >= maxWireNodes || t.work > maxWireWork || t.cut && depth > 1 {

@@ -283,8 +283,8 @@ func (t *tx) removeExplanation(letter int64) error {
 	return err
 }
 
-// forgetAnnotation separates a letter that is erased from its annotation. It also deletes the
-// annotation, unless another letter uses it.
+// forgetAnnotation is called when a letter is erased. It removes the link from the letter to its
+// annotation. It also deletes the annotation, unless another letter uses it.
 func (t *tx) forgetAnnotation(letter int64) error {
 	var annotation int64
 	if err := t.row(`SELECT annotation FROM letters WHERE id = $1`, []any{letter}, &annotation); err != nil || annotation == 0 {

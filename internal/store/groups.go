@@ -247,7 +247,8 @@ func (s *Store) groupFilter(ctx context.Context, q query.Query) (clause, error) 
 	return allOf(all...), nil
 }
 
-// addRecent fills in the recent activity of groups.
+// addRecent fills in when the last letter of each group died, whether the group is failing, and how
+// many letters the group received in each of the last hours.
 func (s *Store) addRecent(ctx context.Context, list []deadletter.GroupRow) error {
 	if err := s.addPulses(ctx, list); err != nil {
 		return err

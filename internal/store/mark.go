@@ -137,8 +137,9 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	return t.writeNotice(m.Notice, serial)
 }
 
-// revertDoubt reverts the counts that were changed when a letter in doubt was claimed again. It is
-// called if the letter is held instead of being sent once more.
+// When a letter in doubt is claimed again, dlo counts one more send, and the operation of the
+// letter may count it as sent twice. revertDoubt reverts these counts. It is called if the letter
+// is held instead of being sent once more.
 func (t *tx) revertDoubt(serial int64, n int, operation sql.NullInt64) error {
 	var sends int
 	if err := t.row(`UPDATE attempts SET sends = max(1, sends - 1) WHERE letter = $1 AND n = $2 RETURNING sends`, []any{serial, n}, &sends); err != nil || sends > 1 || !operation.Valid {

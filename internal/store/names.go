@@ -207,8 +207,9 @@ func (n *names) typesWhere(match func(string) bool) []any {
 	return idsWhere(n, &n.types, match)
 }
 
-// idsWhere returns the ids of the rows that match, without the rows that the running transaction
-// has added. After a rollback, such an id can get another value before the caller uses it.
+// idsWhere returns the ids of the rows that match. It leaves out rows that the running transaction
+// has added. If this transaction is rolled back, the id of such a row can get another value before
+// the caller uses it.
 func idsWhere[T comparable](n *names, known *table[T], match func(T) bool) []any {
 	n.mu.RLock()
 	defer n.mu.RUnlock()

@@ -130,9 +130,9 @@ func (t *tx) stopSending(why string) error {
 	return nil
 }
 
-// holdRestored holds letters that are scheduled, letters that are watched, and letters that were
-// being sent when the copy was made. It does not hold letters that this process is publishing. For
-// these letters, another broker has proved that they may be sent.
+// holdRestored holds the scheduled and the watched letters of a restored store, and the letters
+// that were being sent when the copy was made. It does not hold letters that this process is
+// publishing. For these letters, another broker has proved that they may be sent.
 func (s *Store) holdRestored(ctx context.Context, r *restoring) error {
 	for more := true; more; {
 		err := s.tx(ctx, classify, func(t *tx) error {

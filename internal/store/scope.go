@@ -78,8 +78,8 @@ var seenTables = map[string]string{
 	"groups": `SELECT CASE WHEN g.head IS NULL OR EXISTS (SELECT 1 FROM main.groups x WHERE x.id = g.head AND x.origin IN seen) THEN g.head
 		ELSE (SELECT nullif(min(x.id), g.id) FROM main.groups x WHERE x.head = g.head AND x.origin IN seen) END AS head, g.* FROM main.groups g WHERE +g.origin IN seen`,
 
-	// An operation may also act on letters outside the scope. In that case, the request sees only the
-	// part of the operation that is in the scope, without the fields that can name the rest. It does
+	// An operation may also act on letters outside the scope. The request then sees only the part
+	// of the operation inside the scope. It does not see the fields that can name the rest. It does
 	// see the operation's reason, because the histories of the letters contain the reason anyway.
 	"operations": `SELECT (SELECT sum(x.n) FROM main.operation_counts x WHERE x.operation = operations.id AND x.origin IN seen) AS total, iif(` + allWork + `, query, '') AS query,
 		iif(` + allWork + `, why, '') AS why, iif(` + allWork + `, target, '') AS target, iif(` + allWork + `, patch, NULL) AS patch,

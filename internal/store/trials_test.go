@@ -30,8 +30,8 @@ func trialLetters(t *testing.T, s *store.Store, c *clock, number int64, n int, t
 }
 
 // TestLettersOfTrialsAreNobodysFailure checks that letters of trials belong to no group, cause no
-// notice and do not count in the digest, in whatever state they are. They are listed, counted and
-// found like all other letters.
+// notice and do not count in the digest. This must be so in every state. The letters are listed,
+// counted and found like all other letters.
 func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -167,9 +167,9 @@ func (s *Store) AsOf(now time.Time) time.Time {
 // errDead is the error that every write returns after a failed fsync.
 var errDead = errors.New("an fsync failed: nothing more is written by this process")
 
-// checkCommit checks whether SQLite could not make a commit durable. If so, it reports a fatal
-// error, and nothing more is written. After a failed fsync, the kernel may have dropped the data,
-// so a later fsync proves nothing (docs/reliability.md, crash points).
+// checkCommit examines the error of a commit. If SQLite could not make the commit durable, it
+// reports a fatal error, and nothing more is written. After a failed fsync, the kernel may have
+// dropped the data, so a later fsync proves nothing (docs/reliability.md, crash points).
 func (s *Store) checkCommit(err error) error {
 	s.noteWriteError(err)
 	if c := resultCode(err); c == sqlite3.SQLITE_IOERR_FSYNC || c == sqlite3.SQLITE_IOERR_DIR_FSYNC {
