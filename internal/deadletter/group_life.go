@@ -30,7 +30,7 @@ type GroupLife struct {
 	Heard    bool      // machines were notified that the group needs people, but not yet that it no longer does
 }
 
-// GroupDeath is a death in a group. The letter that died now needs people.
+// GroupDeath is the death of a letter in a group. Because of this death, the letter needs people.
 type GroupDeath struct {
 	At       time.Time // time of death by the clock of the broker, in whole seconds; if the headers do not contain it, the time at which dlo saw the letter
 	Version  string    // version of the consumer that rejected the letter; "" = not reported

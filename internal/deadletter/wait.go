@@ -27,8 +27,8 @@ const WaitTTL = "dlo.wait.ttl"
 const HeaderDelay = "x-delay"
 
 // Overdue limits how long a letter may stay in the broker after the planned end of its wait. If the
-// letter has not been moved on after this time, people may act on it. This happens if the broker
-// was removed from the configuration, or if the clock of the broker was wrong.
+// letter has not been moved on after this time, people may act on it. A letter can stay too long if
+// the broker was removed from the configuration, or if the clock of the broker was wrong.
 const Overdue = time.Minute
 
 // WhyInBroker is the reason why nobody can act on a letter that waits in the broker.

@@ -188,8 +188,8 @@ func (r *reading) layer(l Layer, out []byte, how string) bool {
 	return true
 }
 
-// decodeIfMeaningful decodes base64 text if the result is meaningful. If the result is noise, it
-// returns nil.
+// decodeIfMeaningful decodes base64 text if the result is something that people send: text, JSON,
+// compressed data or a message. If the result is noise, it returns nil.
 func (r *reading) decodeIfMeaningful(text []byte) []byte {
 	// The first bytes are enough to detect most noise. A large body that only looks like base64 is
 	// then not decoded.

@@ -160,8 +160,8 @@ func (n *names) findOrigin(o deadletter.Origin) (int64, bool) {
 	return id, ok
 }
 
-// originsWhere returns the ids of the origins that match. The id 0 stands for letters without an
-// origin, and all of its names are empty. The result contains 0 if the empty names match.
+// originsWhere returns the ids of the origins that match. Letters without an origin have the id 0,
+// for which all names are empty. The result contains 0 if empty names match.
 func (n *names) originsWhere(match func(place) bool) []any {
 	return idsWhere(n, &n.origins, match)
 }

@@ -121,7 +121,8 @@ type reader interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// source is a subset of the letters that one index returns in the order of their serials.
+// source is a part of the letters of a plan. One index returns these letters in the order of their
+// serials.
 type source struct {
 	from  string // FROM clause of the SELECT, in which the letters have the alias l
 	key   string // column that contains the serial

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ErrNames means that two brokers have the same name in the store. The configuration gives a broker
-// a name under which the store has the letters of another broker.
+// ErrNames means that two brokers claim the same letters. The configuration gives a broker a name
+// under which the store has the letters of another broker.
 var ErrNames = errors.New("two brokers claim the same letters")
 
 // calledKey returns a key in the table meta. The value of this key is the name that a broker had at
