@@ -45,6 +45,12 @@ var cases = map[string]struct {
 		options: topology.Options{Applied: []topology.Planned{applied(policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), "max-length", 1000)}},
 		want:    []string{"hidden_changed orders notify certain"},
 	},
+	"a queue leaves a policy of dlo, and the policy for the others is set already": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = []topology.Policy{policy("dlo", "^orders$", 11, "dead-letter-exchange", "dlo.dlx"), policy("dlo-two", "^(orders|jobs)$", 10, "dead-letter-exchange", "dlo.dlx")}
+		},
+		options: topology.Options{Applied: []topology.Planned{applied(policy("dlo", "^orders$", 11, "dead-letter-exchange", "dlo.dlx")), applied(policy("dlo-two", "^(orders|jobs)$", 10, "dead-letter-exchange", "dlo.dlx"))}},
+	},
 	"the policy that a policy of dlo hides is as before": {
 		change: func(s *topology.Snapshot) {
 			s.Policies = []topology.Policy{policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), policy("other", "orders", 1, "max-length", 1000)}

@@ -163,13 +163,21 @@ func (in *inspector) policiesChanged() {
 // applied before. If somebody changes the earlier policy later, hiddenChanged reports the queue.
 func (in *inspector) hiddenChanged(v *view) {
 	winner := v.policy.winner
-	at := slices.IndexFunc(in.o.Applied, func(p Planned) bool { return winner != nil && p.Name == winner.Name && p.Same(winner) })
-	if at < 0 || len(v.policy.unsure) > 0 {
+	setByDlo := func(p *Policy) int {
+		return slices.IndexFunc(in.o.Applied, func(a Planned) bool { return a.Name == p.Name })
+	}
+	if winner == nil || setByDlo(winner) < 0 || len(v.policy.unsure) > 0 {
 		return
 	}
-	applied, hidden := &in.o.Applied[at], Policy{}
-	if len(v.policy.losers) > 0 {
-		hidden = *v.policy.losers[0]
+	applied, hidden := &in.o.Applied[setByDlo(winner)], Policy{}
+	if !applied.Same(winner) {
+		return
+	}
+	for _, p := range v.policy.losers {
+		if setByDlo(p) < 0 { // while a queue leaves a policy of dlo, there are two of them
+			hidden = *p
+			break
+		}
 	}
 	changed := changes(applied.replaced(), hidden.Definition)
 	if len(changed) == 0 {
