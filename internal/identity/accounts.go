@@ -286,10 +286,10 @@ func (a *Accounts) Add(ctx context.Context, u deadletter.User) (code string, err
 	return code, a.store.AddUser(ctx, u, deadletter.SecretHash(code), a.now().Add(deadletter.InvitationLasts))
 }
 
-// Reset deletes a user's password and ends the user's sessions. It returns the name of the user as
-// it is stored, and the code of an invitation, with which the user can choose a new password.
-// Before that, it calls the function "allow" with the user. If "allow" returns an error, nothing
-// changes.
+// Reset first calls the function "allow" with a user. If "allow" returns an error, nothing changes.
+// Otherwise Reset deletes the user's password and ends the user's sessions. It returns the name of
+// the user as it is stored, and the code of an invitation. With this code, the user can choose a
+// new password.
 func (a *Accounts) Reset(ctx context.Context, name, by string, allow func(deadletter.User) error) (stored, code string, err error) {
 	code = deadletter.NewSecret()
 	stored, err = a.store.ResetUser(ctx, name, deadletter.SecretHash(code), a.now().Add(deadletter.InvitationLasts), by, allow)

@@ -172,7 +172,7 @@ func (o *office) SettleWindow(ctx context.Context, window int64) error {
 	return o.store.SettleWindow(ctx, window)
 }
 
-// isStored reports whether a letter is in the store, so that it may be acknowledged.
+// isStored reports whether a letter is in the store. dlo may acknowledge only such a letter.
 func (o *office) isStored(number int) bool { return o.times[number] > 0 }
 
 // check fails the test unless all letters are in the store and none is in the queue. Each letter

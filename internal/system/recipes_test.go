@@ -75,8 +75,8 @@ var recipes = []struct {
 	{"half a second, one, two, then dead", "{delays: [500ms, 1s, 2s]}", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, false, nil},
 	{"growing threefold, with jitter", "{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}", []time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond}, false, nil},
 	{"a dead-letter service, restarted in the middle", "{delays: [10ms, 100ms, 1000ms]}", []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}, true, nil},
-	// A letter waits in the store if the dispatcher claims it only when it is already due. On a busy
-	// machine, this happens to a few letters.
+	// If the dispatcher claims a letter too late, the letter has already waited in the store. On a
+	// busy machine, this happens to a few letters.
 	{"wait queues", "{delays: [1500ms, 3s, 1500ms], waiter: wait-queue}", []time.Duration{1500 * time.Millisecond, 3 * time.Second, 1500 * time.Millisecond}, false, []string{"dlo.wait.1500", "dlo.wait.3000", "dlo.wait.1500"}},
 	{"an expiration for each letter, growing threefold, with jitter", "{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}", []time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second}, false, []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"}},
 	// The test brokers do not have the plugin for delayed exchanges, so the letters wait in the

@@ -214,7 +214,8 @@ func overdueWord(g deadletter.GroupRow) string {
 	return ", " + Count(g.Overdue) + " of them overdue"
 }
 
-// overdueToo does the same as overdueWord, for a sentence that also names dead letters.
+// overdueToo returns the number of overdue letters of a group, as the end of a sentence about its
+// dead letters. It returns "" if there are none.
 func overdueToo(g deadletter.GroupRow) string {
 	if g.Overdue == 0 {
 		return ""
