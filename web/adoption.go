@@ -147,7 +147,7 @@ func (w *Web) adoptedPolicies(ctx context.Context, p *view.QueuesPage) error {
 func planned(p *topology.Planned) view.PlannedPolicy {
 	one := view.PlannedPolicy{Queues: len(p.Queues), Hides: p.Hides}
 	for _, c := range p.Changes {
-		one.Changes = append(one.Changes, view.KeyChange(c))
+		one.Changes = append(one.Changes, c.Words())
 	}
 	return one
 }

@@ -140,7 +140,7 @@ func printPolicies(out io.Writer, plans api.Plans) (policies int) {
 				fmt.Fprintf(out, "  instead of policy %s, whose other keys it repeats\n", deadletter.Visible(p.Hides))
 			}
 			for _, change := range p.Changes {
-				fmt.Fprintln(out, "    "+changeWords(change))
+				fmt.Fprintln(out, "    "+deadletter.Visible(topology.KeyChange(change).Words()))
 			}
 		}
 		for _, d := range plan.Drops {
@@ -193,16 +193,4 @@ func brokersOf[T any](list []T, broker func(T) string) int {
 // indented indents every line of a text.
 func indented(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
-}
-
-// changeWords returns a description of how a policy changes the value of one key.
-func changeWords(c api.KeyChange) string {
-	text := c.Key + ": " + c.Before + " becomes " + c.After
-	switch {
-	case c.Before == "":
-		text = c.Key + ": " + c.After + " is added"
-	case c.After == "":
-		text = c.Key + ": " + c.Before + " is removed"
-	}
-	return deadletter.Visible(text)
 }

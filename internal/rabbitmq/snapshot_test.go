@@ -276,14 +276,13 @@ func TestALookThatFails(t *testing.T) {
 	defer other.Close()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>welcome</html>") }))
 	defer site.Close()
-	_, amqpURL := node.VHost(t)
 	for raw, want := range map[string]string{
-		"http://127.0.0.1:1":                "connection refused",
-		node.ManagementURLOf("guest:wrong"): "refuses the user: it answered 401 Unauthorized: ",
-		other.URL:                           "is not the URL of a management API",
-		site.URL:                            "is not the URL of a management API, because the answer is not JSON of RabbitMQ",
-		"http://guest:guest@" + hostOf(t, amqpURL): "is not the URL of a management API, because the port does not speak HTTP",
-		"amqp://guest:guest@127.0.0.1:5672":        "it looks like http://",
+		"http://127.0.0.1:1":                    "connection refused",
+		node.ManagementURLOf("guest:wrong"):     "refuses the user: it answered 401 Unauthorized: ",
+		other.URL:                               "is not the URL of a management API",
+		site.URL:                                "is not the URL of a management API, because the answer is not JSON of RabbitMQ",
+		"http://guest:guest@" + node.AMQPAddr(): "is not the URL of a management API, because the port does not speak HTTP",
+		"amqp://guest:guest@127.0.0.1:5672":     "it looks like http://",
 	} {
 		if _, err := rabbitmq.Look(t.Context(), raw, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "wrong@") {
 			t.Errorf("%s: %v", raw, err)
@@ -311,14 +310,4 @@ func TestALookThatFails(t *testing.T) {
 	if _, err := rabbitmq.Look(t.Context(), node.ManagementURLOf("guest:guest"), []string{"nowhere"}); err == nil || !strings.Contains(err.Error(), "sees no vhost nowhere") {
 		t.Errorf("a vhost that does not exist: %v", err)
 	}
-}
-
-// hostOf returns the host and port of a URL.
-func hostOf(t *testing.T, raw string) string {
-	t.Helper()
-	u, err := url.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.Host
 }

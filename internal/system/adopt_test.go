@@ -124,7 +124,7 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 		a.api(http.MethodPut, "policies", "limits", map[string]any{"pattern": "^jobs", "definition": map[string]any{"max-length": maxLength}, "priority": 3, "apply-to": "queues"})
 	}
 	limits(7)
-	hidden := "policy limits applied to the queue, and dlo repeated the keys. Now policy limits would apply without it. The difference: max-length was 1000 and is 7."
+	hidden := "policy limits applied to the queue, and dlo repeated the keys. Now policy limits would apply without it. The difference: max-length: 1000 becomes 7."
 	eventually(t, "the change without effect is found", func() bool {
 		_, body := p.get("/api/v1/topology/findings")
 		return strings.Contains(body, hidden)

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // deadLetterKeys are the keys of a policy that decide where dead letters go.
@@ -183,6 +186,10 @@ func (in *inspector) hiddenChanged(v *view) {
 	if len(changed) == 0 {
 		return
 	}
+	var words []string
+	for _, c := range changed {
+		words = append(words, deadletter.Visible(deadletter.Cut(c.Words(), 200)))
+	}
 	was, is := "no policy applied to the queue", "no other policy applies to it"
 	if applied.Hides != "" {
 		was = fmt.Sprintf("policy %s applied to the queue", safeName(applied.Hides))
@@ -194,7 +201,7 @@ func (in *inspector) hiddenChanged(v *view) {
 		Kind: HiddenChanged, Queue: v.Name,
 		Title: fmt.Sprintf("A change of another policy has no effect on %s, because policy %s of dlo hides it", safeName(v.Name), safeName(applied.Name)),
 		Loses: "nothing by itself: the queue keeps its old settings",
-		Why:   fmt.Sprintf("When dlo set its policy, %s, and dlo repeated the keys. Now %s. The difference: %s.", was, is, changeWords(changed)),
+		Why:   fmt.Sprintf("When dlo set its policy, %s, and dlo repeated the keys. Now %s. The difference: %s.", was, is, strings.Join(words, "; ")),
 		Cure:  "If the change is meant for this queue, let the queue leave dlo and adopt it again: run `dlo topology leave` and then `dlo topology apply`, each with the name of the queue. Dead letters do not reach dlo between the two commands.",
 	})
 }

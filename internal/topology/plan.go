@@ -57,6 +57,17 @@ type KeyChange struct {
 	After  string `json:"after"`
 }
 
+// Words describes the change, for example "max-length: 1000 becomes 7".
+func (c KeyChange) Words() string {
+	switch {
+	case c.Before == "":
+		return c.Key + ": " + c.After + " is added"
+	case c.After == "":
+		return c.Key + ": " + c.Before + " is removed"
+	}
+	return c.Key + ": " + c.Before + " becomes " + c.After
+}
+
 // Refusal is a queue that a plan does not change, and the reason.
 type Refusal struct {
 	Queue string `json:"queue"`
@@ -382,22 +393,6 @@ func changes(before, after Definition) []KeyChange {
 		}
 	}
 	return list
-}
-
-// changeWords describes changes of keys, for example "max-length was 1000 and is 7".
-func changeWords(list []KeyChange) string {
-	var words []string
-	for _, c := range list {
-		words = append(words, fmt.Sprintf("%s was %s and is %s", safeName(c.Key), orNotSet(c.Before), orNotSet(c.After)))
-	}
-	return strings.Join(words, "; ")
-}
-
-func orNotSet(value string) string {
-	if value == "" {
-		return "not set"
-	}
-	return deadletter.Visible(deadletter.Cut(value, 200))
 }
 
 // json returns the value of a key as JSON; "" if it is not set.

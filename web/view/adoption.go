@@ -10,13 +10,9 @@ import (
 // PlannedPolicy is a policy that cures a problem.
 type PlannedPolicy struct {
 	Queues  int
-	Hides   string // the policy that applies now, or ""
-	Changes []KeyChange
+	Hides   string   // the policy that applies now, or ""
+	Changes []string // descriptions of the changes that it makes to keys
 }
-
-// KeyChange is the change that a policy makes to one key. Before and After are JSON, or "" if the
-// key is not set.
-type KeyChange struct{ Key, Before, After string }
 
 // AdoptedPolicy is a policy that dlo has set.
 type AdoptedPolicy struct {
@@ -75,15 +71,4 @@ func (p PlannedPolicy) hiddenPolicy() string {
 		return "No policy applies to " + Number(p.Queues, "queue", "queues") + " now."
 	}
 	return "Policy " + line(p.Hides, 120) + " applies to " + Number(p.Queues, "queue", "queues") + " now. Its other keys are repeated."
-}
-
-// words describes the change that a policy makes to a key.
-func (c KeyChange) words() string {
-	switch {
-	case c.Before == "":
-		return c.Key + ": " + c.After + " is added"
-	case c.After == "":
-		return c.Key + ": " + c.Before + " is removed"
-	}
-	return c.Key + ": " + c.Before + " becomes " + c.After
 }

@@ -111,7 +111,7 @@ func hostilePages(n int) map[string]templ.Component {
 	queues.Looks = slicesRepeat(PathLook{Place: bad, Failed: bad, Gaps: []string{bad}}, 3)
 	queues.Faults = slicesRepeat(Fault{Titles: slicesRepeat(bad, maxFaultTitles+1), Place: bad, Loses: bad, Why: bad, Cure: bad, Fix: bad[:min(n, 8000)]}, MaxFaults)
 	queues.Queues[1].Guard.State = deadletter.GuardState(bad)
-	policies := slicesRepeat(PlannedPolicy{Queues: 3, Hides: bad, Changes: slicesRepeat(KeyChange{Key: bad, Before: bad, After: bad}, 4)}, 2)
+	policies := slicesRepeat(PlannedPolicy{Queues: 3, Hides: bad, Changes: slicesRepeat(bad, 4)}, 2)
 	for i := range queues.Faults {
 		queues.Faults[i].Plan, queues.Faults[i].Policies = "1a2b3c4d5e6f7a8b", policies
 		queues.Faults[i].Rule, queues.Faults[i].Drops = bad[:min(n, maxRule)], slicesRepeat(Drop{Queue: name, Limit: bad, PerDay: 7}, 9)

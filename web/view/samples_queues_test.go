@@ -61,7 +61,7 @@ func sampleQueues() QueuesPage {
 			Why:   "If a queue has no dead-letter exchange, the broker deletes each message that a consumer rejects without requeue.",
 			Cure:  "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
 			Drops: []Drop{{Queue: "thumbnails", Limit: "message-ttl 60000", PerDay: 4000}}, Rule: "rules:\n  - name: dropped by design\n    match: {queue: [\"thumbnails\"], reason: [expired, maxlen]}\n    discard: true\n",
-			Plan: "1a2b3c4d5e6f7a8b", Policies: []PlannedPolicy{{Queues: 2, Hides: "limits", Changes: []KeyChange{{Key: "dead-letter-exchange", After: `"dlo.dlx"`}, {Key: "dead-letter-routing-key", Before: `"k"`}}}},
+			Plan: "1a2b3c4d5e6f7a8b", Policies: []PlannedPolicy{{Queues: 2, Hides: "limits", Changes: []string{`dead-letter-exchange: "dlo.dlx" is added`, `dead-letter-routing-key: "k" is removed`}}},
 			Fix: "rabbitmqctl set_policy --vhost / --priority 10 --apply-to queues dlo-3fa1b2c4 \\\n  '^(avatars|thumbnails)$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\"}'\n",
 		},
 		{Severity: deadletter.SeverityDigest, Titles: []string{"billing-invoices can lose dead letters in a crash"}, Loses: "dead letters that are on their way when a node fails", Likely: true, Why: "Quorum queues dead-letter at most once unless the strategy at-least-once is set.", Cure: "Set dead-letter-strategy at-least-once and overflow reject-publish in the policy."},
