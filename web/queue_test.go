@@ -41,7 +41,7 @@ func TestAllQueuesAreListed(t *testing.T) {
 	h.Topology = looked{site()}
 	h.receive("sms", 2, "no gateway")
 	h.receive("gone", 1, "no route")
-	page := h.get("/queues").want(t, 200, `<span class="count">5</span>`, "41/s in, 3.2/s out", "no dead-letter exchange", "set by policy dlo", "no longer on the broker", "quorum, inbox", "odd/%2F &lt;b&gt;").text
+	page := h.get("/queues").want(t, 200, `<span class="count">5</span>`, "41/s in, 3.2/s out", "no dead-letter exchange", "set by policy dlo", "not on the broker at the last look", "quorum, inbox", "odd/%2F &lt;b&gt;").text
 	_, list, _ := strings.Cut(page, `id="all-queues"`)
 	list, _, _ = strings.Cut(list, "</section>")
 	for name, want := range map[string]string{"sms": "default", "mail": "default"} {
@@ -101,9 +101,9 @@ func TestTheQueuePage(t *testing.T) {
 
 	odd := string([]byte{0xff, '/', 0x1b}) + strings.Repeat("x", 200)
 	h.receive(odd, 1, "x")
-	h.get(queuePage("main", "/", odd)).want(t, 200, "no longer on the broker", "1 in 7 days")
+	h.get(queuePage("main", "/", odd)).want(t, 200, "not on the broker at the last look", "1 in 7 days")
 	h.Topology = looked{topology.Report{Broker: "main", VHost: "/", Failed: "500"}}
-	h.get(queuePage("main", "/", "sms")).want(t, 200, "The broker has not been read").wantNot(t, "no longer on the broker")
+	h.get(queuePage("main", "/", "sms")).want(t, 200, "The broker has not been read").wantNot(t, "not on the broker at the last look")
 	h.late.Store(int64(8 * 24 * time.Hour))
 	h.get(queuePage("main", "/", "sms")).want(t, 200, "0 in 7 days, 2 dead", "No letter in 7 days")
 }

@@ -156,7 +156,7 @@ func (q WatchedQueue) kindWords() string {
 		}
 	}
 	if q.Gone {
-		parts = append(parts, "no longer on the broker")
+		parts = append(parts, "not on the broker at the last look")
 	}
 	return strings.Join(parts, ", ")
 }
