@@ -71,8 +71,8 @@ func (c *Classifier) decideAgain(l *deadletter.Waiting) deadletter.NewDecision {
 	return a
 }
 
-// Applied must be called after decisions of DecideAgain have been recorded. It counts the letters
-// that became dead, and calls Done.
+// Applied must be called after decisions of DecideAgain have been recorded. It adds the letters
+// that became dead to the metrics, and calls the function "Done" of the options.
 func (c *Classifier) Applied(recorded []deadletter.NewDecision) {
 	for i := range recorded {
 		if a := &recorded[i]; c.o.Metrics != nil && a.Outcome == deadletter.RuleDead {

@@ -6,10 +6,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// applyEarlierDecision applies a decision that was made about a letter before the letter was read.
-// It reports whether there was such a decision. An imported letter keeps its state. A suspected
-// duplicate is held. Neither a rule nor a failure to read the letter changes that. If a suspected
-// duplicate became dead, anybody could requeue it, and it might be sent twice.
+// applyEarlierDecision applies a decision that was made about a letter before the letter was read,
+// and reports whether there was such a decision. An imported letter keeps its state, and a
+// suspected duplicate is held. In both cases, it does not matter what the rules say or whether the
+// letter can be read. If a suspected duplicate became dead, anybody could requeue it, and it might
+// be sent twice.
 func applyEarlierDecision(l *deadletter.Letter, v *deadletter.Classified) bool {
 	switch {
 	case l.Imported != "":

@@ -22,9 +22,9 @@ func deathOfEntry(d *deadletter.Death) deathOf {
 }
 
 // inQueue returns the death of a letter in the given queue, whose consumer rejected the letter. The
-// caller knows of this rejection from another source. x-death may not mention it, because the
-// letter came out of a delay queue and was then published to the inbox. Only a consumer publishes
-// to the inbox, so the reason is "rejected".
+// caller knows that the consumer rejected it, but x-death may not say so: the letter may have left
+// a delay queue, and the consumer may then have published it to the inbox itself. Only a consumer
+// publishes to the inbox, so the reason is "rejected".
 func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) deathOf {
 	d, ok := deadletter.DiedIn(deaths, queue)
 	switch {

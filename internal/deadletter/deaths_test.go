@@ -140,8 +140,8 @@ func TestLastDeath(t *testing.T) {
 }
 
 // FuzzReadDeaths checks ReadDeaths with any headers. Every death in the result must have a queue.
-// The origin must be the queue of one of these deaths, or the queue in the broker's other headers
-// about the last death. It must never be one of dlo's own queues.
+// The origin must be the queue of one of these deaths, or the queue in the header
+// x-last-death-queue. It must never be one of dlo's own queues.
 func FuzzReadDeaths(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {

@@ -155,9 +155,9 @@ func headerOfJSON(v any) any {
 	return v
 }
 
-// Inside returns the message whose death a delivery reports. For an EasyNetQ error, this is the
-// message inside it. For any other delivery, it is the delivery itself. An EasyNetQ error is
-// unwrapped only if it may contain one of dlo's tokens.
+// Inside returns the message that died. If the delivery is an EasyNetQ error, this is the message
+// in the body of the error. Otherwise it is the delivery itself. Inside unwraps an EasyNetQ error
+// only if the error may contain one of dlo's tokens.
 func (a *Arrival) Inside() *Arrival {
 	if !EasyNetQError(a.Properties) || !strings.Contains(string(a.Body), HeaderToken) {
 		return a

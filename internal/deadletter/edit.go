@@ -15,7 +15,7 @@ type PropertyEdit struct {
 	Revised    bool              // the edited properties are those of a revision, so their expiration was chosen by a person and is kept
 }
 
-// RemoveHeader is the value that removes a header in a PropertyEdit.
+// RemoveHeader is the value that a PropertyEdit contains for a header that is to be removed.
 var RemoveHeader = removed{}
 
 type removed struct{}

@@ -96,8 +96,8 @@ type SessionFacts struct {
 }
 
 // LastTime reports whether the delivery limit of the queue permits no further delivery of the
-// letter. If this delivery is lost, the broker deletes the letter. With the limit 3, this is true
-// of the delivery with count 3 (3.10.8, 4.0.5, 4.3.6).
+// letter. If this delivery is lost, the broker deletes the letter. For example, if the limit is 3,
+// LastTime returns true for a delivery with the header x-delivery-count 3 (3.10.8, 4.0.5, 4.3.6).
 func (f *SessionFacts) LastTime(a *Arrival) bool {
 	return f.DeliveryLimit > 0 && a.DeliveryCount() >= int64(f.DeliveryLimit)
 }
@@ -137,8 +137,8 @@ const (
 	UncertainMerge Uncertain = "merge" // the letter is merged into its twin
 )
 
-// OpenWindow is a window that is committed but not yet settled. No other window of the inbox can be
-// delivered again.
+// OpenWindow is a window that is committed but not yet settled. Only the letters of this window can
+// be delivered again: an inbox has at most one open window.
 type OpenWindow struct {
 	ID           int64
 	Fingerprints []Fingerprint // fingerprints in the order of the deliveries
@@ -206,9 +206,9 @@ func placeOf(o Origin, inbox string) Origin {
 	return o
 }
 
-// MaxCrashes is the number of crashes after which dlo no longer reads a letter. A crash counts if
-// the process dies while it reads the letter. A limit of 2 would be too low. In a test that killed
-// the process from outside in 60 loops, one letter reached 2.
+// MaxCrashes is the number of crashes after which dlo no longer reads a letter. A crash counts for
+// a letter if the process dies while it reads the letter. A limit of 2 would be too low: in one of
+// 60 test runs that killed the process from outside, a harmless letter reached 2.
 const MaxCrashes = 3
 
 // InBroker reports whether a letter waits in the broker, where nobody can act on it. When the

@@ -1,7 +1,7 @@
 package deadletter
 
-// Onward contains what a broker reports about a queue in which a letter expired. It says whether
-// the queue has consumers or only delays retries. Exactly one field is set.
+// Onward says what happens to messages that expire in a queue. A broker reports whether the queue
+// has consumers, and where its dead letters go. Exactly one field is set.
 type Onward struct {
 	Consumed bool   // the queue has a consumer
 	Ends     bool   // the queue sends dead letters to an inbox or nowhere, so that a letter that expired there died there

@@ -37,8 +37,9 @@ type Facets struct {
 	Sampled int
 }
 
-// Histogram contains the number of letters received in each interval of time, by outcome. For
-// Sampled, see Facets.
+// Histogram contains the number of letters received in each interval of time, by outcome. If all
+// letters were counted, Sampled is 0. Otherwise it is the number of newest letters that were
+// counted as a sample.
 type Histogram struct {
 	From, To time.Time     // start of the first bar and end of the last bar
 	Step     time.Duration // duration of one bar

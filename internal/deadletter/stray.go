@@ -8,8 +8,8 @@ type Stray struct {
 	Counts        map[State]int // number of unfinished letters by state
 }
 
-// Waiting returns the number of letters that wait to be sent. They are never sent, because their
-// broker is not configured.
+// Waiting returns the number of letters that are scheduled or being published. They stay in these
+// states, because their broker is not configured and dlo therefore cannot send them.
 func (s *Stray) Waiting() int { return s.Counts[StateScheduled] + s.Counts[StatePublishing] }
 
 // Needy returns the number of letters that need people. They cannot be requeued, because their

@@ -10,9 +10,9 @@ type Unread struct {
 	Why   string
 }
 
-// HeaderUnread is the name of the header that contains the rest of properties whose encoding cannot
-// be read. No version of RabbitMQ was seen to send such properties, because RabbitMQ itself parses
-// them (3.10.8, 4.0.5, 4.3.6).
+// HeaderUnread is the name of a header that dlo adds if it cannot read the properties of a message
+// to their end. The header contains the bytes that could not be read. No version of RabbitMQ was
+// seen to send such properties, because RabbitMQ itself parses them (3.10.8, 4.0.5, 4.3.6).
 const HeaderUnread = "dlo-unread"
 
 func (u Unread) String() string {

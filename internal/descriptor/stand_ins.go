@@ -11,9 +11,8 @@ import (
 )
 
 // standIns makes it possible to link and show files although some of their imports are missing. It
-// returns files that define an empty type for each type that the given files use but do not define.
-// It also returns a placeholder for each missing file. Each placeholder publicly imports these
-// definitions.
+// returns new files with an empty type for each type that the given files use but do not define. It
+// also turns each missing file into a placeholder that publicly imports the new files.
 func standIns(files, missing []*descriptorpb.FileDescriptorProto) (made []*descriptorpb.FileDescriptorProto) {
 	if len(missing) == 0 {
 		return nil

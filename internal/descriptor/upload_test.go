@@ -111,7 +111,7 @@ func TestDescriptorBombs(t *testing.T) {
 	for i := range MaxFiles + 1 {
 		entries[fmt.Sprintf("%d.proto", i)] = nil
 	}
-	// This directory has a million entries but no contents.
+	// The directory of this zip file has a million entries, but the file has no contents.
 	hollow := payloadtest.Zipped(t, map[string][]byte{"a.proto": nil})
 	at := bytes.Index(hollow, zipEntry)
 	end := bytes.Index(hollow, []byte("PK\x05\x06"))

@@ -7,7 +7,7 @@ import (
 )
 
 // cloudEvents reads CloudEvents attributes from headers, in the "binary mode" of the AMQP binding.
-// A header name has the form cloudEvents_type, which is for JMS, or cloudEvents:type. The source
+// The header of an attribute is called cloudEvents:type or, for JMS, cloudEvents_type. The source
 // attribute names the publisher, so it says nothing about the consumer.
 func (r *reading) cloudEvents() (f deadletter.Failure, found bool) {
 	f.MessageType = cmp.Or(r.label("cloudEvents_type"), r.label("cloudEvents:type"))

@@ -41,9 +41,9 @@ func phpFrame(t string) (frame, bool) {
 		name, _, _ = strings.Cut(name, "{closure")
 		name += "{closure}"
 	}
-	// The file in a frame is the place of the call. If the consumer calls a function of a
-	// framework, this file is therefore a file of the consumer. Only the name of the function shows
-	// that the function belongs to the framework.
+	// The file in a frame is the file that contains the call, not the file of the called function.
+	// If the consumer calls a function of a framework, the file therefore belongs to the consumer,
+	// and only the name of the function shows that the function belongs to the framework.
 	others := beginsWithAny(strings.TrimPrefix(name, `\`), phpOthers) || path == "[internal function]" && !strings.Contains(name, `\`)
 	if !strings.ContainsAny(name, `\>:`) {
 		others = others || isForeign(path)

@@ -6,9 +6,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// laravel reads the header "laravel" of Laravel's RabbitMQ queue. It is a table with the number of
-// earlier attempts. A failed job is published with the routing key <queue>.failed. The job itself
-// is in the body.
+// laravel reads the header "laravel" of Laravel's RabbitMQ queue. The header is a table with the
+// number of earlier attempts. A failed job is published with the routing key <queue>.failed. The
+// job itself is in the body.
 func (r *reading) laravel() (f deadletter.Failure, found bool) {
 	table, ok := r.Headers["laravel"].(deadletter.Table)
 	if !ok {

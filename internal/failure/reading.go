@@ -107,9 +107,10 @@ func (r *reading) maskPart(p part) (text string, masked bool) {
 	return r.mask(p.header, p.text)
 }
 
-// setError sets the error of f. A stack often repeats the type and the message. If a mask hides the
-// type or the message, only the frames of the stack are kept. If both are missing, they are read
-// from the head of the stack.
+// setError sets the type, the message and the stack of f. A stack often repeats the type and the
+// message. Therefore, if a mask hides the type or the message, only the frames of the stack are
+// kept. If the delivery has neither a type nor a message, setError reads them from the head of the
+// stack.
 func (r *reading) setError(f *deadletter.Failure, typ, message, stack part) {
 	var hidden, hiddenType bool
 	f.Type, hiddenType = r.maskPart(typ)

@@ -3,7 +3,8 @@ package failure
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // shovel reads the queue from which a shovel took a message. If several shovels moved the message,
-// it uses the newest. If a letter has no x-death, somebody moved it by hand out of that queue.
+// it uses the newest one. In a letter without x-death, the entry of the shovel is the only sign of
+// the queue: somebody moved the letter by hand out of that queue.
 func (r *reading) shovel() (f deadletter.Failure, found bool) {
 	f.Queue = r.shovelledFrom()
 	return f, f.Queue != ""

@@ -155,8 +155,8 @@ func (i *Ingester) drain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// A fetched window is finished even if the program is stopping. Until the ack, the letters of the
-		// window belong to the broker.
+		// The program finishes a fetched window even if it is stopping, because the letters of the
+		// window belong to the broker until they are acknowledged.
 		if err := i.finishWindow(context.WithoutCancel(ctx), i.window(arrivals, 0), i.receive); err != nil {
 			return err
 		}

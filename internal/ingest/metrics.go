@@ -39,8 +39,8 @@ func NewMetrics(r prometheus.Registerer, now func() time.Time) *Metrics {
 	return m
 }
 
-// remembered is how long a finished window still counts for the lag. It is longer than most scrape
-// intervals.
+// remembered is how long the metric of the lag still includes a window that is finished. It is
+// longer than most scrape intervals, so that a scrape does not miss the window.
 const remembered = time.Minute
 
 // lag returns the longest time, in seconds, for which a window was open lately. It looks at each

@@ -38,8 +38,8 @@ func NewOnce(store Store, queue Bounded, o Options, count int, report func(text 
 	return once
 }
 
-// Taken returns how many letters were stored so far. A letter that a broker restart brought back
-// does not count again.
+// Taken returns how many letters were stored so far. If the broker delivers a stored letter again
+// after a restart, the letter does not count a second time.
 func (o *Once) Taken() int { return int(o.taken.Load()) }
 
 // Run takes letters until it has the wanted number, the queue is empty, or ctx is done. It always

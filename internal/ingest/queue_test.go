@@ -66,8 +66,9 @@ type queue struct {
 	up       time.Time // when the broker is back after a restart
 }
 
-// publish puts one message with each body into the queue, all at once. If a body begins with "m",
-// it is also the message id. If a body begins with "r", the message was redelivered before it died.
+// publish puts one message per body into the queue, all at the same time. If a body begins with
+// "m", it is also the message id. If a body begins with "r", the message was redelivered before it
+// died.
 func (q *queue) publish(bodies ...string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -37,9 +37,9 @@ func TestAWindowComesBackInAnotherOrder(t *testing.T) {
 	}
 }
 
-// TestAnOpenWindowWaitsForALetter checks an open window while no letter comes. Nothing then shows
-// whether the window was acknowledged. It must stay open until a letter comes, whichever process
-// receives that letter.
+// TestAnOpenWindowWaitsForALetter checks a process that finds an open window when it starts. Only
+// the next letter shows whether the broker received the ack of this window. The window must
+// therefore stay open until a letter comes, whichever process receives that letter.
 func TestAnOpenWindowWaitsForALetter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,10 +147,11 @@ func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	}
 }
 
-// TestTwinsBehindAWindow covers returned letters that stay in the queue behind a window. They have
-// the flag redelivered and may equal the letters of the window, but must not be mistaken for them.
-// This happens in an inbox that does not know how many letters were returned. It also happens in a
-// drain that wants no more letters, or that got more letters than it wants.
+// TestTwinsBehindAWindow covers letters that were returned to the broker and stay in the queue
+// behind a window. They have the flag redelivered and may equal the letters of the window, but dlo
+// must not mistake them for those letters. Such letters exist if an inbox does not know how many
+// letters were returned, or if a drain has stored as many letters as it wants or received more than
+// it wants.
 func TestTwinsBehindAWindow(t *testing.T) {
 	t.Parallel()
 	unknown := func(o *office) { o.drainDuring(func() { time.Sleep(time.Minute) }) }
@@ -253,9 +254,9 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 	}
 }
 
-// TestAFlaggedWindowThatTookAll uses a broker that may flag letters as redelivered when it delivers
-// them for the first time. If a window took all letters, dlo must not conclude from the flags of
-// these letters that returned letters are behind them.
+// TestAFlaggedWindowThatTookAll uses a broker that may flag a letter as redelivered although it
+// delivers the letter for the first time. If a window took all letters of the queue, dlo must not
+// conclude from these flags that returned letters are still in the queue.
 func TestAFlaggedWindowThatTookAll(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(o *office){
@@ -283,9 +284,10 @@ func TestAFlaggedWindowThatTookAll(t *testing.T) {
 	}
 }
 
-// TestAWindowThatComesBackTwice covers a window that took all letters that an earlier session may
-// have received. No such letter can then be behind the window, so each letter must have only one
-// row.
+// TestAWindowThatComesBackTwice covers letters that come back twice: first because the connection
+// is cut, and then because dlo dies after the commit. The window took all letters that an earlier
+// session may have received, so no other copies of these letters can be behind the window. Each
+// letter must therefore have only one row.
 func TestAWindowThatComesBackTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,9 +13,9 @@ const (
 	burst     = time.Second      // a pacer can catch up on at most the letters of this time
 )
 
-// pacer makes an operation keep to its rate. Time without sending lets the operation send a small
-// burst. This state is only in memory, so an operation of a new process begins without such a
-// burst.
+// pacer makes an operation keep to its rate. If the operation has not sent anything for a while,
+// the pacer allows a small burst. A pacer is only in memory. Therefore, after a restart of dlo, an
+// operation begins without a burst.
 type pacer struct {
 	tokens    float64
 	at        time.Time // time of the last call of allow

@@ -153,8 +153,9 @@ func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Ti
 	return false, d.store.EnterPhase(ctx, op.ID, op.Phase, deadletter.PhaseWaiting, now.Add(op.Pace.CanaryWait), "")
 }
 
-// allJudged reports whether it is known for each sent letter whether it came back. If so, the
-// operation need not watch its first letters (the canary) any longer.
+// allJudged reports whether dlo knows the end of every letter that the operation sent: the letter
+// came back, or it did not. The operation then need not watch its first letters (the canary) any
+// longer.
 func allJudged(op *deadletter.Operation) bool {
 	return op.Counts[deadletter.ResultConfirmed] == 0 && op.Counts[deadletter.ResultReleased] == 0
 }
@@ -206,8 +207,9 @@ func (d *Desk) advance(ctx context.Context, op *deadletter.Operation, n int) (in
 	return taken, err
 }
 
-// deepQueue looks for a target queue of an operation in which there are too many messages to send
-// more. It returns a text about such a queue, or "" if it knows of none.
+// deepQueue looks at the target queues of an operation. If a queue already contains as many
+// messages as the operation's limit allows, deepQueue returns a text about this queue. Otherwise it
+// returns "".
 func (d *Desk) deepQueue(ctx context.Context, op *deadletter.Operation, p *pacer, now time.Time) string {
 	if op.Pace.MaxDepth == 0 || now.Before(p.lookAgain) {
 		return op.Why

@@ -115,7 +115,8 @@ func (w way) hiddenBy(rules []deadletter.MaskedField) bool {
 	return false
 }
 
-// followsRule reports whether the way w follows the path of a rule to its end.
+// followsRule reports whether a rule hides the value at the way w, or a value that contains it. The
+// parameter "path" is the path of the rule, and w is the list of steps that lead to the value.
 func followsRule(w way, path []string) bool {
 	switch {
 	case len(path) == 0:

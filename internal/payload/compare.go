@@ -38,10 +38,10 @@ type Comparison struct {
 	Sameness Sameness
 }
 
-// Compare compares the fields of two letters that have the same path. The result is in the order of
-// a, followed by the fields that only b has. If the parameter "reveal" is true, the person who asks
-// may see masked values, and Compare reports whether masked values are equal. Compare never shows
-// these values.
+// Compare compares two letters field by field. Two fields correspond if they have the same path.
+// The result is in the order of a, followed by the fields that only b has. If the parameter
+// "reveal" is true, the person who asks may see masked values, and Compare reports whether masked
+// values are equal. Compare never shows these values.
 func Compare(a, b []Field, reveal bool) []Comparison {
 	type place struct {
 		path string

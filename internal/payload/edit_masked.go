@@ -178,10 +178,11 @@ func (k *keeper) fail(at int, path, message string) error {
 	return &EditError{Line: line, Column: column, Path: path, Message: message}
 }
 
-// value handles one value of a person's edit. If the value is the mask that people see instead of
-// the stored value, the stored value takes its place. If the value is a mask that stands for no
-// stored value, value returns an error with the text "maskError". The parameter "stored" is the
-// value that is stored at the same path, or nil if there is none.
+// value checks one value of a person's edit, and puts the stored value in place of a mask. The
+// parameter "stored" is the value that is stored at the same path, or nil if there is none. If the
+// person left the mask that was shown for this stored value, value restores the stored value. If
+// the person wrote any other mask, no stored value belongs to it, and value returns an error with
+// the text "maskError".
 func (k *keeper) value(e, stored *jsonNode, path, maskError string) error {
 	hides := stored != nil && stored.hides
 	switch {

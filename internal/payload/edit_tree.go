@@ -101,9 +101,9 @@ func (n *jsonNode) equal(other *jsonNode, normalForm func(number string) string)
 	return isContainer(n.kind) || n.raw == other.raw
 }
 
-// write appends the value as documents show JSON: indented by two spaces, or without any white
-// space. It stops soon after the text has more than maxJSON bytes, because a patch can put one text
-// into many places.
+// write appends the value as JSON. If the parameter "indent" is true, it indents the lines by two
+// spaces. Otherwise it writes no white space at all. It stops soon after the text has more than
+// maxJSON bytes, because a patch can put one text into many places.
 func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 	line := func(depth int) {
 		if indent {

@@ -221,8 +221,8 @@ func FuzzScanCost(f *testing.F) {
 		if s.Run(body, def.Desc) != nil || s.Memory > s.Budget.Memory || s.JsonBytes > maxJSON {
 			return
 		}
-		// Other goroutines of the fuzzer may allocate memory too. The decoder's own use is the minimum of
-		// several runs.
+		// The function "least" returns the memory that the decoder allocates. It takes the minimum
+		// of several runs, because other goroutines of the fuzzer may allocate memory during a run.
 		least := func(limit int64, f func()) int64 {
 			f()
 			used := payloadtest.Allocated(f)

@@ -64,9 +64,10 @@ func (w *hiding) countSingular(fd protoreflect.FieldDescriptor, seen *[]protowir
 	*seen = append(*seen, fd.Number())
 }
 
-// message reads well-formed bytes up to the end of the input or of the group, and returns the bytes
-// that follow. The parameter "at" is the spot of the content of the message. The scan has already
-// limited the depth.
+// message reads well-formed bytes of a message up to the end of the input, or up to the tag that
+// ends a protobuf group. It returns the bytes that follow. The parameter "at" is the spot of the
+// content of the message. The caller must have scanned the bytes, because the scan limits the
+// depth.
 func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, depth int) []byte {
 	var urls, contents [][]byte
 	var seen []protowire.Number

@@ -38,8 +38,9 @@ func (r *reading) peelKombu() {
 }
 
 const (
-	// maxBzip2 is the maximum size in bytes of compressed bzip2 data. Larger data is not unpacked.
-	// A compressed block of only 30 bytes takes as long to unpack as a full one.
+	// maxBzip2 is the maximum size in bytes of compressed bzip2 data. Larger data is not unpacked,
+	// because unpacking could take too long: a compressed block of only 30 bytes takes as long as a
+	// full block.
 	maxBzip2 = 1 << 20
 	// bzip2Memory is the memory in bytes that a compress/bzip2 reader allocates: 4 bytes for each of
 	// the 900,000 bytes of a block, plus its tables.

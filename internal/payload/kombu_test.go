@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// This is a task of Celery 5.2.6. Python's zlib and bz2 have compressed it in the same way as kombu
-// 5.2.4 does with compression="gzip" and "bzip2".
+// This is the body of a task of Celery 5.2.6. Python's zlib and bz2 have compressed it. kombu 5.2.4
+// compresses a body in the same way if it is called with compression="gzip" or compression="bzip2".
 const (
 	task      = `[[17], {}, {"callbacks": null, "errbacks": null, "chain": null, "chord": null}]`
 	kombuGzip = "789c8b8e36348fd551a8ae0562a5e4c49c9ca4c4e4ec62252b85bcd29c1c1d05a5d4a2223491e48c" +

@@ -199,8 +199,9 @@ func TestAMatchByShapeOnly(t *testing.T) {
 	}
 }
 
-// TestATaggedTextIsAmbiguous covers a text that may just as well be a message. The document must
-// show both the fields and the types that fit them.
+// TestATaggedTextIsAmbiguous covers a text whose bytes can also be decoded as a message. The
+// reading must be ambiguous. The document must show the text, and the fields that the bytes would
+// have as a message.
 func TestATaggedTextIsAmbiguous(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "A string; B string")}

@@ -260,7 +260,8 @@ func (k *marking) submessage(m protoreflect.Message, at *jsonPlace) {
 	}
 }
 
-// dynamic marks a google.protobuf.Value without a kind, and numbers that JSON cannot express.
+// dynamic handles a google.protobuf.Value. It marks the Value if it has no kind, or if it is a
+// number that JSON cannot express, such as NaN.
 func (k *marking) dynamic(m protoreflect.Message, at *jsonPlace) {
 	md := m.Descriptor()
 	fd := m.WhichOneof(md.Oneofs().ByName("kind"))
@@ -294,9 +295,9 @@ func (k *marking) dynamic(m protoreflect.Message, at *jsonPlace) {
 	}
 }
 
-// wireForm returns the JSON that takes the place of a message that protojson cannot write
-// (wireKey). The type of the message is a well-known type. The result is false if the type does not
-// have its usual fields.
+// wireForm returns the JSON that dlo shows for a message of a well-known type if protojson cannot
+// write this message. The JSON is an object with the key wireKey. The result is false if the type
+// does not have its usual fields.
 func wireForm(m protoreflect.Message) (string, bool) {
 	number := func(n protoreflect.FieldNumber) protoreflect.Value { return m.Get(m.Descriptor().Fields().ByNumber(n)) }
 	if !hasUsualFields(m.Descriptor()) {

@@ -39,9 +39,10 @@ func (m *Mask) hides() bool {
 // Hides reports whether the configuration may mask something in a body that could not be decoded.
 func (d *Decoder) Hides() bool { return d.Mask.hides() }
 
-// maskedPart returns a part of a property of the letter, for example the media type in a content
-// type, in the form in which it may be shown. If the mask hides something in the property, and the
-// masked property no longer contains the part, the part is masked.
+// maskedPart returns a part of a property of the letter in the form in which it may be shown. Such
+// a part is, for example, the media type in a content type. If the mask changes the whole property
+// in such a way that the part no longer occurs in it, maskedPart returns the mask instead of the
+// part.
 func (m *Mask) maskedPart(property, value, part string) string {
 	if m == nil || m.Property == nil || value == "" || part == "" {
 		return part

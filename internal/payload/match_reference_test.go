@@ -453,8 +453,8 @@ func FuzzMatch(f *testing.F) {
 		tiny := &budget.Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 18}
 		(&Decoder{Types: schemas()}).Match(body, h, tiny)
 		checkWithin(t, tiny)
-		// The tree has no nodes for some fields of this body, but the reference counts all fields.
-		// The two can therefore not be compared.
+		// This test compares the ranking with a reference, which counts all fields of a body. If
+		// the tree has no nodes for some fields of this body, the two cannot be compared.
 		var tree wireTree
 		if !tree.read(body, maxWireFields) || tree.cut || got.Left == 0 && len(body) > 4000 {
 			return

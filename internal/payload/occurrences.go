@@ -94,8 +94,9 @@ func contentRanges(list []occurrence) []Range {
 	return out
 }
 
-// elements splits the occurrences of a list into the bytes of its elements. It stops after the
-// number of elements that pages show. A packed occurrence contains several elements.
+// elements returns the byte ranges of the elements of a repeated field. The parameter "list"
+// contains the places in the body at which the field occurs. If the field is packed, several
+// elements are in one place. elements stops after the number of elements that pages show.
 func (t *tree) elements(fd protoreflect.FieldDescriptor, list []occurrence) []occurrence {
 	var out []occurrence
 	for _, o := range list {

@@ -10,11 +10,11 @@ import (
 
 const maxOutlined = 64 // maximum number of keys or fields in an outline
 
-// Outline describes the form of a body without a type, so that one kind of message can be told from
-// another. For a JSON object, it lists the sorted keys, which are masked where a mask applies. For
-// an unknown message, it lists the field numbers with their wire types, which are certain. Guesses
-// from values, as Shape makes them, would differ between messages of one type. Outline returns ""
-// for every other body, and for a body with a type.
+// Outline describes the form of a body without a type. It is used to tell one kind of message from
+// another. For a JSON object, Outline lists the sorted keys, and masks the keys that a mask hides.
+// For an unknown message, it lists the field numbers and their wire types. It does not guess the
+// kinds of the fields from their values, as Shape does, because these guesses would differ between
+// messages of one type. For every other body, and for a body with a type, it returns "".
 func (d *Document) Outline() string {
 	var parts []string
 	switch {

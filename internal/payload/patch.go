@@ -53,8 +53,8 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e
 	return e, err
 }
 
-// namesAs records how people see each name of the tree n. It copies this from the tree "other",
-// which has the same shape.
+// namesAs records in the tree n how people see each name. It copies the shown names from the tree
+// "other", which has the same shape.
 func (n *jsonNode) namesAs(other *jsonNode) {
 	for i := range n.names {
 		n.names[i].shown = other.names[i].shown

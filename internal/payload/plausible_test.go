@@ -108,8 +108,9 @@ func TestATypeThatIsNotComparedMayHide(t *testing.T) {
 	}
 }
 
-// TestEditOfAGuessKeepsWhatIsHidden covers values that another type hides. They must stay hidden
-// after an edit, even if only the type that people see can decode the new body.
+// TestEditOfAGuessKeepsWhatIsHidden covers a body that fits two types. dlo shows it as one of them,
+// but a mask hides a value of the other one. The value must stay hidden after an edit, even if only
+// the shown type can decode the new body.
 func TestEditOfAGuessKeepsWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	const secret = "ann@acme.example"

@@ -16,8 +16,8 @@ import (
 // versions are tried first.
 const maxDefinitions = 8
 
-// readProtobuf makes the document if the body is a message of the candidate's type. Otherwise, it
-// records the reason.
+// readProtobuf decodes the body as the candidate's type and fills in the document. If the body is
+// not a message of this type, readProtobuf records why, and returns false.
 //
 // Several descriptor sets may define the type differently. readProtobuf then uses the definition
 // that leaves the fewest bytes unknown. Among equally good definitions, it uses the first one in
@@ -119,8 +119,9 @@ func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, scan 
 	return best, scan, err
 }
 
-// scanned is the result of one scan. dlo needs the scan when it looks for layers of the body and
-// when it decodes the body. The budget is charged only once for both.
+// scanned is the result of one scan of a body. dlo keeps the result, because it needs it twice:
+// when it looks for layers of the body, and when it decodes the body. The scan is therefore charged
+// to the budget only once.
 type scanned struct {
 	body []byte
 	def  *descriptor.Type

@@ -24,8 +24,8 @@ const (
 
 const maxElements = 64 // maximum number of elements of a packed field that are examined
 
-// evidence is what a body says for or against one type. The numbers count fields at all levels.
-// Only the fields "covered" and "parts" count top-level fields alone.
+// evidence is what a body says for or against one type. The fields "covered", "parts" and "added"
+// are about the top level of the body. All other numbers count fields at all levels.
 type evidence struct {
 	bytes, unread  int64 // bytes of the body, and of fields that the type does not know
 	unreadFields   int
@@ -40,10 +40,11 @@ type evidence struct {
 	covered, parts int   // number of top-level fields that are present, and of all top-level fields
 }
 
-// score returns a value from 0 to 1. The score is a little lower if the body lacks fields of the
-// type. Every kind of defect lowers it by more than all such absent fields together. Some defects
-// show that the publisher does not use this type. Each of these defects lowers the score by more
-// than all absent fields and the constant "margin" together.
+// score returns a value from 0 to 1, which is lower for each defect of the body. If the body lacks
+// fields of the type, the score is only a little lower. Every other kind of defect lowers it by
+// more than all absent fields together. A defect which shows that the publisher does not use this
+// type lowers the score even more: by more than all absent fields and the constant "margin"
+// together.
 func (e *evidence) score() float64 {
 	if e.known == 0 || e.bytes == 0 {
 		return 0

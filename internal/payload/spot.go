@@ -164,8 +164,9 @@ func (s spot) unknownField(fd protoreflect.FieldDescriptor, num int32) spot {
 	return s
 }
 
-// content returns the spot of the content of a google.protobuf.Any. The spot s is the spot of the
-// Any's fields. The path of a rule may contain the Any's field "value", or omit it.
+// content returns the spot of the content of a google.protobuf.Any. A spot is a position in a body,
+// with the masks that apply there. The parameter s is the spot of the Any's fields. The path of a
+// rule may contain the Any's field "value", or omit it.
 func (s spot) content(md protoreflect.MessageDescriptor) spot {
 	fd := md.Fields().ByNumber(2)
 	if fd == nil {

@@ -285,10 +285,10 @@ func (o *outline) fill(t *wireTree) {
 	}
 }
 
-// refuses reports whether a type certainly does not fit the body, according to the type's
-// signature. A type does not fit if it cannot decode the body. It also does not fit if it leaves
-// more bytes unknown than the parameter "unread" allows. If the full comparison would list a type,
-// refuses returns false.
+// refuses reports whether the signature of a type proves that the type does not fit the body. A
+// type does not fit if it cannot decode the body, or if it leaves more bytes unknown than the
+// parameter "unread" allows. If refuses returns false, the type may fit, and only the full
+// comparison shows whether it does.
 func (o *outline) refuses(s *signature, unread int64) bool {
 	if s.texts&o.notUTF|s.messages&o.notMessage|s.varints&o.notVarints|s.fixed32s&o.not32s|s.fixed64s&o.not64s != 0 {
 		return true

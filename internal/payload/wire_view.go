@@ -113,7 +113,8 @@ func (t *tree) wireValue(n *Node, num protowire.Number, typ protowire.Type, raw 
 	}
 }
 
-// plausibleText returns a number that the bits may represent, or "" if that is unlikely.
+// plausibleText returns f as text if f is a plausible value, and "" if it is not, for example
+// because it is tiny or huge. The parameter "bits" is the size of the number in the body.
 func plausibleText(f float64, bits int) string {
 	if a := math.Abs(f); !(a >= 1e-6 && a <= 1e12) { // tiny, huge, or not a number
 		return ""

@@ -138,8 +138,9 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestAForgottenColonIsNoticed checks the error for a missing colon before a comparison. It tests
-// every field that has a comparison in its help.
+// TestAForgottenColonIsNoticed checks the error for a query like "attempts>=3", which lacks the
+// colon before the comparison. It tests every field whose example in the help contains a
+// comparison.
 func TestAForgottenColonIsNoticed(t *testing.T) {
 	t.Parallel()
 	for _, h := range Help() {

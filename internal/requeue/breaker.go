@@ -71,8 +71,9 @@ type try struct {
 	void bool // not counted, because the letter did not reach the queue or was sent again
 }
 
-// spot is an entry in a circuit's list of sent letters: it says which circuit counts a letter, and
-// under which number. If the letter was sent more than once, it is the entry of its last send.
+// spot says where a sent letter is counted: in which circuit, and under which number in the
+// circuit's list of sent letters. If a letter was sent more than once, its spot is that of the last
+// send.
 type spot struct {
 	circuit *circuit
 	number  int

@@ -9,9 +9,9 @@ import (
 
 // delayedExchange lets letters wait in dlo.wait.delayed, an exchange of type x-delayed-message. The
 // exchange holds each letter for the time in the header x-delay, on the one node that accepted the
-// letter. An exchange cannot route to the default exchange. A queue behind this exchange therefore
-// receives the letters and passes them on immediately. Letters that wait in the exchange cannot be
-// counted or listed.
+// letter. The exchange cannot route a letter to the default exchange. It therefore routes the
+// letter to a queue, which passes it on immediately to the queue in which the letter is to arrive.
+// Letters that wait in the exchange cannot be counted or listed.
 type delayedExchange struct{}
 
 func (delayedExchange) place(time.Duration) deadletter.Wait {

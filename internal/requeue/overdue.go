@@ -5,11 +5,11 @@ import "context"
 // overdueChunk is the maximum number of letters that one transaction marks as overdue or gives up.
 const overdueChunk = 500
 
-// Overdue reports letters that still wait although their retries should have ended. A breaker may
-// hold back such a letter for longer than Breaker.GiveUp. In that case, Overdue gives the letter
-// up. While the broker is unreachable or accepts no messages, Overdue does nothing, because dlo
-// reports that problem separately. The time of these letters starts again once the broker accepts
-// messages.
+// Overdue reports letters that still wait although their retries should have ended. If a breaker
+// has held back such a letter for longer than Breaker.GiveUp, Overdue gives the letter up. While
+// the broker is unreachable or accepts no messages, Overdue does nothing, because dlo reports that
+// problem separately. Once the broker accepts messages again, these letters get the full time again
+// before Overdue reports them.
 func (d *Dispatcher) Overdue(ctx context.Context) error {
 	status := d.broker.Status()
 	if !status.Connected || status.Blocked != "" {

@@ -51,7 +51,8 @@ type item struct {
 	tries    []*try
 }
 
-// try is an attempt, with the place in which its copy waits.
+// try is an attempt to send a letter. It contains the waiter in which the sent message waits, and
+// the end of this wait.
 type try struct {
 	deadletter.Attempt
 	waiter string

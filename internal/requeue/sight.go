@@ -16,10 +16,10 @@ const (
 // of the queue. The value contains the reason, and the time of the first look at the queue.
 type sights map[string]deadletter.Unseen
 
-// look returns the reason why dlo cannot observe the fate of letters in a queue. If dlo can observe
-// it, u.Why is "". The result "confirmed" is true if two looks have found the same reason, with at
-// least lookAgain in between. No look between them may have found a different reason. The reason
-// then applies to letters that were in the queue at the earlier look.
+// look returns the reason why dlo cannot observe what happens to letters in a queue. If dlo can
+// observe it, u.Why is "". The result "confirmed" is true if look has found the same reason twice,
+// with at least lookAgain in between, and no other reason between the two times. The reason then
+// applies to letters that were in the queue the first time.
 func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u deadletter.Unseen, confirmed bool) {
 	u = unseenReason(deadletter.Visible(queue), f)
 	u.Since = now

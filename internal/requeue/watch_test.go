@@ -44,7 +44,7 @@ var (
 )
 
 // TestTheEndOfAWatch checks what becomes of letters that did not come back while dlo watched them.
-// This depends on what dlo learned about their queue at two times.
+// dlo looks at their queue twice, and what it finds decides between settled and held.
 func TestTheEndOfAWatch(t *testing.T) {
 	t.Parallel()
 	exists := func(change func(f *deadletter.QueueFacts)) deadletter.QueueFacts {

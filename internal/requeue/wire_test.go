@@ -167,7 +167,8 @@ func (w *wire) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 	return outcomes
 }
 
-// awaitAnswers waits for the responses and reports whether they arrived.
+// awaitAnswers waits for the broker's responses to the letters on their way. It reports whether the
+// responses arrived.
 func (w *wire) awaitAnswers(ctx context.Context, lost <-chan struct{}) bool {
 	late, stopping := time.After(w.latency()), ctx.Done()
 	var over <-chan time.Time

@@ -27,9 +27,10 @@ func (m *Match) Covers(other *Match) bool {
 	return m.Attempts.covers(other.Attempts) && m.Age.covers(other.Age) && coverNamed(m.Header, other.Header) && coverNamed(m.Field, other.Field)
 }
 
-// coverNamed reports whether the conditions in "list" are true whenever those in "other" are. For
-// this, each condition in "list" needs a condition in "other" on the same name that is equal or
-// stricter. A letter without the header matches no pattern.
+// coverNamed reports whether every letter that fulfils the conditions in "other" also fulfils those
+// in "list". This is the case if, for each condition in "list", the list "other" contains a
+// condition on the same name that is equal or stricter. A letter without a header fulfils no
+// condition on this header.
 func coverNamed(list, other []Named) bool {
 	for _, n := range list {
 		if !slices.ContainsFunc(other, func(o Named) bool { return n.Name == o.Name && n.Want.covers(o.Want) }) {

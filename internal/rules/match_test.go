@@ -301,8 +301,8 @@ func BenchmarkDecide(b *testing.B) {
 
 func (m *Match) isTrueOf(f Facts) bool { return m.matches(&f, nil) }
 
-// TestStopEndsAComparison checks that nothing matches after Stop has returned true. No further
-// pattern may be checked.
+// TestStopEndsAComparison checks a Stop function that returns true while the rules are compared
+// with a letter. After that, no further pattern may be checked, and no rule may match.
 func TestStopEndsAComparison(t *testing.T) {
 	t.Parallel()
 	asked := 0

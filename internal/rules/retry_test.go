@@ -48,10 +48,11 @@ func anyRetry(t *rapid.T) Retry {
 	return r
 }
 
-// TestEveryBackOff checks random back-offs. Every delay must be in its band. Every band must be
-// within a year, or within 49 days if letters wait in the broker. Without jitter, growing delays
-// must never become shorter. The same seed, letter and retry must result in the same delay. No
-// delay may be longer than Longest.
+// TestEveryBackOff checks random back-offs. Each retry has a band, which is the shortest and the
+// longest delay that jitter allows. Every delay must be in its band. Every band must be within a
+// year, or within 49 days if letters wait in the broker. Without jitter, growing delays must never
+// become shorter. The same seed, letter and retry must result in the same delay. No delay may be
+// longer than Longest.
 func TestEveryBackOff(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

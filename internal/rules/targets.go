@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Targets contains the queues to which letters may be requeued. The permissions in the broker are
-// not enough, because everybody who may publish to the default exchange can reach every queue. On
-// 3.x, everybody who can publish a message can also forge its x-death.
+// Targets contains the queues to which letters may be requeued. dlo needs this list, because the
+// broker's permissions do not limit the queues: everybody who may publish to the default exchange
+// can reach every queue. On 3.x, everybody who can publish a message can also forge its x-death.
 type Targets struct {
 	brokers map[string]target
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestTheRuleOfTrials checks that the rule for trials retries once and soon, with any
-// configuration. It must notify nobody. When the letter comes back, the rule must be found by its
-// name. No set may contain the rule.
+// TestTheRuleOfTrials checks that the rule for trials retries a letter once and soon, whatever the
+// configuration is. It must notify nobody. When the letter comes back, dlo must find the rule by
+// its name. The rule must not be listed among the configured rules.
 func TestTheRuleOfTrials(t *testing.T) {
 	t.Parallel()
 	all := Rule{Name: "all", Retry: &Retry{}, Severity: deadletter.SeverityPage, Notify: []string{"oncall"}}

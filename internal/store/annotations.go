@@ -161,9 +161,10 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 		return 0, nil
 	}
 	key := keyOf(t.s.annotationBroker(a.Broker), a.VHost, strongestKey(a))
-	// While dlo sends a letter, or while the letter is in its queue, the consumer may already have the
-	// letter again. A new report then describes the next death, unless the report contains the token
-	// of the last attempt.
+	// A report without a token may describe a death that dlo does not know yet. If dlo sends a
+	// letter, or if the letter is in its queue, the consumer may already have rejected it again.
+	// The report then describes this next death. Only a report with the token of the last attempt
+	// is certain.
 	also := any(nil)
 	if a.Token == "" && a.MessageID != "" && a.Body != nil {
 		also = keyOf(t.s.annotationBroker(a.Broker), a.VHost, deathKey{"body", string(a.Body)})

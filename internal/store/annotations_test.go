@@ -238,7 +238,8 @@ func TestTheWindowOfAnAnnotation(t *testing.T) {
 		if got := saidOf(t, s, second); got != c.want {
 			t.Errorf("the annotation %s after: %q, want %q", c.after, got, c.want)
 		}
-		// Expired annotations are deleted. A letter keeps the failure that an annotation described.
+		// Annotations that are too old are deleted. A letter keeps the failure that its annotation
+		// described.
 		clock.at = clock.at.Add(2 * deadletter.AnnotationWindow)
 		if _, err := s.PruneAnnotations(context.Background()); err != nil {
 			t.Fatal(err)
@@ -456,8 +457,9 @@ func TestPurgeErasesWhatWasSaid(t *testing.T) {
 	}
 }
 
-// A report that names no queue explains many letters with the same message. The letters are joined
-// in transactions that do not delay ingest for long. No letter is left out.
+// A consumer's report that names no queue explains many letters with the same message. The store
+// joins the report to these letters in several transactions, so that ingest does not have to wait
+// for long. No letter is left out.
 func TestAnAnnotationOfManyLetters(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

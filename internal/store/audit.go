@@ -14,8 +14,8 @@ import (
 )
 
 // actThrough is an SQL expression for the way in which an act e was requested: page, API or command
-// line. Older versions did not record this. In their entries, an act by dlo itself counts as
-// automatic. An act that started an operation o counts as requested in the same way as the
+// line. Older versions did not record this way. If one of their acts was done by dlo itself, it
+// counts as automatic. If one of their acts started an operation o, it has the way of the
 // operation.
 const actThrough = `CASE WHEN e.through <> '' THEN e.through WHEN e.actor = 'dlo' THEN 'dlo' WHEN e.kind = o.action AND e.actor = o.by THEN o.through ELSE '' END`
 

@@ -48,8 +48,8 @@ func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) e
 	return t.recordSteering(halted, deadletter.ActCancelled, by.By, "its rest was taken over by "+by.ID.String())
 }
 
-// takeBack returns an operation's released letters to their earlier state, unless they are already
-// being sent.
+// takeBack puts an operation's released letters back into their earlier state, unless they are
+// already being sent.
 func (t *tx) takeBack(op deadletter.OperationID, by string) error {
 	rows, err := t.query(`SELECT letter, was, was_due FROM operation_letters WHERE operation = $1 AND result = 'released'`, int64(op))
 	if err != nil {

@@ -62,7 +62,8 @@ func (p *process) recordDead(t *testing.T, letters ...deadletter.Letter) {
 	}
 }
 
-// recordReading records that a letter is being read; "" = no letter.
+// recordReading records that a letter is being read. If the id is "", it records that no letter is
+// being read.
 func (p *process) recordReading(t *testing.T, id deadletter.ID) {
 	t.Helper()
 	if err := p.Reading(id); err != nil {

@@ -18,8 +18,8 @@ import (
 const pageSize = 4096 // bytes per page
 
 // classifiedStore creates a store with classified letters. It returns the contents of the store's
-// file, the bodies of the letters, and the root pages of all tables and indexes that contain every
-// letter.
+// file and the bodies of the letters. It also returns the root pages of the tables that every
+// letter needs, and of the indexes of these tables.
 func classifiedStore(t *testing.T) (content []byte, bodies map[deadletter.ID][]byte, roots []int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.db")

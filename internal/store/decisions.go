@@ -49,8 +49,8 @@ func (t *tx) readChoices(id int64) (*choices, error) {
 	return c, err
 }
 
-// json encodes the choice without the author of the note. The result can be compared with choices
-// that were stored by versions which did not record the author.
+// json encodes the choices without the author of the note. The text can therefore be compared with
+// texts that were stored by versions of dlo which did not record the author.
 func (c *choices) json() string { return c.encode("") }
 
 // undoJSON encodes the choice with the author of the note, so that an undo can restore it.

@@ -33,7 +33,8 @@ func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err 
 }
 
 // Digest returns the letters that died in a period and still need people, by group. It returns at
-// most "lines" groups. A letter counts in the minute from which it needed people.
+// most "lines" groups. A letter counts if the minute in which it began to need people is in the
+// period.
 func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
 	d := deadletter.Digest{From: from, To: to}
 	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.needs) FROM `+digestGroups, digestMinutes(from, to)...)

@@ -49,8 +49,8 @@ func TestDigestOfANight(t *testing.T) {
 	}
 }
 
-// A letter whose retries ended after the morning digest is in the next digest, because a digest
-// counts a letter when it begins to need people.
+// A letter died before the digest at 08:30, but its retries ended only after it. The letter is in
+// the next digest, because a digest counts a letter when it begins to need people.
 func TestADigestCountsDeaths(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

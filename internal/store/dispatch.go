@@ -18,9 +18,10 @@ const maxClaim = 32 << 20
 
 // ClaimDue takes up to n due scheduled letters of a broker and commits the intent to publish them.
 // Each letter gets the state "publishing", an attempt with its own token, and the epoch of this
-// process. The parameter a limits how many automatic retries may be sent now. It does not limit
-// letters that an operation released. Letters of paused queues and groups are not taken. A letter
-// that is to wait in the broker is claimed before it is due, if its waiter is in a.Waiters.
+// process. The Allowance limits how many automatic retries may be sent now. It does not limit
+// letters that an operation released. ClaimDue takes no letters of paused queues and groups. If a
+// letter is to wait in the broker and its waiter is in a.Waiters, ClaimDue takes it before it is
+// due.
 func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
 	origins, released, err := s.dueOrigins(ctx, broker, now, a.Waiters)
 	if err != nil || len(origins) == 0 && !released {
@@ -381,9 +382,9 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	return claimed, nil
 }
 
-// claimAgain resumes the newest attempt of a letter. A wait queue may keep each letter for a fixed
-// delay. If too little of the letter's wait is left for this delay, the result "postponed" is true.
-// The attempt is then resumed when the wait is over.
+// claimAgain resumes the newest attempt of a letter. If the letter is to wait in a queue that keeps
+// each letter for a fixed delay, the rest of its wait may be shorter than this delay. In that case,
+// the result "postponed" is true, and the attempt is resumed when the wait is over.
 func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, postponed bool, err error) {
 	p, _ := t.route(r)
 	id := deadletter.NewID(r.id, uint64(r.random))

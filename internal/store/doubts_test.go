@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// TestDoubtfulTwinsAreSettledAtOnce checks letters that a broker restart may have delivered again.
-// A search for their doubt finds them until people have decided. A single operation decides about
-// all of them.
+// TestDoubtfulTwinsAreSettledAtOnce checks letters that a broker may have delivered twice because
+// it was restarted. The query doubt:restart must find them until people have decided about them. A
+// single operation must be able to decide about all of them.
 func TestDoubtfulTwinsAreSettledAtOnce(t *testing.T) {
 	t.Parallel()
 	s, clock := open(t)

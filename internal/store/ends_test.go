@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A watched letter is purged. The operation that sent the letter still ends. If the letter comes
-// back after that, it becomes a new letter.
+// A letter is purged while an operation watches it. The operation still ends. If the letter comes
+// back after the purge, it becomes a new letter.
 func TestAWatchedLetterIsPurged(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -174,7 +174,8 @@ func TestAGuardOfABreakerIsResumed(t *testing.T) {
 	if err := s.Resume(ctx, ofQueue("sms", "", "ann")); !errors.Is(err, deadletter.ErrConflict) {
 		t.Error("what ramps was resumed", err)
 	}
-	// A pause and a breaker are independent. When the pause ends, the slow rise of the rate continues.
+	// The breaker of the queue is ramping, which means that it raises the rate slowly. A pause of
+	// the queue does not affect the breaker: when the pause ends, the breaker is still ramping.
 	if _, err := s.Pause(ctx, ofQueue("sms", "", "ann")); err != nil {
 		t.Fatal(err)
 	}

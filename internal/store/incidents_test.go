@@ -98,7 +98,9 @@ func TestACauseThatJoinsIsAnUpdate(t *testing.T) {
 	g.expectDeliveries("oncall", "joined G-1/1 page: G-1 G-2 G-3")
 }
 
-// In each of these cases, the second group becomes an incident of its own.
+// TestWhatPagesByItself covers two groups that have too little in common. For example, they belong
+// to different queues, or the second one begins more than a minute later. The second group then
+// becomes an incident of its own.
 func TestWhatPagesByItself(t *testing.T) {
 	t.Parallel()
 	quiet := withSeverity(deadletter.SeverityNotify)
@@ -206,8 +208,8 @@ func TestARiseToWhatWasPagedIsAnUpdate(t *testing.T) {
 	g.expectDeliveries("oncall", "updated G-1/1 page: G-1 G-2")
 }
 
-// An incident ends when its last group is quiet or no longer needs people. Letters of its other
-// groups may still wait for people.
+// An incident of several groups ends when no letters of any of these groups die any more, or when
+// the groups no longer need people. Letters of the groups may still wait for people at that time.
 func TestAnIncidentEndsWithItsLast(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -20,9 +20,10 @@ const (
 	minKeyLetters = 3   // minimum number of letters with a routing key from which the shares of that key are used instead of those of the queue
 )
 
-// bySchema is an SQL condition that selects letters, or counts of letters, that a schema decodes.
-// If no schema decodes a letter, its type name comes from its framework. Older versions did not use
-// the type names of frameworks. They also did not store how they had read a letter.
+// bySchema is an SQL condition that selects letters, or counts of letters, that a schema decodes. A
+// type alone does not prove this, because a letter that no schema decodes can have the type that
+// its framework names. Therefore the condition also checks how the letter was read. Older versions
+// did not store this, but they did not use the types of frameworks either.
 var bySchema = func() string {
 	list := []string{"''"}
 	for _, r := range deadletter.Readings {

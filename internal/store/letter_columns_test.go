@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// onTheWayBack contains the fields of a listed letter that no verdict sets.
+// onTheWayBack lists fields of a letter in a list. These are the fields that a verdict never sets.
 var onTheWayBack = []string{"Attempts", "WaitsIn", "Unverified"}
 
 // TestALetterIsListedWhole covers a verdict in which all values are set. The letter in a list must

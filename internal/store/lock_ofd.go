@@ -15,9 +15,10 @@ const lockByte = 1<<30 - 1
 
 // lockInode locks an open file, under all names of the file, until f is closed. The lock belongs to
 // the open file description, not to the process. SQLite therefore cannot drop the lock when it
-// opens and closes the file. flock would conflict with SQLite's locks on macOS, where both are of
-// one kind. It would also conflict with them on NFS, where flock locks all bytes. The errors EAGAIN
-// and EACCES mean that another process has the lock.
+// opens and closes the file. dlo does not use flock here, because flock would conflict with
+// SQLite's own locks in two cases: on macOS, where flock and SQLite's locks are the same kind of
+// lock, and on NFS, where flock locks all bytes. The errors EAGAIN and EACCES mean that another
+// process has the lock.
 func lockInode(f *os.File) error { return setLock(f, syscall.F_WRLCK) }
 
 func unlockInode(f *os.File) error { return setLock(f, syscall.F_UNLCK) }

@@ -79,8 +79,9 @@ func mounted(t *testing.T, path string) string {
 	return alias
 }
 
-// TestAnOlderDloIsNoticed covers a store that an older dlo has open. This dlo must then refuse to
-// open the store. An older dlo locks only the file beside the store.
+// TestAnOlderDloIsNoticed covers a store that an older version of dlo has open. The current version
+// must then refuse to open the store, although the older version locks only the file beside the
+// store, and not the store itself.
 func TestAnOlderDloIsNoticed(t *testing.T) {
 	t.Parallel()
 	path := filledStore(t)

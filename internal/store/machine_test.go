@@ -51,8 +51,9 @@ func fail(t *rapid.T, err error) {
 	}
 }
 
-// window returns a random window. Most of its letters are new. Some are twins of other letters,
-// some are copies of attempts, and after a broker restart some are earlier letters.
+// window returns a random window of letters. Most of them are new letters. Some are twins of other
+// letters, and some are letters that dlo sent and that come back. After a restart of the broker,
+// some are letters that the broker delivers a second time.
 func (m *machine) window(t *rapid.T) deadletter.Window {
 	w := deadletter.Window{
 		Session: m.w.Session, Number: m.w.Number + 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: 10 * time.Minute, HorizonRows: 1000,

@@ -166,7 +166,8 @@ func (n *names) originsWhere(match func(place) bool) []any {
 	return idsWhere(n, &n.origins, match)
 }
 
-// generation returns a number that grows with each change of the results of idsWhere.
+// generation returns a number that grows whenever a transaction adds names. If the number is still
+// the same, idsWhere returns the same ids as before.
 func (n *names) generation() int {
 	n.mu.RLock()
 	defer n.mu.RUnlock()

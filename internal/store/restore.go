@@ -95,9 +95,9 @@ func (t *tx) newRestore(r *restoring, lost deadletter.Restore, by string) error 
 	return t.stopSending(whyRestored)
 }
 
-// endOldAccess ends all sessions and withdraws the invitations of the copy, because they may have
-// ended since the copy was made. An invitation that was made after this process opened the copy
-// stays.
+// endOldAccess ends all sessions and withdraws the invitations that a restored copy of the store
+// contains. Some of them may have been ended in the original after the copy was made. An invitation
+// that was made after this process opened the copy stays.
 func (t *tx) endOldAccess() error {
 	_, err := t.exec(`DELETE FROM sessions`)
 	if err == nil {
@@ -208,7 +208,8 @@ func (s *Store) markRestored(ctx context.Context, r *restoring) error {
 	return nil
 }
 
-// endRestore raises the progress of the file to the noted progress.
+// endRestore ends the restore of a store from an older copy. It raises the counters of the store's
+// progress to those in the note, if the counters are lower.
 func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *restoring) error {
 	now := s.Progress()
 	err := s.tx(ctx, classify, func(t *tx) error {

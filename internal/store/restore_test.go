@@ -267,9 +267,10 @@ func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay checks a letter that a person released
-// from the restored store. An attempt that the lost store made then comes back. It joins the letter
-// but does not change its state, because only what happens to the newest copy counts.
+// TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay checks a letter in a store that was
+// restored from a backup. A person releases the letter, and it is sent. Then an earlier attempt
+// comes back, which the lost store had made after the backup. This attempt belongs to the letter,
+// but does not change its state, because only the newest attempt counts.
 func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -324,8 +325,8 @@ func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 }
 
 // TestARestoreIsToldOnceItsLettersAreHeld checks that a restore is reported only when its letters
-// are held. Until then, the next start would continue the restore. Every number in the report is
-// therefore right from the beginning.
+// are held. If dlo stops before that, the next start continues the restore, and the numbers of an
+// earlier report would be too low.
 func TestARestoreIsToldOnceItsLettersAreHeld(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -9,9 +9,9 @@ import (
 )
 
 // Expire purges up to n letters in one transaction and returns their number. It chooses letters
-// that have been in a state since before the given time, oldest received first. The contents of
-// these letters are erased, but their rows and histories stay. Expire skips letters that belong to
-// an operation.
+// that are in the given state and have not changed since the time "before". It begins with the
+// letters that were received first. It erases the contents of these letters, but keeps their rows
+// and histories. It skips letters that belong to an operation.
 func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.Time, n int) (int, error) {
 	// A reading connection searches for the letters. The search may pass many old letters that changed
 	// recently, and ingest would have to wait if a transaction did this.

@@ -13,7 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// versions lists the versions in use, in order, as "name version content".
+// versions returns the versions in use in the order of the store. It returns each version as the
+// text "name version content".
 func versions(t *testing.T, s *store.Store, newest int) []string {
 	t.Helper()
 	var list []string

@@ -17,9 +17,9 @@ import (
 // expression contains only the rows in the scope. Therefore no query can forget the scope, not even
 // a query that is added later. The tables in hiddenTables are empty for such a request.
 
-// These are SQL conditions that restrict tables to the origins in the scope of a request, which are
-// in the table "seen". The unary plus keeps SQLite from using an index by origin, so that it uses
-// the index that suits the query.
+// These are SQL conditions that select the rows which a request may see. The table "seen" contains
+// the origins in the scope of the request. The unary plus keeps SQLite from using an index by
+// origin, so that it uses the index that suits the query.
 const (
 	seenLetter = `EXISTS (SELECT 1 FROM main.letters x WHERE x.id = letter AND +x.origin IN seen)`
 	seenGroup  = `EXISTS (SELECT 1 FROM main.groups x WHERE x.id = grp AND +x.origin IN seen)`

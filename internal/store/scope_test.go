@@ -93,7 +93,8 @@ func TestARollbackWidensNoScope(t *testing.T) {
 }
 
 // TestAWriteBeforeAQueryRunsWidensNoScope compiles a query for a scope, and runs it after a write
-// has changed the names. All letters are then outside the scope.
+// has changed the names. All letters are outside the scope after the write, so the query must find
+// none.
 func TestAWriteBeforeAQueryRunsWidensNoScope(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(s *store.Store, compile func()) error{

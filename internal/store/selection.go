@@ -114,10 +114,10 @@ func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail strin
 
 const maxExamples = 5
 
-// Survey divides the letters of a selection into shares. When an operation is planned, all letters
-// of a share are treated in the same way. The result "changed" is the number of letters that were
-// left out because they changed after sel.Until. A letter whose body is larger than maxBody bytes
-// cannot be published.
+// Survey divides the letters of a selection into shares. An operation treats all letters of a share
+// in the same way. The result "changed" is the number of letters that are in no share, because they
+// changed after sel.Until. Letters with a body of more than maxBody bytes have shares of their own,
+// because they cannot be published.
 func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error) {
 	type kind struct {
 		origin, inbox int64

@@ -20,9 +20,9 @@ var ErrNames = errors.New("two brokers claim the same letters")
 func calledKey(firstName string) string { return "broker " + firstName }
 
 // takeOver gives configured brokers the data that is stored under their earlier names. In the file,
-// a broker has the earliest of its names that the file contains. If a broker was renamed and took
-// over its letters only later, the file contains data under two names. In that case, takeOver moves
-// the data to the first name.
+// a broker has the earliest of its names that the file contains. The file can contain data of one
+// broker under two names, for example if the configuration did not mention the earlier name for
+// some time. In that case, takeOver moves the data to the first name.
 func (s *Store) takeOver(ctx context.Context) error {
 	var moved int64
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -102,7 +102,8 @@ func (t *tx) lastName(firstName string) (called string, err error) {
 }
 
 // unite moves everything that is stored under an alias of a broker to the broker's first name. It
-// returns the number of moved letters. The rows of the alias stay, without data.
+// returns the number of moved letters. The origins of the alias keep their rows in the table, but
+// nothing belongs to them any more.
 func (t *tx) unite(alias, first, present string) (int64, error) {
 	if alias == first {
 		return 0, nil
@@ -200,8 +201,9 @@ func unitedSum(table, key string) []string {
 	}
 }
 
-// unitedRows returns the SQL that moves the rows of a table to the new origins. A row whose key is
-// already taken is deleted.
+// unitedRows returns the SQL statements that move the rows of a table from the origins of an alias
+// to the origins of the broker's first name. If the table already has a row with the same key
+// there, that row stays, and the row of the alias is deleted.
 func unitedRows(table, columns string) []string {
 	return []string{
 		`INSERT INTO ` + table + ` (` + fmt.Sprintf(columns, "origin") + `) SELECT ` + fmt.Sprintf(columns, "b.is_now") + ` FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true ON CONFLICT DO NOTHING`,
@@ -209,7 +211,8 @@ func unitedRows(table, columns string) []string {
 	}
 }
 
-// uniteSelections replaces the old origins in frozen selections whose letters do not have rows yet.
+// uniteSelections replaces old origins by new ones in the frozen selections of operations. It does
+// this for the letters for which the operation has no rows yet.
 func (t *tx) uniteSelections() error {
 	type part struct {
 		operation, part int64

@@ -137,7 +137,7 @@ func (r *renamed) strays(configured ...string) map[string]string {
 	return found
 }
 
-// listedCounts returns the number of letters of each queue in lists.
+// listedCounts returns, for each queue in the list of queues, the number of its letters.
 func (r *renamed) listedCounts() map[string]int {
 	r.t.Helper()
 	list, err := r.Queues(context.Background())
@@ -255,9 +255,9 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-// TestWhatCameInMeanwhile checks the usual case. A broker is renamed, and it takes over its letters
-// only later, when dlo asks for this. The letters received under the new name join the older
-// letters.
+// TestWhatCameInMeanwhile checks a broker that was renamed without its earlier name in the
+// configuration. For some time, dlo takes it for another broker. When the configuration names the
+// earlier name, the letters that were received under the new name join the older letters.
 func TestWhatCameInMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -423,8 +423,9 @@ func TestAnotherVHostIsAStray(t *testing.T) {
 	wantSame(t, "strays", r.strays("main"), map[string]string{"main shop": "0 waiting, 2 needy, 0 watched"})
 }
 
-// TestTheNewerOfTwoWindowsIsOpen kills dlo twice, each time with an open window, under two names of
-// the same broker. The letters of the older window are then stored once more, under the other name.
+// TestTheNewerOfTwoWindowsIsOpen kills dlo twice while it has an open window. Before the second
+// time, the broker got another name. Only the newer window counts as open. The letters of the older
+// window are therefore stored a second time, under the new name.
 func TestTheNewerOfTwoWindowsIsOpen(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -12,10 +12,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// TestACopyOfTheStoreSendsUnderTheSameToken sends a letter from a store and from copies that were
-// made earlier, like restored copies. The tokens are equal, even if a queue rejected an attempt or
-// the broker was renamed in between. The next attempt, another target and each edit lead to other
-// tokens.
+// TestACopyOfTheStoreSendsUnderTheSameToken sends the same letter from a store and from older
+// copies of it, as if a backup had been restored. Both must use the same token, even if a queue
+// rejected an attempt or the broker was renamed in between. The next attempt, another target and
+// each edit must have other tokens.
 func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// tokenUse is the minimum time between two recorded uses of a token. It is also the minimum time
-	// between two recorded new networks of a token.
+	// tokenUse limits how often the use of a token is recorded. The time between two records of a
+	// use is at least one minute, and so is the time between two records of a new network.
 	tokenUse = time.Minute
 
 	// maxNetworks is the maximum number of networks that the store remembers for a token. A new

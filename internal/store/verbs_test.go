@@ -17,7 +17,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// Release returns a held letter to the state that it had before it was held.
+// Release puts a held letter back into the state that it had before it was held.
 func TestHoldAndRelease(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -129,7 +129,8 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 	}
 }
 
-// A letter may come back before dlo has recorded that the letter's time in the broker is over.
+// A letter that waits in the broker may return to its queue, die again and come back to dlo before
+// dlo has recorded the end of the wait.
 func TestALetterComesBackFromTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -155,8 +156,9 @@ func TestALetterComesBackFromTheBroker(t *testing.T) {
 	}
 }
 
-// A wait queue with one fixed delay would keep a late letter for too long, so a late letter stays
-// in the store. A paused letter stays in the store too.
+// A letter is not handed over to the broker in two cases. A wait queue with one fixed delay would
+// keep a letter for too long if too little of the letter's wait is left. A letter of a paused queue
+// stays in the store too.
 func TestWhatIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -227,8 +229,9 @@ func handOver(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 	return list
 }
 
-// In the wait queue in which each message has its own expiration, the broker forwards no message
-// before the messages in front of it.
+// A letter waits in the broker's queue dlo.wait.ttl behind another letter that waits longer. The
+// broker forwards only the first message of this queue, so the second letter is due as late as the
+// first one.
 func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -241,7 +244,8 @@ func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	}
 }
 
-// If an older copy comes back, dlo still knows that the newer copy waits in the broker.
+// dlo has sent a letter twice, because the first attempt was in doubt. If the first message comes
+// back while the second one waits in the broker, dlo still knows that the second one waits there.
 func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

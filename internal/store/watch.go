@@ -28,10 +28,10 @@ func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]de
 	return origins, err
 }
 
-// SettleQuiet is for letters that were requeued to a queue and did not come back before their watch
-// ended. It settles up to n of them, and returns the number of settled letters. It does not settle
-// a letter if the queue is known to be longer now than when the letter was sent. The letters are
-// settled as unverified if dlo could not see whether the queue is consumed, or if the queue has no
+// SettleQuiet settles letters that were requeued to a queue and did not come back before their
+// watch ended. It settles up to n of these letters and returns their number. It does not settle a
+// letter if the queue is known to be longer now than when the letter was sent. It settles the
+// letters as unverified if dlo could not see whether the queue is consumed, or if the queue has no
 // dead-letter exchange.
 func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error) {
 	end := watchEnd{deadletter.Quiet, deadletter.ResultQuiet, "quiet: it did not come back"}

@@ -94,8 +94,9 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 	return session, err
 }
 
-// Reached returns the brokers and vhosts, by name, for which a session has stored a marker. On
-// these, an inbox or another drained queue has existed at least once.
+// Reached returns the brokers and vhosts on which an inbox or another drained queue has existed at
+// least once. The map contains the names of the broker and the vhost. Reached finds them by the
+// markers that sessions have stored.
 func (s *Store) Reached(ctx context.Context) (map[[2]string]bool, error) {
 	rows, err := s.ask(ctx, `SELECT DISTINCT broker, vhost FROM inboxes WHERE marker <> ''`)
 	if err != nil {
@@ -124,9 +125,10 @@ func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letter
 	})
 }
 
-// Restarted records that the broker was restarted, because the marker that dlo left there is gone.
-// It also records the new marker, which was created after the restart. If the new marker disappears
-// too, the broker was restarted once more. Until Calm is called, the broker may have undone acks.
+// Restarted records that the broker was restarted. dlo knows this because the marker that it had
+// left on the broker is gone. Restarted also records the new marker, which dlo created after the
+// restart. If the new marker disappears as well, the broker was restarted once more. Until Calm is
+// called, the broker may have undone acks.
 func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox, marker string) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -363,8 +365,8 @@ func (t *tx) eachDelivery(w deadletter.Window, fn func(session int64, aftermath 
 
 // twins returns the letters within the horizon that a broker restart may have brought back, by
 // fingerprint, oldest first. After one restart, each of these letters can be matched with only one
-// delivery. A second restart may undo the acks of these deliveries again, and also the acks after
-// the first restart.
+// delivery. A later restart may undo the ack of this delivery as well, and the acks of other
+// letters that were received after the first restart. All these letters can then be matched again.
 func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, error) {
 	spent, merged := map[int64]bool{}, map[int64]bool{}
 	found := map[deadletter.Fingerprint][]int64{}
@@ -410,7 +412,7 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	return found, nil
 }
 
-// keepJournal is the additional time for which settled windows are kept after the horizon.
+// keepJournal is how much longer than the deduplication horizon the store keeps settled windows.
 const keepJournal = time.Hour
 
 func (t *tx) pruneJournal(inbox int64, horizon time.Duration) error {

@@ -101,8 +101,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	if err := s.Damaged(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	// Once a write has begun, it is finished even if its caller is cancelled, because nothing would be
-	// saved if it stopped halfway.
+	// Once a write has begun, it is finished even if its caller is cancelled, because the work that
+	// is already done would be lost if the write stopped halfway.
 	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.beginWrite(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
 	defer s.endWrite()
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
@@ -151,10 +151,10 @@ func (s *Store) endWrite() {
 	s.begun = 0
 }
 
-// AsOf returns the time that a selection gets if its letters are read after this call. Any change
-// that a reader cannot see yet has this time or a later one. The parameter "now" is the current
-// time. While a write is running, AsOf returns the time at which the write began, which is slightly
-// before now.
+// AsOf returns the time that a selection gets as its Until. The caller must read the letters of the
+// selection after this call. Any change that this reading cannot see yet has the time that AsOf
+// returns, or a later one. The parameter "now" is the current time. While a write is running, AsOf
+// returns the time at which the write began, which is slightly before now.
 func (s *Store) AsOf(now time.Time) time.Time {
 	s.moment.Lock()
 	defer s.moment.Unlock()

@@ -157,7 +157,8 @@ func (s *Snapshot) AddShovel(name string, value json.RawMessage) {
 // uris are the addresses of one end of a shovel: a text or a list of texts.
 type uris []string
 
-// UnmarshalJSON never fails, because dlo only shows shovels.
+// UnmarshalJSON never fails. dlo only shows shovels, so a definitions file with unusual addresses
+// of a shovel can still be read.
 func (u *uris) UnmarshalJSON(text []byte) error {
 	var one string
 	if json.Unmarshal(text, &one) == nil {

@@ -95,8 +95,9 @@ func (in *inspector) roundTrip(from *view, step func(*view) bool, successors fun
 	return nil
 }
 
-// checkRecipe reports queues that together form a retry by time-to-live. Messages that a consumer
-// rejected wait in other queues until they expire, and then return to the first queue.
+// checkRecipe reports a queue that retries its messages through other queues with a time-to-live.
+// If a consumer rejects a message, the message waits in these other queues until it expires there,
+// and then returns to the queue of the consumer.
 func (in *inspector) checkRecipe(v *view) {
 	if _, ttl := v.Least("message-ttl"); ttl || v.isFederation() || len(v.Queues) == 0 {
 		return

@@ -23,9 +23,8 @@ type Shovel struct {
 // brokers.
 var federated = []string{"federation-upstream", "federation-upstream-set"}
 
-// checkMoved reports shovels and federation links that move messages of a queue without its
-// consumers. It does not say whether messages are lost, because the snapshot does not show where
-// they go.
+// checkMoved reports shovels and federation links that move messages into or out of a queue. It
+// does not say whether messages are lost, because the snapshot does not show where they go.
 func (in *inspector) checkMoved(v *view) {
 	for _, s := range in.s.Shovels {
 		if s.From != v.Name && s.To != v.Name {

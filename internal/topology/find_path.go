@@ -67,8 +67,9 @@ func (in *inspector) checkPath(v *view) {
 }
 
 // unknownTarget reports whether dead letters seem to reach no queue, but may reach a queue that the
-// snapshot lacks. A broker never has a binding to a missing queue. If the snapshot of a broker
-// shows such a binding, the queue was declared while dlo read the vhost.
+// snapshot lacks. This can happen if the queue was declared while dlo read the vhost. The snapshot
+// then shows a binding to a queue that it does not contain, which is otherwise impossible, because
+// a broker never has a binding to a missing queue.
 func (in *inspector) unknownTarget(v *view) bool {
 	return v.Bound && len(v.Queues) == 0 && (in.s.lacksQueues() || v.Dangles && !in.s.ReadAt.IsZero())
 }

@@ -180,8 +180,9 @@ func (in *inspector) isDeadLetterQueue(v *view) bool {
 
 // onlyDelays reports whether the queue v only holds messages for a time and then passes them on to
 // the queue "next". Such a queue has a time-to-live and no consumer. A definitions file does not
-// show consumers. For a file, onlyDelays returns true if v has a time-to-live and the queue "next"
-// has a dead-letter exchange. The queue "next" is then a work queue.
+// show which queues have consumers. If the snapshot comes from such a file, onlyDelays returns true
+// if v has a time-to-live and the queue "next" has a dead-letter exchange, because "next" is then a
+// work queue.
 func (in *inspector) onlyDelays(v, next *view) bool {
 	if _, ok := v.Least("message-ttl"); !ok {
 		return false

@@ -314,16 +314,17 @@ func patternOf(queues []string, hash string) string {
 }
 
 // ProbeQueue returns the name of the temporary queue in which dlo proves that the policy works. The
-// policy matches this queue too. No test message has to go into a queue of another owner.
+// policy matches this queue too. dlo can therefore send its test message there, and need not send
+// it to a queue of another owner.
 func (p *Planned) ProbeQueue() string {
 	return deadletter.ProbePrefix + strings.TrimPrefix(p.Name, policyPrefix)
 }
 
 // Without returns the policy for the queues that remain when the queues "leaving" are removed from
-// this policy. The parameter s is the vhost as it is now. The old policy still exists when the new
-// one is set, so the new one gets a priority that is high enough. If another policy applies to a
-// remaining queue, the new policy would hide the keys of that policy, or be hidden by it. In this
-// case, Without returns the reason why the queues cannot be removed.
+// the policy p. The parameter s is the vhost as it is now. The new policy gets a priority above
+// that of p, because p still exists when the new policy is set. If the broker applies a third
+// policy to one of the remaining queues, the keys of one of the two policies would be hidden. In
+// this case, Without returns the reason why the queues cannot be removed.
 func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 	old := p.Name
 	p.Queues = slices.DeleteFunc(slices.Clone(p.Queues), func(q string) bool { return slices.Contains(leaving, q) })

@@ -245,8 +245,9 @@ func TestTheFormsOfAPlan(t *testing.T) {
 	}
 }
 
-// TestVerifyChecksTheGuarantee covers a queue that was declared again with an argument while the
-// plan was applied. The policy applies, but the queue does not dead-letter at least once.
+// TestVerifyChecksTheGuarantee covers a queue that somebody declares again while the plan is
+// applied. The new queue has an argument that keeps it from dead-lettering at least once. The
+// policy applies to the queue, but the check must report the missing guarantee.
 func TestVerifyChecksTheGuarantee(t *testing.T) {
 	s := site("4.3.6")
 	s.Queues[0] = quorum("orders")

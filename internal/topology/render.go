@@ -75,7 +75,7 @@ func command(at *Plan, p *Planned) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@-]+$`)
 
-// quoted returns a string as a word for a POSIX shell.
+// quoted quotes a string, so that a POSIX shell reads it as one word.
 func quoted(s string) string {
 	if plainWord.MatchString(s) {
 		return s

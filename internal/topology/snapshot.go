@@ -50,7 +50,8 @@ const (
 	PartOperators = "operator policies"
 )
 
-// PartShovels is a part of a snapshot that no finding about paths needs.
+// PartShovels names the shovels as a part of a snapshot. The findings about the paths of messages
+// do not need this part.
 const PartShovels = "shovels"
 
 // lacksQueues reports whether the vhost may have queues that the snapshot lacks.
@@ -58,8 +59,9 @@ func (s *Snapshot) lacksQueues() bool {
 	return slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.What != PartShovels })
 }
 
-// complete reports whether all parts that findings about paths need could be read. Single queues
-// may still be missing.
+// complete reports whether dlo could read all queues, exchanges, bindings, policies and operator
+// policies of the vhost. The findings about the paths of messages need these. Single queues may
+// still be missing.
 func (s *Snapshot) complete() bool {
 	return !s.Passive && !slices.ContainsFunc(s.Gaps, func(g Gap) bool {
 		return slices.Contains([]string{PartQueues, PartExchanges, PartBindings, PartPolicies, PartOperators}, g.What)

@@ -75,8 +75,9 @@ func TestWhatATieLoses(t *testing.T) {
 	}
 }
 
-// checkOthers checks that Others contains each other queue that the texts of a finding name. It
-// also checks that the texts of Apart name none of these queues.
+// checkOthers checks the names of queues in the texts of a finding. If a text names a queue other
+// than the finding's own queue, this queue must be listed in Others. The texts of Apart must name
+// only the finding's own queue.
 func checkOthers(t *testing.T, s *topology.Snapshot, f topology.Finding) {
 	t.Helper()
 	names := slices.Clone(f.Others)

@@ -14,8 +14,8 @@ type WireFeature struct {
 	Body       []byte
 }
 
-// EditedField contains a field for each type of WireFeatures. Edits change this field. It is a
-// varint.
+// EditedField names, for each type of WireFeatures, the field that edits in tests change. This
+// field is a varint.
 var EditedField = map[string]struct {
 	Number protowire.Number
 	Name   string
