@@ -119,10 +119,11 @@ func union(list, more []string) []string {
 	return out
 }
 
-// regresses reports whether a letter died after the group was resolved. If the versions of both
-// consumers are numeric, such as 2026.11.20-2, it compares the versions. Other versions have no
-// order, so it compares the time of the resolution with the time of death. The time of receipt does
-// not count, because a letter that died before the resolution may be received after it.
+// regresses reports whether a letter died after the group was resolved. If the resolution and the
+// death both name a numeric version of the consumer, such as 2026.11.20-2, regresses compares these
+// versions. Other versions have no order, so it compares the time of the resolution with the time
+// of death. The time of receipt does not count, because a letter that died before the resolution
+// may be received after it.
 func (g *GroupLife) regresses(d GroupDeath) bool {
 	if numbered(d.Version) && numbered(g.Resolved.Version) {
 		return CompareVersions(d.Version, g.Resolved.Version) >= 0

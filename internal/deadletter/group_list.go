@@ -33,8 +33,8 @@ type GroupPage struct {
 	Limit int
 }
 
-// GroupCounts contains the numbers of groups in each tab, and of the letters in the inbox that need
-// people.
+// GroupCounts contains the number of groups in each tab. It also contains the number of those
+// letters in the inbox that need people.
 type GroupCounts struct {
 	Inbox, Snoozed, Resolved int
 	Mine                     int // number of groups in the inbox that belong to the given owner

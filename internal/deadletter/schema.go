@@ -24,7 +24,8 @@ const (
 	SchemaReflection SchemaSource = "reflection"
 )
 
-// SchemaEffect describes what a change to a descriptor set changes.
+// SchemaEffect describes the effect that a new version or the removal of a descriptor set has on
+// the stored letters.
 type SchemaEffect struct {
 	Types    int // number of types in the set
 	Files    int

@@ -98,7 +98,8 @@ func shortText() *rapid.Generator[string] {
 	})
 }
 
-// seconds returns a generator of times that AMQP can contain, which are 64 bits of seconds.
+// seconds returns a generator of times that AMQP can contain. AMQP encodes a time as 64 bits of
+// seconds.
 func seconds() *rapid.Generator[time.Time] {
 	return rapid.Custom(func(t *rapid.T) time.Time {
 		return time.Unix(rapid.Int64().Draw(t, "seconds"), 0).UTC()

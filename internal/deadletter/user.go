@@ -45,9 +45,9 @@ func (s Session) Short() string {
 // maxUserName is the maximum length of a user's name in bytes.
 const maxUserName = 64
 
-// misleadingNames are names that no local user may have. A grant to "everyone" is for all people.
-// Browsers and proxies resolve "." and ".." in a URL. If nobody has signed in, some proxies send
-// "(null)" or "-" as the name.
+// misleadingNames are names that no local user may have. "everyone" is the name of a grant to all
+// people. "." and ".." have a special meaning in URLs, so browsers and proxies would remove them.
+// "(null)" and "-" are sent by some proxies if nobody has signed in.
 var misleadingNames = []string{"everyone", ".", "..", "(null)", "-"}
 
 // NewUser returns a local user. The error wraps ErrInvalid.

@@ -132,7 +132,8 @@ func (s *Schema) print(md protoreflect.MessageDescriptor) (text string, err erro
 	return p.PrintProtoToString(m)
 }
 
-// countElements counts the parts of a message that print writes.
+// countElements returns the size of a message type in .proto syntax: the number of its fields,
+// extensions, enum values and nested messages, at all levels.
 func countElements(md protoreflect.MessageDescriptor) int {
 	n := md.Fields().Len() + md.Extensions().Len()
 	for i := range md.Enums().Len() {

@@ -100,9 +100,9 @@ func TestEveryConventionReadsHeaderNames(t *testing.T) {
 	}
 }
 
-// brokenLimit checks that a failure keeps the limits and rules for failures from every source. For
-// example, its texts must not be too long. It returns the limit or rule that the failure breaks, or
-// "" if it breaks none.
+// brokenLimit checks a failure against the limits that apply to failures from every source. For
+// example, the texts of a failure must not be too long. It returns a description of the first limit
+// that the failure exceeds, or "" if it exceeds none.
 func brokenLimit(f deadletter.Failure) string {
 	switch {
 	case len(f.Type) > 300 || len(f.Message) > 8<<10 || len(f.Stack) > 64<<10 || len(f.MessageType) > 300 || len(f.Service) > 300 || len(f.ID) > 300 || len(f.Version) > 300:

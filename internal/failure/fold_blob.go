@@ -47,7 +47,8 @@ var telling = wordSet("code error error_code errorCode reason title")
 
 const maxSaid = 3
 
-// scanBlob returns the length of the blob at the beginning of a text. It also returns the values of
+// scanBlob returns the length of the blob at the beginning of a text. A blob is JSON, or a
+// dictionary or list in the form that Python or Ruby prints. scanBlob also returns the values of
 // members that describe an error, whose names are in the set "telling". It omits a value that does
 // not consist of words.
 func scanBlob(s string, apostrophes bool) (said []string, end int) {

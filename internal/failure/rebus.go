@@ -13,9 +13,8 @@ import (
 //	5 unhandled exceptions: 11/20/2026 10:11:12 +00:00: System.X: boom ...
 //	System.AggregateException: 5 unhandled exceptions (boom) ... ---> System.X: boom ...
 //	5 unhandled exceptions (boom) ...: System.AggregateException: ... ---> System.X: boom ...
-//
-// The first form lists each attempt. The third form is used by Rebus 8. rebus uses the error of the
-// first attempt.
+// The first form lists each attempt. The third form comes from version 8 of Rebus. If there were
+// several attempts, the function returns the error of the first one.
 func (r *reading) rebus() (f deadletter.Failure, found bool) {
 	const details, source = "rbs2-error-details", "rbs2-source-queue"
 	f.MessageType = r.unmasked("rbs2-msg-type", withoutAssembly(r.text("rbs2-msg-type")))

@@ -27,8 +27,9 @@ type Store interface {
 	Ping(ctx context.Context) error // writes a row; a nil error means that the store works
 }
 
-// Inbox is a dead-letter queue. It delivers windows of unacknowledged letters, and nothing else
-// while a window is open. Any error ends its session. Open begins another session.
+// Inbox is a dead-letter queue from which windows of unacknowledged letters are taken. While a
+// window is open, Inbox delivers no other letters. Any error ends the session of the Inbox. The
+// method Open then begins another session.
 type Inbox interface {
 	Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error)
 	Prefetch() int // maximum number of unacknowledged letters, in the newest window or in the next one

@@ -95,9 +95,9 @@ func (o *Once) runSession(ctx context.Context, step func(ctx context.Context) (b
 	return step(ctx)
 }
 
-// decide closes the window that the last session left open. Unlike an inbox, it stores no other
-// letters. If other letters arrived instead of the window, they go back to the queue. A later
-// window takes them, once it is known how many letters are wanted.
+// decide closes the window that the last session left open. If other letters arrived instead of
+// this window, decide gives them back to the queue. An inbox would store them, but a drain may want
+// only a limited number of letters, so a later window takes them.
 func (o *Once) decide(ctx context.Context) error {
 	open, err := o.store.Look(ctx, o.o.Broker, o.o.VHost, o.o.Inbox)
 	if err != nil || open == nil {

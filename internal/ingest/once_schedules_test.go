@@ -26,8 +26,8 @@ func TestDrainsKeepTheirCount(t *testing.T) {
 }
 
 // drainSchedule runs one drain after another. Instead of a drain, it sometimes only closes the
-// window that the previous drain left open. On a quorum queue, the drains have no count. A count
-// would limit the first window, which might then be too small for all letters that came back.
+// window that the previous drain left open. On a quorum queue, the drains take all letters, because
+// a limit on their number could make the first window too small for all letters that came back.
 func drainSchedule(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	b := brokers[random.IntN(len(brokers))]

@@ -201,9 +201,9 @@ func TestTwinsBehindAWindow(t *testing.T) {
 }
 
 // TestTwinsOfALargerWindow covers windows that become smaller because of large bodies. A session
-// then gives back more letters than the next window has. If twins come in place of the earlier
-// window, the first window of the next session may be too small for all of them. The session must
-// know the number of letters to make the window large enough.
+// may then give back more letters than the next window can have. These letters may be twins of the
+// letters in the open window and come in their place. The next session must then begin with a
+// window that is large enough for all of them, so it must know how many letters were given back.
 func TestTwinsOfALargerWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -110,8 +110,9 @@ func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.R
 	return r, nil
 }
 
-// RejoinWindow continues an open window whose letters have come back. It checks that they are the
-// whole window, with the window's own letters and not with letters that only equal them.
+// RejoinWindow continues an open window whose letters have come back. It checks that all letters of
+// the window came back, and that each of them is a letter of the window. Another letter with equal
+// contents must not take its place.
 func (o *office) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	if err := o.failure(ctx, "claim"); err != nil {
 		return deadletter.Receipt{}, err

@@ -325,8 +325,8 @@ func (d *Desk) mayReveal(ctx context.Context, by deadletter.Principal, s query.S
 	}), err
 }
 
-// gateTaken is for a request that takes over letters from other operations. It checks whether the
-// caller may act on each queue of those operations.
+// gateTaken checks the rights for a request that takes over letters from other operations. The
+// caller must be allowed to act on each queue of those operations.
 func (d *Desk) gateTaken(ctx context.Context, by deadletter.Principal, r *Request) error {
 	for _, id := range r.TakesOver {
 		if err := d.allowedAll(ctx, by, id); err != nil {

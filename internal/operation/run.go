@@ -19,12 +19,12 @@ type Runs interface {
 	// operations that an earlier process started.
 	ActiveOperations(ctx context.Context) ([]deadletter.Operation, error)
 	LayOut(ctx context.Context, id deadletter.OperationID) (more bool, err error)
-	// Advance acts on the next n letters and returns how many it took. It calls the function "allow"
-	// with the queue to which a letter would go. If "allow" returns an error, Advance skips the letter
-	// with that error.
+	// Advance acts on the next n letters and returns how many it took. For each letter, it calls
+	// the function "allow" with the queue to which the letter would go. If "allow" returns an
+	// error, Advance skips the letter, and the text of the error is the reason.
 	Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error)
 	// PendingLetters returns the next n letters on which Advance would act, complete with their
-	// bodies. Revised does the same as Advance, but for letters that have new revisions.
+	// bodies. Revised then acts on those of these letters for which the caller has made revisions.
 	PendingLetters(ctx context.Context, id deadletter.OperationID, n int) ([]deadletter.Letter, error)
 	Revised(ctx context.Context, id deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error)
 	Sweep(ctx context.Context, id deadletter.OperationID, n int) error

@@ -94,8 +94,8 @@ func TestEditErrorsBehindMaskedValues(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "line 1, column 28: count: write a whole number") {
 		t.Errorf("got %v", err)
 	}
-	// The edit changes the "@type" that comes before the stored value. The stored value then has
-	// another type.
+	// In the JSON of this body, the member "@type" is in front of the masked value. The edit
+	// changes the "@type", so that the stored value is read as another type.
 	body = encode(t, "Kinds", `{"detail": {"@type": "x/google.protobuf.StringValue", "value": "`+card+`x"}}`)
 	_, err = patternMask().Edit(body, Hints{Type: "Kinds"}, `{"detail": {"@type": "x/google.protobuf.Duration", "value": "••••x"}}`, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "line 1, column 61: detail.value: write seconds") || strings.Contains(err.Error(), card) {

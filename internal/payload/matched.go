@@ -53,8 +53,9 @@ func (r *reading) readsAsAny(b []byte) bool {
 	return len(b) > 0 && r.mayMatch() && (r.ranking(b).Enough || r.knownBefore(b) || r.drifted(b))
 }
 
-// readMatched makes the document if the body matches a registered type. Otherwise, it reports the
-// types that fit best.
+// readMatched compares the body with the registered types. If one of them matches, readMatched
+// decodes the body as this type and fills in the document. Otherwise, the document lists the types
+// that fit best.
 func (r *reading) readMatched() bool {
 	doc := r.doc
 	by := r.ranking(doc.Body)
@@ -104,8 +105,8 @@ func (r *reading) readAsBefore() bool {
 	return false
 }
 
-// knownBefore reports whether the type that the body matched before knows all of b. One version of
-// this type is enough.
+// knownBefore reports whether the type that the body matched before knows all of b. It returns true
+// if any version of this type does.
 func (r *reading) knownBefore(b []byte) bool {
 	if r.hints.Was == "" || len(b) == 0 {
 		return false

@@ -14,14 +14,14 @@ import (
 
 // If a body is matched only by its form, its true type may be another one. Therefore dlo checks
 // which bytes other types would hide: every type that is equally likely, and every type that knows
-// all of the body. All these bytes are hidden. This is done by additional rules, which identify
-// fields by their numbers, from the top of the body. The tree, the JSON, the hex view, the search
-// and the editor apply these rules like the configured ones.
+// all of the body. To hide all these bytes, dlo makes additional rules. These rules identify a
+// field by the numbers of the fields on the way from the top of the body. The tree, the JSON, the
+// hex view, the search and the editor apply these rules like the configured ones.
 
 const maxPlaces = 200 // maximum number of rules that other types give for one body; if there are more, everything is hidden
 
-// guess is used for a body whose type was found only by its form, so that the true type may be
-// another one. It adds rules to the spot of the body. They hide the fields that other plausible
+// guess adds rules to the spot of a body whose type was found only by its form. The true type of
+// such a body may be another one. The added rules therefore hide the fields that other plausible
 // types hide.
 func (r *reading) guess(at spot, def *descriptor.Type) spot {
 	if r.Mask == revealed || at.hidden {

@@ -222,8 +222,8 @@ func varints(p []byte) (flags nodeFlags) {
 	return flags | nodeVarints
 }
 
-// outline is the top level of a tree. It holds field numbers below 64 as sets, so that a few
-// instructions can compare it with a signature.
+// outline summarises the top level of a body. For each wire type, it holds the field numbers below
+// 64 as the bits of a word, so that a few instructions can compare it with a signature.
 type outline struct {
 	by                                             [wires]uint64     // field numbers by wire type
 	size                                           [wires][64]uint32 // bytes of each field, with tags

@@ -331,8 +331,8 @@ func (b *breakers) tripQueue(queue string, now time.Time) {
 	b.trip(b.circuit(queue, 0), fmt.Sprintf("almost all letters of %d of its groups came back", tripped), now)
 }
 
-// quietTime returns after how long dlo assumes that a worker has accepted a sent letter. If the
-// letter has not come back by then, it counts as consumed.
+// quietTime returns how long dlo waits for a sent letter to come back. If the letter has not come
+// back by then, dlo assumes that a worker has accepted it, and counts it as consumed.
 func (b *breakers) quietTime(c *circuit) time.Duration {
 	return min(max(probeQuiet, 2*c.slowest), b.watch)
 }
@@ -392,8 +392,8 @@ func (b *breakers) tick(now time.Time, fullRate func(queue string) float64) []ch
 	return changes
 }
 
-// tend does what tick does, for one circuit. The parameter "fullRate" is the full rate of its
-// queue, in letters per second.
+// tend updates one circuit as time passes; tick calls it for every circuit. The parameter
+// "fullRate" is the full rate of the circuit's queue, in letters per second.
 func (b *breakers) tend(c *circuit, now time.Time, fullRate float64) {
 	if c.Since.After(now) { // the clock was set back
 		c.Since = now

@@ -154,8 +154,8 @@ func (d *desk) kill() {
 	}
 }
 
-// pause pauses or resumes the retries of a queue. If "group" is not 0, it does so for this group
-// only.
+// pause pauses the retries of a queue if the parameter "on" is true, and otherwise resumes them. If
+// "group" is not 0, it does so for this group only.
 func (d *desk) pause(queue string, group int, on bool) {
 	d.books.pause(queue, group, on)
 	d.mu.Lock()

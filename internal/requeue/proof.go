@@ -140,7 +140,7 @@ func (d *Dispatcher) askPeople(ctx context.Context, m *deadletter.Remembered) er
 }
 
 // afterProof waits until dlo has found out whether the store is current or an older copy of itself.
-// Until then, dlo cannot trust the store about letters that it considers requeued.
+// Until then, dlo cannot rely on the store's record of which letters are requeued.
 func (d *Dispatcher) afterProof(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.proof.mu.Lock()

@@ -27,9 +27,9 @@ func (d *desk) runDuring(fn func(c *clerk)) time.Duration {
 	return time.Since(stopped).Round(time.Millisecond)
 }
 
-// TestAnswersThatTakeLong checks that at most in_flight messages have no response, however many
-// letters are due. A process must not claim a letter again while it waits for the response, however
-// long that takes.
+// TestAnswersThatTakeLong checks that dlo never waits for the responses to more than in_flight
+// messages, however many letters are due. A process must not claim a letter again while it waits
+// for the response, however long that takes.
 func TestAnswersThatTakeLong(t *testing.T) {
 	t.Parallel()
 	for inFlight, want := range map[int]string{8: "send 1, send 2, send 3, send 4, send 5, send 6, send 7, send 8", 3: "send 1, send 2", 1: "send 1"} {

@@ -18,8 +18,8 @@ type waiter interface {
 	// place returns the wait queue, with its exchange, in which letters with this delay wait.
 	place(delay time.Duration) deadletter.Wait
 	// address prepares a message for its wait in this place, for example by an expiration or a
-	// header. The parameter "rest" is how much of the delay is left. It returns how long the
-	// message stays in its place.
+	// header. The parameter "rest" is how much of the delay is left. The method returns how long
+	// the message stays in the place.
 	address(p *deadletter.Publishing, delay, rest time.Duration) time.Duration
 }
 

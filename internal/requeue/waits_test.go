@@ -12,9 +12,9 @@ import (
 )
 
 // TestWhatAnAnswerDoesToALetterThatWaits checks what the broker's response does to a letter that
-// should wait in the broker. After a confirm, the letter must wait there, and its attempt is used.
-// After a rejection, it must wait in the store as before. If there is no response, it must be sent
-// again.
+// should wait in the broker. After a confirm, the letter must wait there, and the attempt counts.
+// After a rejection, the letter must wait in the store as before, and the attempt does not count.
+// If there is no response, the letter must be sent again.
 func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
 	t.Parallel()
 	const wait = 10 * time.Minute

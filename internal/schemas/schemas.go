@@ -106,7 +106,8 @@ func (l *Library) Load(ctx context.Context) error {
 	return nil
 }
 
-// Refresh reads the directory and asks the servers for their types at once.
+// Refresh reads the directory, and then the types of all servers at the same time. It returns when
+// all of them have been read.
 func (l *Library) Refresh(ctx context.Context) {
 	if err := l.readDirectory(ctx); err != nil {
 		l.Log.Error("the directory of schemas cannot be read", "directory", l.Directory, "err", err)

@@ -101,10 +101,9 @@ func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (in
 // windowStart returns the start of the annotation window that ends now.
 func (t *tx) windowStart() int64 { return t.now - deadletter.AnnotationWindow.Milliseconds() }
 
-// annotationBroker returns the broker name under which annotations are stored. Several entries of
-// the configuration can lead to the same broker and vhost. In that case, the first of these entries
-// counts. All annotations are stored under the name that this entry had when the store first knew
-// it.
+// annotationBroker returns the broker name under which annotations are stored. If several entries
+// of the configuration lead to the same broker and vhost, annotationBroker uses the first of these
+// entries. It returns the name that this entry had when the store first knew it.
 func (s *Store) annotationBroker(broker string) string {
 	return s.known.firstName(s.known.entryName(broker))
 }

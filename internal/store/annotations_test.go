@@ -176,8 +176,9 @@ func TestAnAnnotationMeetsItsLetterWhicheverComesFirst(t *testing.T) {
 	}
 }
 
-// The annotation is stored after the classifier has looked for annotations, but before it records
-// the verdict. The verdict then joins the annotation to the letter.
+// An annotation may be stored while the classifier is working: after the classifier has looked for
+// annotations, but before it records the verdict. When the verdict is recorded, the store must join
+// the annotation to the letter.
 func TestAnAnnotationThatComesMidway(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -394,9 +394,9 @@ func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
 	}
 }
 
-// The letters of a window may be copies, and each session that takes the window back is cut off.
-// The window then stays in doubt, and its letters become suspects again. Letters that an earlier
-// session gave back may still be behind it.
+// The letters of a window may be copies of letters that an earlier session gave back. Each session
+// that takes the window back is cut off before the window is settled. The window then stays in
+// doubt, and its letters become suspects in each of these sessions.
 func TestADoubtfulClaimThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

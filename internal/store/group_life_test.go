@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// A resolved group comes back if a letter dies after the group was resolved. It does not come back
-// if a letter died before that and only arrives later.
+// A resolved group comes back if one of its letters dies after the resolution. It does not come
+// back if a letter died before the resolution and only arrives later.
 func TestRegression(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -171,8 +171,9 @@ func TestAQuieterCauseJoins(t *testing.T) {
 	g.expectDeliveries("team", "resolved G-1/1 page: G-1 G-2")
 }
 
-// If the severity of a group rises above that of the other groups in its incident, the group gets a
-// page of its own. Two such groups share one page.
+// If the severity of a group rises above that of the other groups in its incident, the group leaves
+// the incident and begins a new one with a page. If the severity of a second group rises as well,
+// this group joins the new incident, and the same page names both.
 func TestARiseOfSeverityPagesByItself(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

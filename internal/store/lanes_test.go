@@ -43,7 +43,7 @@ func TestTheUrgentGoFirst(t *testing.T) {
 	})
 }
 
-// If a writer stops waiting, it is skipped, and no other writer is delayed.
+// If a writer gives up while it waits for its turn, it is skipped, and no other writer is delayed.
 func TestWhoGivesUpWaitingIsPassedOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -101,7 +101,7 @@ func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more boo
 }
 
 // beginPhase moves an operation to its first phase when each letter of the selection has a row. If
-// the operation has a hold, this phase is the hold, during which the operation can be undone.
+// the operation has a time to hold, it first waits for this time, in which people can undo it.
 func (t *tx) beginPhase(op deadletter.OperationID, action deadletter.Verb, p deadletter.Pace) error {
 	phase, until := firstPhase(action, p), any(nil)
 	if p.Hold > 0 {

@@ -87,8 +87,9 @@ func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]flo
 	return shares, nil
 }
 
-// NamesType reports whether letters of a queue have a given type for a reason other than the shape
-// of their bodies. The reason can be the letters themselves, a person, or the configuration.
+// NamesType reports whether something names the given type for letters of a queue: a property of
+// the letters, a person, or the configuration. A type that was only found because it matches the
+// bodies does not count.
 func (s *Store) NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {

@@ -122,8 +122,8 @@ func TestALouderDeathIsTold(t *testing.T) {
 	}
 }
 
-// A notice that waits for the end of quiet hours is not sent if its group is over by then. A page
-// makes all waiting notices about its group unnecessary.
+// A notice that waits for the end of quiet hours is not sent if its group no longer needs people by
+// then. If people are paged about a group, the waiting notices about the group are not sent either.
 func TestWhatQuietHoursHoldBack(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

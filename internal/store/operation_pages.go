@@ -278,8 +278,8 @@ func (s *Store) OperationGroups(ctx context.Context, op deadletter.OperationID, 
 	return list, err
 }
 
-// WorkedOn returns, for each group, the newest operation on letters of the group, among the
-// operations that are not over. A merged group is replaced by its head.
+// WorkedOn returns, for each group, an operation that is not over and that acts on letters of the
+// group. If there are several, it returns the newest one. A merged group is replaced by its head.
 func (s *Store) WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) {
 	rows, err := s.ask(ctx, `SELECT coalesce(g.head, g.id), max(o.id) FROM operations o JOIN operation_groups og ON og.operation = o.id JOIN groups g ON g.id = og.grp WHERE o.phase <> 'over' GROUP BY 1`)
 	if err != nil {

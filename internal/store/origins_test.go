@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// An origin can be configured for a queue. It is used for letters whose headers do not say where
-// they died. It is also used if the queue in the headers may only have delayed the letter. For
-// other letters, the classifier uses the headers.
+// An inbox can have an origin in the configuration. The store uses this origin for a letter whose
+// headers do not say where it died, or whose headers name a queue that may only have delayed it.
+// For any other letter, the store sets no origin, because the classifier finds it in the headers.
 func TestAnOriginForLettersThatDoNotSay(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

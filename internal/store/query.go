@@ -211,8 +211,8 @@ const (
 	fewBranches = 16
 )
 
-// probe replaces the condition on the search tokens by a condition on letters that selects the same
-// letters.
+// probe makes the plan look up the search tokens in a subquery, instead of beginning with the
+// search index. The plan still selects the same letters.
 func (p *plan) probe() {
 	if p.match != "" {
 		p.rest = append(p.rest, clause{"l.id IN (SELECT words.rowid FROM words WHERE words MATCH ?)", []any{p.match}})

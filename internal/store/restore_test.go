@@ -149,9 +149,10 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 	}
 }
 
-// TestAnotherBrokerTellsMoreOfARestore checks a restored store to which several brokers report the
-// progress that they have noted. Their marks count as one loss. When a second broker reports its
-// mark, dlo keeps the decisions that people have made since it read the first mark.
+// TestAnotherBrokerTellsMoreOfARestore checks a restored store that sends letters to two brokers.
+// Each broker has its own record of the store's progress, the mark. Both marks must count as the
+// same loss. When dlo reads the second mark, it must keep the decisions that people have made since
+// it read the first one.
 func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -208,9 +209,9 @@ func twoOfOne(t *testing.T, c *clock) (s, copied *store.Store, id deadletter.ID,
 	return s, copied, id, w.Arrivals[0].Body
 }
 
-// TestAReturnThatACopyDoesNotKnow checks attempts that were made after the store was copied, and
-// that come back to the copy. If the copy can compute the token of the attempt, the delivery joins
-// its letter. Otherwise the token is treated as foreign.
+// TestAReturnThatACopyDoesNotKnow checks a store that was restored from a backup. Attempts that
+// were made after the backup come back to this store. If the store can compute the token of such an
+// attempt, the delivery belongs to the letter. Otherwise the token counts as foreign.
 func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -312,8 +312,8 @@ func TestALateConfirmIsOnlyNoted(t *testing.T) {
 	}
 }
 
-// The copy of an older attempt in doubt comes back while a newer attempt is being sent. The newer
-// attempt continues.
+// A letter was sent twice, because the first attempt was in doubt. If the message of the first
+// attempt comes back while the second attempt is being sent, the second attempt continues.
 func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -340,8 +340,9 @@ func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 	}
 }
 
-// The copy of an older attempt in doubt comes back while the letter waits to be sent by an
-// operation. The operation records this and gives the letter up.
+// dlo sent a letter, and the attempt is in doubt. An operation then schedules the letter again. If
+// the message of the first attempt comes back before the operation sends the letter, the operation
+// skips the letter.
 func TestAnOlderAttemptComesBackBeforeANewerIsSent(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -142,7 +142,6 @@ func TestADoubtfulRevisionIsSentAgain(t *testing.T) {
 	}
 }
 
-// Letters with large revisions are read a few at a time.
 func TestLettersWithLargeRevisionsAreReadAFewAtATime(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

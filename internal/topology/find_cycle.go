@@ -48,9 +48,9 @@ func (in *inspector) retries(round []string) bool {
 }
 
 // dropsAutomatically reports whether a queue dead-letters messages without a consumer, because they
-// expire or because there are too many of them. It returns false for dlo's own queues. Letters that
-// wait there have the name of their origin queue as routing key, and the queue does not show this
-// name.
+// expire or because there are too many of them. It returns false for dlo's own queues. The
+// definition of such a queue does not show where its letters go when they expire, because the
+// routing key of each letter is the name of its origin queue.
 func (v *view) dropsAutomatically() bool {
 	if deadletter.OwnQueue(v.Name) || v.isFederation() {
 		return false

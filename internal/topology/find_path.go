@@ -149,9 +149,9 @@ func (in *inspector) noExchange(v *view) {
 	})
 }
 
-// targetsFull reports queues on the path that have reached a length limit. If the first queue
-// dead-letters at least once, it keeps the letters that a full queue refuses. The finding Stuck
-// reports this case.
+// targetsFull reports each queue that v dead-letters to and that has reached a length limit. It
+// leaves out a queue that refuses new messages if v dead-letters at least once, because v then
+// keeps its letters. The finding Stuck reports this case.
 func (in *inspector) targetsFull(v *view) {
 	_, waits := v.atLeastOnce()
 	for _, name := range v.Queues {

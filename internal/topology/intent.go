@@ -12,7 +12,7 @@ import (
 // Intent says which dead letters of a queue dlo should keep.
 type Intent string
 
-// These are the intents. IntentFailures is the default.
+// These are the values of Intent. IntentFailures is the default.
 const (
 	IntentFailures Intent = "failures" // keep messages that consumers reject
 	IntentAll      Intent = "all"      // also keep messages that expire or overflow

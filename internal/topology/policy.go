@@ -106,9 +106,9 @@ func policyFor(policies []Policy, q *Queue, applied *string) rule {
 	return r
 }
 
-// decide is for policies whose patterns dlo cannot evaluate, so that it does not know which policy
-// applies. The parameter "applied" is the name of the policy that the broker says applies. If it is
-// one of these policies, decide makes it the winner.
+// decide resolves a doubt about which policy applies. The doubt exists if dlo cannot evaluate the
+// patterns of some policies. The parameter "applied" is the name of the policy that the broker
+// reports as applied. If it is one of these policies, decide makes it the winner.
 func (r *rule) decide(applied string) {
 	if i := slices.IndexFunc(r.unsure, func(p *Policy) bool { return p.Name == applied }); i >= 0 {
 		if r.winner != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/corpus/trial"
 )
 
-// load registers one version of each API. With two versions, most types would occur twice, and the
-// wire format could not distinguish them.
+// load returns the types of several public APIs, in one version of each API. In two versions of an
+// API, most types would be so similar that no body could show which version it has.
 var load = sync.OnceValue(func() trial.Types {
 	return trial.Load(func(protoreflect.FullName) bool { return false })
 })
