@@ -48,8 +48,8 @@ func (s *reports) annotate(l *deadletter.Letter, v *deadletter.Classified) bool 
 	return true
 }
 
-// recordUnexplained is for a death that has no known reason. It records the values that identify
-// the death, such as the message id. An annotation that arrives later can then be matched to the
+// recordUnexplained records the message id and the other values that identify a death, if the
+// reason of the death is not known. An annotation that arrives later can then be matched to the
 // death.
 func recordUnexplained(l *deadletter.Letter, v *deadletter.Classified) {
 	if v.Error == "" && l.Annotation == nil && l.Imported == "" {

@@ -180,7 +180,8 @@ func (l *Letter) DeathKeys() DeathKeys {
 	return DeathKeys{Token: token, MessageID: l.Arrived.MessageID, Body: sum[:]}
 }
 
-// Annotated contains the numbers that result from storing annotations.
+// Annotated says what the store did with a list of annotations: how many were new, how many were
+// already stored, and how many letters they explain.
 type Annotated struct {
 	New    int
 	Again  int // number of annotations that were already stored within the window

@@ -10,8 +10,8 @@ import (
 	"fmt"
 )
 
-// These are the errors that the packages of dlo return to each other. A package wraps them with a
-// text that says what was attempted. The package web maps them to status codes.
+// These are the errors that the packages of dlo return to each other. A package wraps such an error
+// in another one that says what was attempted. The package web maps the errors to status codes.
 var (
 	ErrNotFound    = errors.New("not found")
 	ErrConflict    = errors.New("conflict")      // the present state does not permit the action

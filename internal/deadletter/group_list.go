@@ -49,8 +49,8 @@ type Standing struct {
 	LastAt  time.Time  // time at which the last letter died; zero = there are no letters
 }
 
-// InboxShare contains the number of groups in a part of the inbox. It also contains the numbers of
-// their letters that need people.
+// InboxShare counts a part of the inbox: the number of groups in this part, and the numbers of
+// letters in these groups that need people.
 type InboxShare struct {
 	Groups  int
 	Letters int // number of letters that are dead or held

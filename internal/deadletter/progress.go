@@ -75,7 +75,8 @@ type Restore struct {
 // MissingUnknown means that the number of missing letters cannot be known.
 const MissingUnknown = -1
 
-// Lost describes what a restored store lacks, as a text.
+// Lost returns a sentence that says what the store does not contain after it was restored from a
+// copy.
 func (r *Restore) Lost() string {
 	from, to := r.Since.UTC().Format(time.DateTime), r.Until.UTC().Format(time.DateTime)
 	if r.Since.UTC().Truncate(24 * time.Hour).Equal(r.Until.UTC().Truncate(24 * time.Hour)) {

@@ -106,10 +106,10 @@ func originOf(queue, exchange, key string) deadletter.Origin {
 	return deadletter.Origin{Queue: queue, Exchange: exchange, RoutingKey: key}
 }
 
-// recorded contains what ReadDeaths must return for each sample. It contains the reason and origin
-// of all deliveries in the file, and the deaths of each delivery, most recent first. The queue
-// e.cy.retry counts as one of dlo's own queues. Counts, flags and first-death headers differ
-// between versions of RabbitMQ, but reason and origin do not.
+// recorded contains what ReadDeaths must return for each file of samples. A file can contain
+// several deliveries, which all have the same reason and the same origin. The deaths are listed for
+// each delivery, most recent first. The queue e.cy.retry counts as one of dlo's own queues. Counts,
+// flags and first-death headers differ between versions of RabbitMQ, but reason and origin do not.
 var recorded = []struct {
 	sample, reason string
 	origin         deadletter.Origin

@@ -59,7 +59,8 @@ type outcome struct {
 
 // compileFor is the main function of the compiler process.
 func compileFor(seconds uint64, from io.Reader, to io.Writer) (code int) {
-	// At the limit, the kernel kills the process, whatever the process is doing.
+	// At the limit of processor time, the kernel kills the compiler process, whatever the process
+	// is doing.
 	limit := syscall.Rlimit{Cur: seconds, Max: seconds}
 	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &limit); err != nil {
 		return 1

@@ -93,8 +93,8 @@ func TestReadUpload(t *testing.T) {
 	}
 }
 
-// TestDescriptorBombs checks that input that is too large is rejected before it is expanded. To
-// reject it, dlo must need only the sizes that the input claims, or a count of its parts.
+// TestDescriptorBombs checks that input that is too large is rejected before it is expanded. dlo
+// must reject it by the sizes that the input claims, or by the number of its parts.
 func TestDescriptorBombs(t *testing.T) {
 	payloadtest.Unraced(t)
 	many := func(n int, field func(i int) []byte) (b []byte) {

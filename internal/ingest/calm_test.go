@@ -61,9 +61,9 @@ func TestTheAftermathEndsInAnEmptyInbox(t *testing.T) {
 	}
 }
 
-// TestAfterTheAftermathNothingIsCompared checks letters that arrive when dlo no longer expects a
-// broker restart to bring letters back. A letter that equals a stored one must then be stored as a
-// separate letter.
+// TestAfterTheAftermathNothingIsCompared checks a time long after a broker restart, when dlo no
+// longer expects the broker to deliver stored letters again. If a letter then arrives that equals a
+// stored one, it must be stored as a separate letter.
 func TestAfterTheAftermathNothingIsCompared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

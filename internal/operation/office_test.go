@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// office is a store and a desk, the component that runs operations. Both have the same clock.
-// office also does the work of the dispatcher, the broker and the workers.
+// office consists of a store and of a desk, which is the component that runs operations. Both have
+// the same clock. office also does the work of the dispatcher, the broker and the workers.
 type office struct {
 	t      *testing.T
 	at     time.Time

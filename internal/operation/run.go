@@ -68,8 +68,9 @@ func (d *Desk) Run(ctx context.Context) error {
 	return nil
 }
 
-// Step advances each active operation by one chunk. The result "busy" says whether an operation has
-// more to do immediately. The result "active" says whether an operation may have more to do soon.
+// Step advances each active operation by one chunk. The result "busy" is true if an operation has
+// more to do immediately. The result "active" is true if an operation is not yet finished with its
+// letters, so that it may have more to do soon.
 func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
 	list, err := d.store.ActiveOperations(ctx)
 	if err != nil {

@@ -51,8 +51,8 @@ func (r *reading) easyNetQ(o object) (content, string) {
 	return in, ""
 }
 
-// place returns a queue, an exchange or a routing key that the envelope names. It returns "" for a
-// masked name, because the letter's destination would show it.
+// place returns a queue, an exchange or a routing key that the envelope names. If a mask hides the
+// name, place returns "". Otherwise the name would be shown as the destination of the letter.
 func (r *reading) place(name string, o object) string {
 	text := r.attribute(name, o.text(name))
 	if len(text) > 255 {
@@ -64,8 +64,8 @@ func (r *reading) place(name string, o object) string {
 const maxException = 64 << 10 // maximum number of bytes of an exception, including its stack
 
 // exception returns the text of an exception, and a note with its first line. The text contains the
-// type, the message and the stack. No other member contains the error. The mask is applied to the
-// whole text, because it might miss a value that was cut off.
+// type, the message and the stack; no other member of the envelope describes the error. The mask is
+// applied before the text is cut, because it might miss a value that was cut off.
 func (r *reading) exception(token []byte) (text, note string) {
 	if r.budget.TakeMemory(6*int64(len(token))) != nil {
 		return "", ""

@@ -89,9 +89,9 @@ func (g *merge) submessage(w *rewrite, before, after field) {
 	}
 }
 
-// isAny returns the type of the message inside a google.protobuf.Any. It returns nil for any other
-// message, if the type inside is unknown, or if the edit has changed this type. If it returns nil,
-// the message is merged field by field, like any other message.
+// isAny returns the type of the message inside a google.protobuf.Any. If that type is unknown, or
+// if the edit has changed it, isAny returns nil. It also returns nil for a message that is not an
+// Any. If the result is nil, the message is merged field by field.
 func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protoreflect.MessageDescriptor {
 	if md.FullName() != "google.protobuf.Any" {
 		return nil
@@ -376,8 +376,9 @@ func (w *rewrite) drop(list ...int) {
 }
 
 // put sets the value of a field that is not a list. If the value is nil, put removes the field. If
-// the field is a member of a oneof, put also removes the other members. A body may contain several
-// of them, and the last one takes effect. Without the last one, an earlier one would take effect.
+// the field is a member of a oneof, put also removes all other members of the oneof. This is
+// necessary because a body may contain several members, of which the last one takes effect. If put
+// removed only the last member, an earlier one would take effect.
 func (w *rewrite) put(fd protoreflect.FieldDescriptor, b []byte) {
 	w.changed = true
 	for _, num := range otherMembers(fd) {

@@ -263,8 +263,8 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string,
 	}
 }
 
-// ranksBefore reports whether x comes before y in the list. The parameter "top" is the highest
-// rank.
+// ranksBefore reports whether x comes before y in the list of types that fit a body. The parameter
+// "top" is the highest rank of all types in this list.
 func (x *compared) ranksBefore(y *compared, top float64) bool {
 	if x.prior != y.prior && top-x.rank <= margin && top-y.rank <= margin {
 		return x.prior > y.prior

@@ -204,7 +204,9 @@ func (r *reading) decodeIfMeaningful(text []byte) []byte {
 	first := bytes.Trim(probe, asciiSpace)
 	maybeJSON := len(first) > 0 && (first[0] == '{' || first[0] == '[')
 	packed := compression(probe) != ""
-	// A message can begin with any byte. Types are therefore tried with the whole text.
+	// The text is decoded from base64 only if the result may be useful. A message can begin with
+	// any byte, so its first bytes do not show its type. If they have the wire format, the whole
+	// text is decoded.
 	if !maybeText && !maybeJSON && !packed && len(r.named) == 0 && !r.declaresProtobuf() && !(r.mayMatch() && beginsAsMessage(probe, len(text) > len(head)/3*4)) {
 		return nil
 	}

@@ -95,8 +95,8 @@ func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err 
 func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, scan *descriptor.Scan, err error) {
 	for i, def := range defs[:min(len(defs), maxDefinitions)] {
 		s, e := r.scan(r.doc.Body, def)
-		// A body with a million fields that are all unknown to the type is not too large. It is not a
-		// message of this type.
+		// The type knows none of the fields of this body. It therefore does not matter that the
+		// body has too many fields for the budget: the body is not a message of this type.
 		if tooLarge := (*budget.TooLargeError)(nil); errors.As(e, &tooLarge) {
 			if s.Known > 0 || s.Entered {
 				return nil, nil, e

@@ -100,9 +100,9 @@ func (s spot) inside(md protoreflect.MessageDescriptor) spot {
 	return s
 }
 
-// field returns the spot of a field. The spot s is the spot of the content of the message. If the
-// message is shown as a single value, its field is not part of paths, so its spot has the same
-// path.
+// field returns the spot of a field. The spot s is the spot of the content of the message that has
+// the field. Some messages, such as google.protobuf.StringValue, are shown as a single value. The
+// field of such a message does not occur in paths, so its spot has the path of the message.
 func (s spot) field(fd protoreflect.FieldDescriptor) spot {
 	switch {
 	case s.hidden:

@@ -339,9 +339,9 @@ func (b *breakers) quietTime(c *circuit) time.Duration {
 
 // recovered reports whether the rate of a circuit has risen for long enough. It looks at the first
 // rampOf letters that reached the queue since the rate began to rise. It returns true if the last
-// of them reached the queue long enough ago to count as consumed (see quietTime). Without such a
-// letter, it returns true after a whole window. It does not check whether these letters came back,
-// because judge trips the breaker if too many did.
+// of them reached the queue long enough ago to count as consumed (see quietTime). If no letter has
+// reached the queue since then, it returns true after a whole window. It does not check whether
+// these letters came back, because judge trips the breaker if too many did.
 func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	n, last := 0, c.Since
 	for _, t := range c.tries {

@@ -287,7 +287,7 @@ func TestARampEndsWithLettersThatStayAway(t *testing.T) {
 }
 
 // TestABreakerDoesNotCountWhatWaitsInTheBroker covers letters that still wait in the broker. The
-// breaker must not count them as letters that stayed away.
+// breaker must not count them as letters that did not come back.
 func TestABreakerDoesNotCountWhatWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

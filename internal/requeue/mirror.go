@@ -2,9 +2,9 @@ package requeue
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// mirroredDeaths returns x-death as RabbitMQ 3.10 would have continued it. It is for workers that
-// read x-death themselves. Since 4.0, RabbitMQ starts to count from 1 again with each publish. dlo
-// never reads this header back.
+// mirroredDeaths returns an entry of x-death for workers that count retries in x-death themselves.
+// Since 4.0, RabbitMQ starts to count from 1 again with each publish. The entry therefore contains
+// dlo's own count, as x-death would contain it on RabbitMQ 3.10. dlo never reads this header back.
 func mirroredDeaths(due *deadletter.Due) []any {
 	l := &due.Letter
 	death := deadletter.Table{

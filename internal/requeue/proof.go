@@ -98,9 +98,9 @@ func (d *Dispatcher) maySend(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// applyVerdict decides whether the store is current, by its mark in the broker, and acts on the
-// result. For example, it holds letters if the store is an older copy. It reports whether letters
-// may be sent now.
+// applyVerdict compares the store with its mark in the broker, decides whether the store is
+// current, and acts on the result. For example, it holds letters if the store is an older copy. It
+// reports whether letters may be sent now.
 func (d *Dispatcher) applyVerdict(ctx context.Context, m *deadletter.Remembered, mark *deadletter.Progress, session int64) (bool, error) {
 	p, now := &d.proof, d.o.Now()
 	delete(p.problems, deadletter.ProblemNoProgress)

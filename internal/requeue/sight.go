@@ -12,8 +12,8 @@ const (
 	lookedFor = 10 * time.Minute // an unconfirmed look is forgotten after this time
 )
 
-// sights contains the queues in which dlo cannot observe the fate of letters. The key is the name
-// of the queue. The value contains the reason, and the time of the first look at the queue.
+// sights contains the queues in which dlo cannot observe what happens to letters. The key is the
+// name of the queue. The value contains the reason, and the time of the first look at the queue.
 type sights map[string]deadletter.Unseen
 
 // look returns the reason why dlo cannot observe what happens to letters in a queue. If dlo can

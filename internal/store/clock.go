@@ -14,9 +14,9 @@ func (s *Store) LastSeen(ctx context.Context) (time.Time, error) {
 }
 
 // DrawNear changes the due times of automatic retries that are later than the time "latest". These
-// retries then become due at the time "latest". DrawNear returns their number. If the clock was set
-// back, no letter therefore waits longer than the longest back-off. Due times chosen by a person do
-// not change.
+// retries then become due at the time "latest". DrawNear returns their number. It is needed if the
+// clock was set back, because letters could otherwise wait longer than the longest back-off. Due
+// times chosen by a person do not change.
 func (s *Store) DrawNear(ctx context.Context, latest time.Time) (int, error) {
 	done := 0
 	for {

@@ -59,9 +59,9 @@ func (s *Store) DeployAfter(ctx context.Context, after time.Time) (*deadletter.D
 }
 
 // DeployEnding finds the deploy that may have ended the failure of a group. This is the first
-// deploy after the group's last death. It returns nil if there is no such deploy. It also returns
-// nil if the group was already quiet at the time of the deploy, because the deploy then did not end
-// the failure.
+// deploy after the group's last death. If the group was already quiet at the time of this deploy,
+// the deploy did not end the failure, and DeployEnding returns nil. It also returns nil if there is
+// no deploy after the last death.
 func (s *Store) DeployEnding(ctx context.Context, group deadletter.GroupID, last time.Time) (*deadletter.Deploy, error) {
 	rows, err := s.ask(ctx, fmt.Sprintf(`SELECT d.id, d.at, d.service, d.version, d.link, d.by FROM deploys d JOIN groups g ON g.id = $1
 		WHERE d.at > $2 AND d.at <= $3 AND $2 >= d.at - max(%d, %d * g.gap) ORDER BY d.at, d.id LIMIT 1`, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps),

@@ -97,9 +97,9 @@ func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 	}
 }
 
-// A letter without an origin was sent to another queue. It was then held because that queue no
-// longer exists. When the letter is released, dlo decides again, because the letter cannot be sent
-// automatically.
+// A letter has no known origin, and a person sent it to another queue. The letter is held, because
+// that queue does not exist. When the letter is released, it must be classified again, because dlo
+// does not know a queue to which it could send the letter.
 func TestALetterWithoutOriginIsReleased(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

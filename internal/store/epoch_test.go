@@ -143,8 +143,8 @@ func TestARowIsClaimedOnceAcrossWindows(t *testing.T) {
 	}
 }
 
-// A second restart may also undo the acks that followed the first restart. The letter comes back
-// once more and is still recognised.
+// The first restart of a broker brings back stored letters, and dlo acknowledges them again. A
+// second restart may undo these acks as well. Each letter must then be recognised once more.
 func TestASecondRestartBringsBackTheSameLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

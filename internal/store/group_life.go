@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// readLife reads the state of a group from which dlo decides about notices, snoozes and the group's
-// status.
+// readLife reads those data of a group that dlo needs for decisions about notices, snoozes and the
+// status of the group.
 func (t *tx) readLife(id int64) (*deadletter.GroupLife, error) {
 	g := &deadletter.GroupLife{ID: deadletter.GroupID(id)}
 	var until, resolved, told, began, deploy sql.NullInt64

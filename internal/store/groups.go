@@ -256,8 +256,9 @@ func (s *Store) addRecent(ctx context.Context, list []deadletter.GroupRow) error
 	return s.addSparks(ctx, list)
 }
 
-// addSparks fills in how many letters groups received in each of the last hours. The last hour ends
-// with the current quarter of an hour.
+// addSparks fills in the field Spark of each group in the list: the number of letters that the
+// group received in each of the last sparkHours hours. The last hour ends with the current quarter
+// of an hour.
 func (s *Store) addSparks(ctx context.Context, list []deadletter.GroupRow) error {
 	end := s.now().UnixMilli()/rollupMillis + 1
 	from := end - sparkHours*bucketsPerHour

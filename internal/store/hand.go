@@ -19,8 +19,8 @@ import (
 // note, but no letter causes a power failure.
 type hand struct{ file *os.File }
 
-// These are the positions of the background readers in the file. There are as many readers as the
-// last constant says.
+// These constants are the positions at which the background readers write their notes in the file.
+// The last constant is the number of readers.
 const (
 	classifier = iota
 	rereader

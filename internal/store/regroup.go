@@ -9,10 +9,10 @@ import (
 
 const grouping = "grouping" // key in the table meta for the newest grouping version for which all letters were to be read again
 
-// Regroup compares the version of each group with the given grouping version. If the version of a
-// group is older, Regroup requests that all letters be read again in the background. It reports
-// whether letters may still have to be read. The request is made once per version and survives a
-// crash.
+// Regroup compares the version of each group with the given grouping version. If any group has an
+// older version, Regroup requests that the letters of all groups be read again in the background.
+// It reports whether letters may still have to be read. The request is made once per version and
+// survives a crash.
 func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
 	left := false
 	err := s.tx(ctx, bulk, func(t *tx) error {

@@ -72,8 +72,8 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 }
 
 // In older versions, the type names of frameworks did not count as types. A letter that such a
-// version stored gets its type now. It stays in its group, which is renamed after the type. This
-// does not change which type matches a body.
+// version stored gets its type when it is read again. It stays in its group, which is renamed after
+// the type. Other bodies must not be matched with such a type, because no schema defines it.
 func TestStoredLettersGetTheTypeOfTheirFramework(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

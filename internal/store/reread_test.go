@@ -253,9 +253,9 @@ func TestWhatIsLearned(t *testing.T) {
 	}
 }
 
-// A completed reading removes the crash of a letter, even if nothing changed. If the crash stayed,
-// the letter could gather more of them whenever the process died for any reason. In the end, it
-// would be shown as plain bytes forever.
+// If a letter is read completely, its number of crashes becomes 0 again, even if the reading
+// changed nothing. Otherwise the number would grow whenever the process dies for any reason while
+// it reads the letter. In the end, the letter would be shown as plain bytes forever.
 func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	t.Parallel()
 	p := start(t)

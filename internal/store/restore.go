@@ -238,7 +238,7 @@ func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *res
 
 // Restore describes when the file was last found to be a copy, and how many letters are held
 // because of that. If the file was never found to be a copy, it returns nil. It also returns nil
-// while letters are still being held.
+// until dlo has held all of these letters.
 func (s *Store) Restore(ctx context.Context) (*deadletter.Restore, error) {
 	var at, since, until int64
 	r := &deadletter.Restore{}

@@ -75,8 +75,9 @@ func (t *tx) expire(r *record, to deadletter.State, reason string) error {
 }
 
 // expiredLetters is an SQL condition for letters that have been kept long enough. Its arguments are
-// the state, the first serial that is too new, and the time. The serial limits how much of the
-// index is read, because no letter changes before it is received.
+// the state, the first serial that is too new, and the time. The serial is not strictly necessary:
+// a letter that was received too late also changed too late. However, it limits how much of the
+// index SQLite reads.
 const expiredLetters = `l.state = $1 AND l.id < $2 AND l.changed_at < $3 AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`
 
 // Expiring counts the letters that have been in a state since before the given time. It counts at

@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// maxUnknown is the maximum number of unknown attempts that are considered when an attempt comes
-// back. An unknown attempt is one that this copy of the store does not contain.
+// maxUnknown is a limit for a restored store, which does not know the attempts that were made after
+// the backup. When an attempt with an unknown token comes back, the store computes the tokens of at
+// most this many such attempts, to find the attempt among them.
 const maxUnknown = 100
 
 // loadRestores reads whether the file has ever been found to be a copy.

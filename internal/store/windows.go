@@ -35,9 +35,9 @@ const (
 
 const entrySize = 8 + 32 + 8 + 8 + 1 + 1
 
-// encodeEntries encodes the deliveries of a window as one blob of the journal. Either all
-// deliveries of a window are needed or none, so no SQL query reads a single delivery. With one row
-// per delivery, the drain would be a tenth slower.
+// encodeEntries encodes the deliveries of a window as one blob of the journal. The store always
+// reads all deliveries of a window together, so it does not need a row for each of them. With one
+// row per delivery, the drain would be a tenth slower.
 func encodeEntries(entries []entry) []byte {
 	b := make([]byte, 0, entrySize*len(entries))
 	for _, e := range entries {

@@ -204,11 +204,12 @@ func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
 	return nil
 }
 
-// Reindex lists letters to be indexed again if the definition of the indexed data has changed. The
-// parameter version describes this definition. Its part before the first colon describes the masks.
-// After a change of the masks, a search for words finds nothing until everything is indexed again,
-// because a search must not confirm masked values. Lists show no body contents until the letters
-// are read again. Reindex returns the number of listed letters.
+// Reindex requests that all letters be indexed again if the parameter "version" differs from the
+// version of the index. Such a version describes what is indexed. Its part before the first colon
+// describes the masks. If the masks have changed, Reindex first empties the index, because a search
+// must not confirm masked values. Until the letters are indexed again, a search for words then
+// finds nothing. Lists show no body contents until the letters are read again. Reindex returns the
+// number of letters that are to be indexed again.
 func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 	var had string
 	if err := s.askRow(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = 'index version'), '')`, nil, &had); err != nil || had == version {

@@ -136,8 +136,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	return nil
 }
 
-// beginWrite returns the time that a write records for everything it changes. The method "end" is
-// called when the write is visible or undone.
+// beginWrite returns the time that a write records for everything it changes. When the result of
+// the write is visible or undone, endWrite must be called.
 func (s *Store) beginWrite() int64 {
 	s.moment.Lock()
 	defer s.moment.Unlock()

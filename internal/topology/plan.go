@@ -242,8 +242,9 @@ func policyParts(all []*view) [][]*view {
 }
 
 // add adds one policy to the plan. The policy is for queues to which the same policy applies now.
-// It has the apply-to "queues", because 3.10 and the messaging topology operator 1.12 refuse the
-// values for a single type of queue.
+// Its setting apply-to has the value "queues", although all of these queues have the same type.
+// RabbitMQ 3.10 and the messaging topology operator 1.12 refuse the newer values, such as
+// "quorum_queues".
 func (p *planner) add(queues []*view) {
 	v := queues[0]
 	before := Definition{}

@@ -66,7 +66,8 @@ func bind(source, destination, key string) topology.Binding {
 	return topology.Binding{Source: source, Destination: destination, To: "queue", Key: key}
 }
 
-// setFigures gives the first queue of a snapshot figures such as a running broker reports.
+// setFigures sets the numbers of messages, consumers and rates of the first queue of a snapshot, as
+// if a running broker had reported them.
 func setFigures(s *topology.Snapshot, ready, consumers int64, rates topology.Rates) {
 	s.ReadAt = now
 	q := &s.Queues[0]

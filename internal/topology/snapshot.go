@@ -26,8 +26,8 @@ type Snapshot struct {
 	Shovels   []Shovel // the dynamic shovels that the user may see
 	Gaps      []Gap
 
-	// Passive means that dlo read only Queues, over AMQP, because there is no management API for the
-	// rest. Queues are then the queues in which letters died.
+	// Passive means that there is no management API, so that dlo could read only queues, over AMQP.
+	// The field Queues then contains only the queues in which letters died.
 	Passive bool
 
 	// NoRates means that the broker does not report rates (rates_mode none). The Rates of each queue

@@ -14,10 +14,12 @@ import (
 )
 
 // TestDrift decodes random messages with one field that their type does not have, raw and in
-// base64. All letters in their queue had that type. Each message must be decoded as its type, and
-// the new field must be reported. TestDrift then decodes messages of one type in the queue of
-// another type, with all types registered. A type that is new to a queue can look like a new field
-// of the known type.
+// base64. All earlier letters in the queue had that type. Each message must be decoded as its type,
+// and the new field must be reported.
+//
+// TestDrift then decodes messages of one type in the queue of another type, with all types
+// registered. It counts how often such a message is mistaken for a message of the queue's type with
+// a new field.
 func TestDrift(t *testing.T) {
 	c := load()
 	d := &payload.Decoder{Types: c.Registry}
