@@ -10,10 +10,11 @@ import (
 )
 
 // GroupVersion is stored with each group. Increase it when grouping improves. dlo then groups
-// letters again, in the background, if their group has a lower version. Version 1 used only the
-// error text. In version 2, a type that only a framework names was not yet the type of the letter.
-// Versions 2 and 3 give the same keys to groups. Version 3 did not distinguish the inboxes of
-// letters of unknown origin.
+// letters again, in the background, if their group has a lower version.
+//
+// Version 1 used only the error text. In version 2, the type that a framework names was not yet
+// used as the type of the letter. Version 3 did this, and gave groups the same keys as version 2.
+// Version 4 distinguishes letters of unknown origin by their inboxes.
 const GroupVersion = 4
 
 const ownFrames = 3 // number of stack frames that are part of a cause; all letters of a queue share the frames further out

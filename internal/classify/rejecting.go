@@ -68,8 +68,9 @@ type asked struct {
 	route deadletter.Route
 }
 
-// maxAsked is the maximum number of queues about which one batch asks the broker. Retry recipes
-// have a few delay queues. Only hostile letters name hundreds of queues.
+// maxAsked is the maximum number of queues about which one batch asks the broker. It is high enough
+// for real retry recipes, which have a few delay queues. Only hostile letters name hundreds of
+// queues.
 const maxAsked = 50
 
 // askOnward asks the broker about the queue of a death. It asks only once for each queue of a

@@ -78,7 +78,7 @@ type Mark struct {
 }
 
 // Open reports whether the message of an attempt may still be in its queue or on its way there. If
-// a copy comes back while the attempt is open, the copy belongs to this attempt.
+// the letter comes back while an attempt is open, it comes back from this attempt.
 func (k OutcomeKind) Open() bool {
 	return k == OutcomeOpen || k == OutcomeConfirmed || k == OutcomeInDoubt
 }

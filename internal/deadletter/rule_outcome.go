@@ -12,8 +12,8 @@ const (
 // RuleOutcomes lists all outcomes, in the order in which pages and commands show them.
 var RuleOutcomes = []RuleOutcome{RuleRetry, RuleDead, RuleDiscard}
 
-// ruled contains three values for each outcome: its past form, its trigger for a received letter,
-// and its trigger for a letter that waits for its retry.
+// ruled contains three values for each outcome: what the outcome made of a letter as one word, its
+// trigger for a received letter, and its trigger for a letter that waits for its retry.
 var ruled = map[RuleOutcome]struct {
 	past              string
 	received, waiting Trigger
@@ -23,7 +23,7 @@ var ruled = map[RuleOutcome]struct {
 	RuleDiscard: {"discarded", ClassifiedDiscard, Discarding},
 }
 
-// Past returns the past form of the outcome, such as "retried".
+// Past says in one word what a rule with this outcome has done with a letter, such as "retried".
 func (o RuleOutcome) Past() string { return ruled[o].past }
 
 // OfReceived returns the trigger that moves a received letter when a rule has this outcome.

@@ -73,7 +73,7 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 		raw = append(raw, file)
 		b = b[n+m:]
 	}
-	// All elements are counted before anything is expanded.
+	// The files, types and fields of the set are counted before anything is expanded.
 	c := NewCaps()
 	for i, file := range raw {
 		if err := c.Take(file); errors.Is(err, ErrSchemaTooLarge) {

@@ -271,8 +271,8 @@ func changesKind(before, b byte) bool {
 	return k != was && (was != 'A' || k != 'a')
 }
 
-// isWord reports whether a part of a chunk is a word, consists of several words LikeThis, or is a
-// word in upper case.
+// isWord reports whether a part of a chunk is a word. This includes a word in upper case, and
+// several words that are written together LikeThis.
 func isWord(s string) bool {
 	upper := 0
 	for i := 0; i < len(s); i++ {

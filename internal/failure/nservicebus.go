@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// nServiceBus reads the fault headers of NServiceBus. FailedQ is always present. It is
-// queue@machine on transports that use machine names. The stack is the exception with all inner
-// exceptions, as .NET prints it. NServiceBus removes x-death, so only these headers show where the
-// message failed.
+// nServiceBus reads the fault headers of NServiceBus. The header FailedQ is always present. On
+// transports that use machine names, its value has the form queue@machine. The stack is the
+// exception with all inner exceptions, as .NET prints it. NServiceBus removes x-death, so only
+// these headers show where the message failed.
 func (r *reading) nServiceBus() (f deadletter.Failure, found bool) {
 	const failedQ, info = "NServiceBus.FailedQ", "NServiceBus.ExceptionInfo."
 	if !r.hasHeader(failedQ) && !r.hasHeader(info+"ExceptionType") && !r.hasHeader(info+"Message") {

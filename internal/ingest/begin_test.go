@@ -86,8 +86,9 @@ func TestTheAftermathOutlivesTheProcess(t *testing.T) {
 
 // TestTheFirstWindowTakesAllThatCameBack checks the size of the first window of a session. The
 // letters that the last session had fetched go back to the queue. A quorum queue puts them behind
-// letters that were returned earlier. The first window must therefore take as many letters as any
-// window of the last session may have had. The letters of an open window come first.
+// letters that were returned earlier. The first window must therefore be at least as large as the
+// largest window that the last session can have had. In this window, the letters of an open window
+// come first.
 func TestTheFirstWindowTakesAllThatCameBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

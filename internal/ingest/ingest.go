@@ -108,7 +108,7 @@ func (i *Ingester) Run(ctx context.Context) error {
 	return nil
 }
 
-// probe is how long dlo waits before it checks again a store that failed.
+// probe is how often dlo checks whether a store that failed works again.
 const probe = time.Second
 
 // storeBack waits until the store works and has room. Until then, dlo fetches no letters, and they

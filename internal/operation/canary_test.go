@@ -35,8 +35,9 @@ func TestTheCanaryStopsIt(t *testing.T) {
 }
 
 // TestItStopsWhenTooManyComeBack breaks the worker in the middle of an operation. The operation
-// must stop. This must also count letters that came back early, while the operation still watched
-// its first letters (the canary).
+// must stop when too many letters have come back. It must count all letters that came back,
+// including those that came back early, while the operation still watched its first letters (the
+// canary).
 func TestItStopsWhenTooManyComeBack(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -164,7 +164,8 @@ func (f *forger) number(hidden bool) uint64 {
 	return x
 }
 
-// message returns the fields of a message that has the path w.
+// message returns random encoded fields for a message of the type md. The parameter w is the path
+// that leads to this message.
 func (f *forger) message(md protoreflect.MessageDescriptor, w way, hidden bool, depth int) []byte {
 	w = w.withStep(step{typ: string(md.FullName())})
 	hidden = hidden || w.hiddenBy(f.rules)

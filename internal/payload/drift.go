@@ -40,9 +40,10 @@ func (e *evidence) drifted() bool {
 // this type does not have yet.
 func (r *reading) drifted(b []byte) bool { return r.ranking(b).drifted }
 
-// readDrifted is for a queue whose earlier letters all have one type. If the body is probably a
-// message of this type with new fields, readDrifted decodes it as this type. It does so even if
-// another type knows all fields of the body. Among thousands of types, one often fits by chance.
+// readDrifted tries to decode a body with the only type that the earlier letters of its queue had.
+// If the body is probably a message of this type with new fields, readDrifted decodes it as this
+// type. It does so even if another type knows all fields of the body, because with thousands of
+// registered types, one of them often fits by chance.
 func (r *reading) readDrifted() bool {
 	doc := r.doc
 	if !r.drifted(doc.Body) {

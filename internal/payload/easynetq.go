@@ -13,9 +13,10 @@ import (
 const easyNetQError = "EasyNetQ.SystemMessages.Error"
 
 // easyNetQ reads the envelope that EasyNetQ uses in its error queues (SystemMessages/Error.cs of
-// EasyNetQ). Message is the body as it was published. It is text or, with
-// Base64ErrorMessageSerializer, base64. BasicProperties are the properties of the message. Older
-// envelopes do not have Queue. Ordinary EasyNetQ messages have no envelope.
+// EasyNetQ). The member Message is the body as it was published. It is text or, with
+// Base64ErrorMessageSerializer, base64. The member BasicProperties contains the properties of the
+// message. The member Queue is missing in older envelopes. Ordinary EasyNetQ messages have no
+// envelope.
 func (r *reading) easyNetQ(o object) (content, string) {
 	if why := o.firstInvalid('"', "RoutingKey", "Exchange", "Exception", "Message", "DateTime"); why != "" {
 		return content{}, why

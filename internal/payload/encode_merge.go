@@ -75,7 +75,7 @@ func (g *merge) submessage(w *rewrite, before, after field) {
 		return
 	}
 	// If a message field occurs several times, its value is the merge of all occurrences. The
-	// concatenated bytes have the same value.
+	// concatenated contents of these occurrences, read as one message, have the same value.
 	var content []byte
 	if len(live) == 1 {
 		content = w.parts[live[0]].content

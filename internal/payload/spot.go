@@ -181,8 +181,8 @@ func (s spot) content(md protoreflect.MessageDescriptor) spot {
 
 // unreadAny returns the spot of the fields of a google.protobuf.Any whose content cannot be
 // decoded. The parameter "md" is the type that the Any names, or nil if this type is not
-// registered. If there are rules for fields, the content may be anything, so all of it is hidden.
-// If a type has debug_redact, the content is hidden only if its type is known.
+// registered. If the mask has rules for fields, the whole Any is hidden, because its content may be
+// anything. If fields are hidden only by debug_redact, the Any is hidden only if its type is known.
 func (s spot) unreadAny(md protoreflect.MessageDescriptor) spot {
 	s.hidden = s.hidden || s.m.Mask != nil && len(s.m.Fields) > 0 || s.m.redacts && md != nil
 	return s

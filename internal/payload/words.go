@@ -2,7 +2,7 @@ package payload
 
 import "strings"
 
-// MaxWords is the number of bytes of a body's text that search indexes.
+// MaxWords is the maximum number of bytes that search indexes of the text of a body.
 const MaxWords = 16 << 10
 
 // Words returns a body's values as text for the search index, at most MaxWords bytes. It omits

@@ -83,7 +83,8 @@ func anyQuery(t *rapid.T) string {
 }
 
 // TestQueriesSurviveTheirText checks that the text of a query parses to an equal query. It also
-// checks that the text of a fixed query parses to an equal query a year later.
+// checks the text of a query in which Fixed has replaced relative times. This text must parse to an
+// equal query even a year later.
 func TestQueriesSurviveTheirText(t *testing.T) {
 	t.Parallel()
 	o := Options{Now: now, Body: func(string) bool { return true }}
@@ -164,8 +165,8 @@ func TestFixedSelectsWhatItSelectedThen(t *testing.T) {
 }
 
 // FuzzParse checks that any text is either a query or a mistake. The position of a mistake must be
-// inside the text. The text of a query must parse to an equal query. If a query is fixed twice, the
-// result must be the same as after once.
+// inside the text. The text of a query must parse to an equal query. If the method Fixed is called
+// twice, its result must be the same as after the first call.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"state:dead", `queue:"a b",c type:x`, "-x:y", `"`, "state:dead,", "group:G-1", "queue:\x00", `queue:"\`, `header."a b":x*`, "since:2h age:>1d size:>=1KiB", `a\*b "c" pre*`, "op:O-7/came-back",

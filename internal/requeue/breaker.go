@@ -307,8 +307,8 @@ func (b *breakers) trip(c *circuit, why string, now time.Time) {
 }
 
 // tripQueue trips the breaker of a whole queue if at least mostGroups of its groups have tripped.
-// The queue itself then fails. tripQueue closes the breakers of the groups, so that people get one
-// report for the queue.
+// In that case, something is wrong with the queue as a whole, and not with single groups. tripQueue
+// closes the breakers of the groups, so that people get one report for the queue.
 func (b *breakers) tripQueue(queue string, now time.Time) {
 	var open []*circuit
 	tripped := 0

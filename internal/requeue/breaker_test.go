@@ -81,8 +81,8 @@ func TestABreakerTripsWhenAlmostAllComeBack(t *testing.T) {
 	}
 }
 
-// TestLettersOnTheirWaySayNothing checks that letters sent after the newest letter that came back
-// do not count. They have not reached a worker yet.
+// TestLettersOnTheirWaySayNothing checks letters that were sent after the newest letter that came
+// back. The breaker must not count them, because they have not reached a worker yet.
 func TestLettersOnTheirWaySayNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// end is the expected fate of a letter.
+// end is the expected state of a letter after the test.
 type end struct {
 	State    deadletter.State
 	In       time.Duration // time until the letter is due, is sent again, or is no longer watched

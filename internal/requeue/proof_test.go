@@ -67,9 +67,10 @@ func (s *station) startOn(file, note []byte) {
 	s.start()
 }
 
-// TestARestoredStoreNeverSendsSilently copies a store and lets the store continue. It then restores
-// the copy or removes the notes, as in the table in docs/reliability.md. A letter that people
-// release from the copy must be sent under the token of its first attempt.
+// TestARestoredStoreNeverSendsSilently makes a copy of a store, which then continues. After that,
+// dlo starts with the store or with the copy, and the records of the store's progress are kept, old
+// or gone, as in the table in docs/reliability.md. A letter that people release from the copy must
+// be sent under the token of its first attempt.
 func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 	t.Parallel()
 	const (

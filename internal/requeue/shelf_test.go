@@ -28,7 +28,7 @@ type shelf struct {
 	began   int             // the queue with which the last claim began; queues are numbered from 1, in the order of their letters
 }
 
-// item is a letter with its classification and its fate.
+// item is a letter of a test, with its classification and with everything that happened to it.
 type item struct {
 	number     int
 	queue      string

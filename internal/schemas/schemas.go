@@ -72,7 +72,8 @@ func New(store Store, o Options) *Library {
 // its contents change.
 func (l *Library) Registry() *descriptor.Registry { return l.registry }
 
-// These are the places in which problems occur.
+// Problems are listed by place. These are the names of two places: the stored sets and the
+// directory.
 const (
 	stored  = "stored"
 	watched = "the directory"

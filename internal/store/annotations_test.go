@@ -522,9 +522,9 @@ func BenchmarkAnnotate(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(list)), "us/annotation")
 }
 
-// In a flood of one message, each report has a different text. Such a flood costs no more per
-// letter than a flood of different messages. Without the index of usable annotations, the cost
-// would be quadratic.
+// BenchmarkAnnotateOneMessage measures a flood of reports on one message, each with a different
+// text. A letter must not take longer than in a flood of different messages. Without the index of
+// usable annotations, the time would grow with the square of the number of reports.
 func BenchmarkAnnotateOneMessage(b *testing.B) {
 	s, err := store.Open(context.Background(), b.TempDir()+"/dlo.db", store.Options{})
 	if err != nil {

@@ -164,8 +164,9 @@ func (t *tx) inherit(to, from int64) (unsent bool, err error) {
 		if err := t.saveLife(c.life); err != nil {
 			return false, err
 		}
-		// Some letters may stay in the old group. The copied deaths do no harm, because a digest never
-		// counts more deaths of a group than the group has letters that need people.
+		// The deaths of the old group are copied, although some of its letters may stay there. The
+		// copies do no harm, because a digest never counts more deaths of a group than the group
+		// has letters that need people.
 		if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) SELECT minute, $1, n FROM deaths WHERE grp = $2 ON CONFLICT DO UPDATE SET n = n + excluded.n`, to, from); err != nil {
 			return false, err
 		}

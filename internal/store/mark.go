@@ -91,9 +91,9 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	case to == deadletter.StateHeld:
 		why, heldFrom = m.Detail, string(deadletter.StateScheduled)
 	case to == deadletter.StateScheduled && operation.Valid:
-		// The letter stays released, because a running operation does not give up a letter that its queue
-		// rejects for now. An operation that is cancelled, now or later, gives up the letter. The letter
-		// then returns to its earlier state.
+		// The letter stays released, because its queue rejects it only for now and the operation
+		// will send it again. If the operation was cancelled, or is cancelled later, the letter
+		// returns to its earlier state instead.
 		stays, heldFrom = true, string(r.heldFrom)
 		var running bool
 		var was deadletter.State

@@ -81,8 +81,8 @@ func TestWaitingLettersAreReadInBatches(t *testing.T) {
 	}
 }
 
-// For a letter that came back, the wait begins when it came back. The field Chosen is true if a
-// person chose the due time.
+// A waiting letter has a time from which it waits. For a letter that came back, this is the time
+// when it came back. The letter also says whether a person chose its due time (the field Chosen).
 func TestWhatALetterWaitsFor(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -136,9 +136,9 @@ func (g *groups) failAgain(d deadletter.Due, queue string, changes ...func(*dead
 	}
 }
 
-// TestHoldingBackAgainDoesNotPutOff delays a letter again and again, and each verdict names a later
-// time. The letter still becomes overdue at the time in its first verdict, plus the time for which
-// a worker had the letter.
+// TestHoldingBackAgainDoesNotPutOff covers a letter that is retried again and again. Each verdict
+// names a later time at which its retries should be over. The letter still becomes overdue at the
+// time in its first verdict, plus the time for which a worker had the letter.
 func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

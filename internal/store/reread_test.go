@@ -132,8 +132,8 @@ func TestLettersAreReadAgain(t *testing.T) {
 }
 
 // The list of letters to read again is kept when the process dies. If a letter kills the process, a
-// crash is added to the letter. It is then read alone, after all other letters. After MaxCrashes
-// crashes, it counts as undecodable.
+// crash is added to the letter. The letter is then read alone, after all other letters. After
+// MaxCrashes crashes, it counts as undecodable.
 func TestALetterThatKillsTheReader(t *testing.T) {
 	t.Parallel()
 	p := start(t)

@@ -55,9 +55,9 @@ func (s *Store) hold(ctx context.Context, seen deadletter.Progress, missing int6
 	return nil
 }
 
-// beginRestore records what is lost and stops operations that send letters. After a completed
-// restore, another broker may report its mark. In that case, beginRestore only adds the noted
-// progress to that restore and returns nil.
+// beginRestore begins a restore: it records what is lost, and stops operations that send letters.
+// If a restore was already completed, another broker may report its mark later. In that case,
+// beginRestore only adds the noted progress to the completed restore and returns nil.
 func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress, missing int64, by string) (*restoring, error) {
 	r := &restoring{}
 	err := s.tx(ctx, urgent, func(t *tx) error {

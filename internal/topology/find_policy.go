@@ -161,9 +161,10 @@ func (in *inspector) policiesChanged() {
 	}
 }
 
-// hiddenChanged reports a change that has no effect because of dlo. Only one policy applies to a
-// queue. When dlo sets its policy, that policy therefore repeats the keys of the policy that
-// applied before. If somebody changes the earlier policy later, hiddenChanged reports the queue.
+// hiddenChanged reports a policy of another owner whose change has no effect. Only one policy
+// applies to a queue. When dlo sets its policy, that policy therefore repeats the keys of the
+// policy that applied before. If somebody changes the earlier policy later, the change has no
+// effect, and hiddenChanged reports the queue.
 func (in *inspector) hiddenChanged(v *view) {
 	winner := v.policy.winner
 	setByDlo := func(p *Policy) int {

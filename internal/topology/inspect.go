@@ -16,7 +16,8 @@ type Options struct {
 	// which the queue has had no consumer.
 	Idle map[string]time.Time
 	// IdleAfter is how long a queue may be without a consumer before dlo reports a finding. 0 means
-	// 15 minutes. A rolling deployment needs less time to bring the consumers back.
+	// 15 minutes, because a rolling deployment needs less time than that to bring the consumers
+	// back.
 	IdleAfter time.Duration
 	Applied   []Planned // policies that dlo has set and nobody has undone
 	Intents   []IntentOf

@@ -74,8 +74,9 @@ type rule struct {
 }
 
 // policyFor finds the policy that applies to a queue, which is the matching policy with the highest
-// priority (measured on 3.10.8, 4.0.5, 4.3.6). The parameter "applied" is the policy that the
-// broker itself names, or nil if that is unknown. It decides between policies of the same priority.
+// priority (measured on 3.10.8, 4.0.5, 4.3.6). If several matching policies have this priority,
+// policyFor takes the policy that the broker itself names. The parameter "applied" is the name of
+// this policy, or nil if it is unknown.
 func policyFor(policies []Policy, q *Queue, applied *string) rule {
 	var r rule
 	var takers []*Policy

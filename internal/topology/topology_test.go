@@ -58,8 +58,8 @@ func TestTheCureSaysWhatItCosts(t *testing.T) {
 	}
 }
 
-// TestWhatATieLoses checks that the text about tied policies fits the keys in which the policies
-// differ.
+// TestWhatATieLoses covers two policies with the same priority. What can be lost depends on the
+// keys in which the two policies differ, and the text of the finding must say this.
 func TestWhatATieLoses(t *testing.T) {
 	for want, keys := range map[string][]any{
 		"every dead letter, if the broker picks the policy without the exchange": {"max-length", 1000},

@@ -95,9 +95,9 @@ func TestAccuracy(t *testing.T) {
 	if trial.Percent(n.first, n.decidable) < 95 || trial.Percent(n.confidentlyWrong, compared) > 1 || trial.Percent(n.prior, compared) < 99 || n.peeled != n.matched {
 		t.Error("below the goals: 95 % right first where it can be decided, at most 1 % wrong and confident, 99 % with a prior, and base64 of what is matched is matched")
 	}
-	// Several types may decode a message equally well, so that it is not decidable. If such a
-	// message is matched, the match is usually correct. A time, a type URL or a duplicate key
-	// reveals more than the shape.
+	// A message is undecidable if several types decode it equally well. If such a message is
+	// matched nevertheless, the match is usually correct, because the match also considers times,
+	// type URLs and duplicate keys.
 	if trial.Percent(n.flagged, n.undecidable) < 95 {
 		t.Error("fewer than 95 % of the undecidable are flagged")
 	}
@@ -115,7 +115,8 @@ func wouldMatch(r payload.Ranking, own string) bool {
 	return r.Enough && len(others) > 0 && others[0].Score >= 0.80 && (len(others) == 1 || others[0].Score-others[1].Score > 0.04)
 }
 
-// alike returns how many other types decode a message with the same shape.
+// alike decodes a message as every other type. It returns for how many of these types the result
+// has the same shape as the message.
 func alike(all []protoreflect.MessageDescriptor, m *dynamicpb.Message, body []byte) int {
 	n := 0
 	for _, md := range all {
