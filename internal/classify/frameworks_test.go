@@ -298,7 +298,7 @@ func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
 }
 
 // TestTheTypeThatAFrameworkNames checks that lists, rules and queries use the type that a framework
-// names. The keys of groups must not change.
+// names. The keys of groups must be the same as in earlier versions, which did not use this type.
 func TestTheTypeThatAFrameworkNames(t *testing.T) {
 	t.Parallel()
 	died := func(queue string, headers table) deadletter.Letter {

@@ -141,10 +141,12 @@ func (a *Annotation) Failure() Failure {
 func (a *Annotation) Many() bool { return a.Token == "" && a.Queue == "" }
 
 // Fits reports whether the annotation describes a death. The parameter k contains the keys of the
-// death, and o is its origin. The caller must compare the broker and the vhost. If the annotation
-// has a token, only the token must be equal. Otherwise its other fields must match. If dlo sent the
-// message, an annotation may contain an exchange of dlo, or the name of the message's queue as the
-// routing key. Both count as matches.
+// death, and o is its origin. The caller must compare the broker and the vhost.
+//
+// If the annotation has a token, only the token must be equal. Otherwise the message id, the body
+// and the place must match, as far as the annotation contains them. If dlo sent the message, an
+// annotation may contain an exchange of dlo, or the name of the message's queue as the routing key.
+// Both count as matches.
 func (a *Annotation) Fits(k DeathKeys, o Origin) bool {
 	if a.Token != "" {
 		return a.Token == k.Token

@@ -197,9 +197,9 @@ func (g *GroupLife) Quiet() []*Notice {
 	return []*Notice{n, g.event(EventGroupQuiet, n.Severity)}
 }
 
-// CloseSettled records that the group needs nobody any more. The first notice is for the people who
-// know of the group. If nobody knows of it, this notice is nil. If machines know of the group, a
-// second notice is for them.
+// CloseSettled records that the group needs nobody any more. It returns up to two notices. The
+// first one is for the people who know of the group; it is nil if nobody knows of it. The second
+// one is for machines; it exists only if machines know of the group.
 func (g *GroupLife) CloseSettled() []*Notice {
 	severity, n := g.ToldAs, g.Close()
 	if !g.Heard {

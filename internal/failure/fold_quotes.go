@@ -18,8 +18,8 @@ import (
 //
 // Names are kept without their quotes.
 
-// quotes contains the pairs of opening and closing quotes. Before 3.4, Ruby closed a backquote with
-// an apostrophe.
+// quotes contains the pairs of opening and closing quotes. Some opening quotes have two closing
+// quotes. For example, Ruby before 3.4 opens with a backquote and closes with an apostrophe.
 var quotes = [...]struct{ open, shut, also rune }{{'"', '"', 0}, {'\'', '\'', 0}, {'`', '`', '\''}, {'“', '”', 0}, {'„', '“', '”'}, {'‘', '’', 0}, {'«', '»', 0}}
 
 func isQuote(r rune) bool { return strings.ContainsRune("\"'`“”„‘’«»", r) }

@@ -8,11 +8,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sneakers reads the header "retry_info". The Maxretry handler of Sneakers and Kicks adds it to
-// messages that it publishes to <queue>-error. It is a JSON object. After repeated failures, it is
-// a list whose first element is the newest. The handler keeps no other header. If there was no
-// exception, the field "error" is the reason: "reject" or "timeout". The backtrace is a list of
-// lines. In old versions, it is one text with commas.
+// sneakers reads the header "retry_info", a JSON object. The Maxretry handler of Sneakers and Kicks
+// adds this header to messages that it publishes to <queue>-error, and keeps no other header. After
+// repeated failures, the header is a list of such objects, and the newest object is the first. If
+// there was no exception, the member "error" is the reason: "reject" or "timeout". The backtrace is
+// a list of lines. In old versions, it is one text with commas.
 func (r *reading) sneakers() (f deadletter.Failure, found bool) {
 	const header = "retry_info"
 	text := r.text(header)

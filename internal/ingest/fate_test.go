@@ -36,8 +36,8 @@ func inTurn(points ...string) fate {
 }
 
 // luck returns a fate in which accidents happen at random points, at most the given number of them.
-// Accidents of a cluster never happen. In a third of the fates, some letters have large bodies,
-// which do not count as accidents.
+// Accidents that only a cluster can have do not happen. In a third of the fates, some letters have
+// large bodies, which do not count as accidents.
 func luck(random *rand.Rand, most int) fate {
 	large := random.IntN(3) == 0
 	return func(point string) bool {

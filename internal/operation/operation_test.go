@@ -250,8 +250,9 @@ func TestAnOperationThatFailsHindersNoOther(t *testing.T) {
 	o.wantState(second, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 1)
 }
 
-// TestADiscardThatWasTakenBackIsNoEvidence checks that the digest suggests the last action on a
-// group. If that action was undone, the digest must not suggest it.
+// TestADiscardThatWasTakenBackIsNoEvidence checks the action that the digest suggests for a group.
+// The digest must suggest the action that people last performed. If they have undone this action,
+// the digest must suggest nothing.
 func TestADiscardThatWasTakenBackIsNoEvidence(t *testing.T) {
 	t.Parallel()
 	o := open(t)

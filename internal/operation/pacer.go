@@ -50,6 +50,6 @@ func (p *pacer) allow(rate float64, now time.Time) int {
 
 func (p *pacer) spend(n int) { p.tokens -= float64(n) }
 
-// skipTime is called while an operation sends nothing because a target queue is too deep. This time
-// then does not let the operation send more letters at once later.
+// skipTime must be called while an operation sends nothing because a target queue is too deep. The
+// pacer then ignores this time. Otherwise the operation could send a burst of letters after it.
 func (p *pacer) skipTime(now time.Time) { p.at = now }

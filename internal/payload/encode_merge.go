@@ -106,8 +106,9 @@ func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protor
 	return g.types.AnyContent(after.v.String())
 }
 
-// anyContent merges the content of an Any. The messages before and after the edit contain it in
-// canonical form. The bytes on the wire contain it as it was sent.
+// anyContent merges the content of an Any. It decodes the content before and after the edit, and
+// changes only the bytes of what differs. The bytes that it changes are those on the wire, because
+// the messages before and after the edit contain only a canonical form of the content.
 func (g *merge) anyContent(w *rewrite, md protoreflect.MessageDescriptor, before, after field) {
 	var old []byte
 	if before.fd != nil {

@@ -54,9 +54,11 @@ const (
 
 // A prior says how likely a type is before the body is read. The constant "likely" is the smallest
 // prior that decides between types that can decode a body equally well. A lower prior only sorts
-// the types. Without this limit, a queue with two common types would go wrong. If both types can
-// decode a letter, one of them would be guessed with confidence, and every later letter would get
-// the same type.
+// the types.
+//
+// This limit protects a queue that has two common types. If a letter can be decoded as both types
+// and the more common one were simply chosen, the share of this type would grow. In the end, every
+// later letter would get this type.
 const (
 	likely   = 0.9
 	ordering = likely - 0.01 // shares are multiplied by this factor, so that they never decide

@@ -162,7 +162,7 @@ func (r *reading) useHints(h Hints, innerTypes ...namedType) {
 	}
 }
 
-// read finds out what the unwrapped body is, and makes the document.
+// read finds out what the unwrapped body is, and fills in the document.
 func (r *reading) read() {
 	doc := r.doc
 	if len(doc.Body) == 0 {

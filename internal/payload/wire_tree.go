@@ -44,8 +44,9 @@ const (
 
 func (n *wireNode) hasFlag(f nodeFlags) bool { return n.flags&f != 0 }
 
-// wireTree is a body that was parsed without a type, once for all candidates. Everything that may
-// be a message is parsed as one, and texts are checked.
+// wireTree is a body that was parsed without knowing its type. It is parsed only once, and all
+// candidate types are then compared with it. Whatever may be a message is parsed as a message, and
+// it is recorded which contents are valid texts.
 type wireTree struct {
 	body   []byte
 	nodes  []wireNode

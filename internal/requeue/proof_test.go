@@ -175,9 +175,9 @@ func (s *station) answerCopied(copied bool) {
 	}
 }
 
-// releaseAll releases all letters of a copy and checks their tokens. The parameter "before" is the
-// number of these letters that were sent earlier. The first ten of them were sent before the copy
-// was made.
+// releaseAll releases all letters of a copy of the store and checks the tokens under which they are
+// sent. The parameter "before" is the number of letters that the original store had already sent.
+// The first ten of these letters were sent before the copy was made.
 func (s *station) releaseAll(before int) {
 	s.t.Helper()
 	ctx := s.t.Context()

@@ -29,11 +29,10 @@ const (
 	watchMore   = 30 * time.Second // further watch time if it is known that nobody consumes the queue
 )
 
-// EndWatches is for requeued letters. dlo watches for some time whether such a letter comes back.
-// EndWatches handles the letters for which this time is over. Usually, it settles them. It does not
-// settle them if it is known that their queue has no consumers, or that more messages are in the
-// queue than when the letters were sent. If dlo can no longer observe the fate of letters in a
-// queue, it holds them with the reason.
+// EndWatches handles requeued letters that dlo has watched for long enough without seeing them come
+// back. Usually, it settles them. It does not settle them if it is known that their queue has no
+// consumers, or that more messages are in the queue than when the letters were sent. If dlo can no
+// longer observe what happens to the letters in a queue, EndWatches holds them with the reason.
 func (d *Dispatcher) EndWatches(ctx context.Context) error {
 	now := d.o.Now()
 	origins, err := d.store.Watched(ctx, d.o.Broker, now)

@@ -36,8 +36,8 @@ const MaxDelay = 365 * 24 * time.Hour
 // reported as MaxRest.
 const MaxRest = 10 * MaxDelay
 
-// MaxWait is the longest delay of a retry that waits in the broker. The broker counts this delay in
-// milliseconds, in 32 bits.
+// MaxWait is the longest delay of a retry that waits in the broker. The broker counts the delay in
+// milliseconds as a number of 32 bits, which is enough for 49 days.
 const MaxWait = 49 * 24 * time.Hour
 
 // Retry is a back-off. It consists either of explicit delays, or of a first delay that grows.

@@ -402,8 +402,8 @@ var reportedQuery = `SELECT ` + annotationColumns(&deadletter.Annotation{}).list
 // annotationsFor returns the annotations that have one of the given keys and may describe the death
 // of the letter in the given queue. It sorts them by key, most reliable first, and for each key by
 // time, newest first. An annotation that was reported before the letter was last sent describes an
-// earlier death. The function returns such an annotation only if it contains the token of the last
-// attempt.
+// earlier death. annotationsFor returns such an annotation only if it contains the token of the
+// last attempt.
 func (s *Store) annotationsFor(ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64) ([]deadletter.Annotation, error) {
 	var list []deadletter.Annotation
 	var a deadletter.Annotation

@@ -49,9 +49,9 @@ func TestChangesOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// TestAReloadOfTheConfiguration checks a changed key whose value is not in use yet. The change is
-// recorded only when the value is in use. The test also checks that sessions end only if the grants
-// change.
+// TestAReloadOfTheConfiguration checks changed keys of the configuration. If the new value of a key
+// is used only after a restart, the change must not be recorded before that. Sessions must end only
+// if the grants change.
 func TestAReloadOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

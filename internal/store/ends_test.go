@@ -32,9 +32,9 @@ func TestAWatchedLetterIsPurged(t *testing.T) {
 	}
 }
 
-// The copy of an older attempt in doubt comes back while the copy of a newer attempt is in its
-// queue. The newer copy is still in the queue, so the letter is not sent again. The result of the
-// older attempt is recorded in its operation.
+// A letter was sent twice, because the first attempt was in doubt. If the message of the first
+// attempt comes back while the message of the second one is still in the queue, the letter is not
+// sent again. The operation of the first attempt records the result of this attempt.
 func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

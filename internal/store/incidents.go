@@ -234,8 +234,8 @@ func (s *Store) ofIncident(ctx context.Context, d *deadletter.Delivery) error {
 	return s.saidWith(ctx, d)
 }
 
-// commonDeploy finds the deploy after which all groups of an incident began to need people. It adds
-// this deploy to the delivery.
+// commonDeploy adds a deploy to a delivery about an incident. It does so only if all groups of the
+// incident began to need people after the same deploy.
 func (s *Store) commonDeploy(ctx context.Context, d *deadletter.Delivery) error {
 	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE id = (SELECT min(told_deploy) FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1
 		HAVING min(coalesce(told_deploy, 0)) = max(told_deploy))`, d.Notice.Key)

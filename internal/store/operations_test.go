@@ -185,8 +185,8 @@ func TestOutcomesOfARequeue(t *testing.T) {
 	}
 }
 
-// An attempt that was never sent is claimed again as if for the first time. An attempt in doubt is
-// claimed as a repeated send. Its token stays the same.
+// An attempt in doubt is claimed again only by the dispatcher of its broker. It is claimed as a
+// repeated send under the same token.
 func TestWhatIsToBeSentAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

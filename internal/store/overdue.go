@@ -36,11 +36,10 @@ func timeUntilTold(toldBy, due time.Time) int64 {
 	return max(toldSoonest, toldBy.Sub(due).Milliseconds())
 }
 
-// whenTold returns when people are notified about a letter that gets a verdict. If the letter came
-// back from its retry, the verdict cannot postpone the notification. The notification is then at
-// the latest at the time in the previous verdict, plus the time during which a worker had the
-// letter. People are therefore notified in time about a letter that is held back again and again.
-// This limit does not apply to a letter that people sent.
+// whenTold returns when people are to be notified about a letter that gets a verdict. If the letter
+// came back from its retry, the new verdict must not postpone the notification again and again. The
+// latest time is then the time in the previous verdict, plus the time during which a worker had the
+// letter. This limit does not apply to a letter that people sent.
 func (t *tx) whenTold(c *deadletter.Classified, r *record, to deadletter.State, group int64) (told, error) {
 	var sent, back sql.NullInt64
 	if r.toldBy.Valid && r.publishes > 0 {

@@ -109,8 +109,8 @@ func (t *tx) recordConfirmed(n deadletter.Noted) error {
 	return err
 }
 
-// Unproved records, for one broker, whether dlo lacks proof that the file is current. Without this
-// proof, the file may be an older copy.
+// Unproved records for one broker whether dlo lacks proof that the store's file is current. Without
+// this proof, the file may be an older copy.
 func (s *Store) Unproved(ctx context.Context, broker, vhost string, unproved bool) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		_, err := t.exec(`INSERT INTO marks (broker, vhost, claims, unproved) VALUES ($1, $2, -1, $3) ON CONFLICT DO UPDATE SET unproved = excluded.unproved`, s.known.firstName(broker), vhost, unproved)

@@ -194,8 +194,9 @@ func branches(ctx context.Context, db reader, p *plan, most int) ([]source, erro
 	}
 }
 
-// fewMatch reports whether only a few letters match, according to the counters. In that case, a
-// list reads the letters by state or by group, and looks each part up in the search index.
+// fewMatch reports whether only a few letters match the terms of the query that the counters can
+// answer. In that case, a list does not begin with the search index. It reads these few letters by
+// state or by group, and checks each of them with the search index.
 func (s *Store) fewMatch(ctx context.Context, db reader, p *plan) (bool, error) {
 	if len(p.dims) == 0 {
 		return false, nil

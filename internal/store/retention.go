@@ -13,8 +13,9 @@ import (
 // letters that were received first. It erases the contents of these letters, but keeps their rows
 // and histories. It skips letters that belong to an operation.
 func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.Time, n int) (int, error) {
-	// A reading connection searches for the letters. The search may pass many old letters that changed
-	// recently, and ingest would have to wait if a transaction did this.
+	// The letters are found by a reading connection, and not in the transaction. The search may
+	// have to pass many old letters that changed recently, and ingest waits while a transaction
+	// runs.
 	rows, err := s.ask(ctx, `SELECT l.id FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` ORDER BY l.id LIMIT $4`, string(state), deadletter.SerialAt(before), before.UnixMilli(), n)
 	if err != nil {
 		return 0, err

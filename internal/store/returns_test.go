@@ -76,7 +76,8 @@ func attempts(t testing.TB, s *store.Store, id deadletter.ID) []deadletter.Attem
 	return list
 }
 
-// returnWindow returns a window with the copy of an attempt that died in the given queue.
+// returnWindow returns a window with one delivery: a letter that dlo sent in the attempt d, and
+// that died again in the given queue.
 func returnWindow(t testing.TB, number int64, d deadletter.Due, queue string, body []byte) deadletter.Window {
 	t.Helper()
 	w := window(t, number, queue, 1)

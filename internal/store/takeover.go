@@ -192,8 +192,9 @@ var uniteSQL = slices.Concat(
 	},
 )
 
-// unitedSum returns the SQL that moves the rows of a table to the new origins. If a row with the
-// same key exists, the numbers in column n are added up.
+// unitedSum returns the SQL statements that move the rows of a table from the origins of an alias
+// to the origins of the broker's first name. If the table already has a row with the same key
+// there, the numbers in column n are added up.
 func unitedSum(table, key string) []string {
 	return []string{
 		`INSERT INTO ` + table + ` (` + fmt.Sprintf(key, "origin") + `, n) SELECT ` + fmt.Sprintf(key, "b.is_now") + `, n FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true ON CONFLICT DO UPDATE SET n = n + excluded.n`,

@@ -358,7 +358,8 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 }
 
 // TestWhatWasTakenOverComesBack checks that removing the old name from the configuration reverses a
-// takeover. Only the configuration decides. Nothing is lost in between.
+// takeover: the letters belong to no configured broker. If the old name is added again, the broker
+// must get all its letters back.
 func TestWhatWasTakenOverComesBack(t *testing.T) {
 	t.Parallel()
 	r := renaming(t, asMain)

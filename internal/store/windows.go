@@ -155,9 +155,11 @@ func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) e
 
 // Look returns the window of an inbox that was committed but not settled. If there is none, it
 // returns nil. There is at most one, because a window is settled before the next one is fetched.
-// Look also records that the session looks for the window. It does so before the session gets a
-// letter, because the session may end without a decision. After that, letters that equal those of
-// the window may come back, and they are also flagged as redelivered.
+//
+// Look also records that the session looks for the window, before the session gets a letter. If the
+// session ends without a decision, its letters go back to the queue and are flagged as redelivered.
+// Some of them may equal letters of the window, so the flag no longer shows which letters belong to
+// the window.
 func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
 	open := &deadletter.OpenWindow{}
 	var blob []byte

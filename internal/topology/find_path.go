@@ -191,8 +191,8 @@ func (v *view) reachedLimit() (limit Limit, holds string, reached bool) {
 	return Limit{}, "", false
 }
 
-// source returns words for the beginning of a sentence that say what sets a setting, such as "An
-// argument of the queue".
+// source says what sets a setting. Its result, such as "An argument of the queue", can be the
+// beginning of a sentence.
 func (s Setting) source() string {
 	if s.Policy == "" {
 		return "An argument of the queue"

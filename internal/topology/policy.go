@@ -49,8 +49,9 @@ func (p *Policy) matchesName(name string) (matches, known bool) {
 	return p.compiled.re.MatchString(latin1(name)), true
 }
 
-// compiled is the compiled pattern of a policy. A policy keeps it, because a vhost can have
-// thousands of queues to match. Therefore only one goroutine at a time may use a snapshot.
+// compiled is the compiled pattern of a policy. It is stored in the policy when it is first used,
+// so that it is compiled only once, even if the vhost has thousands of queues. Because matching
+// changes the policy in this way, only one goroutine at a time may use a snapshot.
 type compiled struct {
 	pattern string
 	re      *regexp.Regexp
