@@ -6,9 +6,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestEveryOutcomeOfARuleMovesALetter checks that every outcome has a word in the past tense, such
-// as "retried". Each outcome must be possible for received letters and for waiting letters, and
-// must lead to the same state in both cases.
+// TestEveryOutcomeOfARuleMovesALetter checks that every outcome has a word for what it makes of a
+// letter, such as "retried". Each outcome must be possible for received letters and for waiting
+// letters, and must lead to the same state in both cases.
 func TestEveryOutcomeOfARuleMovesALetter(t *testing.T) {
 	t.Parallel()
 	for _, o := range deadletter.RuleOutcomes {

@@ -9,8 +9,8 @@ import (
 
 // symfony reads the stamps that Symfony Messenger writes into headers. Each stamp is a list of JSON
 // objects, and the newest object is the last one. The stamps name the transport but no queue. The
-// stack trace comes from the field trace_as_string of the flattened exception, which does not begin
-// with the type and the message.
+// stack trace is the field trace_as_string of the flattened exception. It does not begin with the
+// type and the message of the exception.
 func (r *reading) symfony() (f deadletter.Failure, found bool) {
 	const stamp = `X-Message-Stamp-Symfony\Component\Messenger\Stamp\`
 	const details, redelivery, sent, bus = stamp + "ErrorDetailsStamp", stamp + "RedeliveryStamp", stamp + "SentToFailureTransportStamp", stamp + "BusNameStamp"

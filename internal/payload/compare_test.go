@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// comparedJSON compares two JSON bodies. It masks the value at the path card and numbers of 16
-// digits. It returns one text per path, which consists of the path and the sameness.
+// comparedJSON compares two JSON bodies. It masks the value at the path "card", and all numbers of
+// 16 digits. It returns one text per path, which consists of the path and the sameness.
 func comparedJSON(t *testing.T, a, b string, reveal bool) (list []string) {
 	t.Helper()
 	d := &Decoder{Mask: Masks{Patterns: []*regexp.Regexp{digits16}, JSON: []deadletter.FieldPath{{"card"}}}.Body()}

@@ -2,7 +2,7 @@ package payload
 
 import "strings"
 
-// MaxWords is the maximum number of bytes that search indexes of the text of a body.
+// MaxWords limits how much text of a body is put into the search index, in bytes.
 const MaxWords = 16 << 10
 
 // Words returns a body's values as text for the search index, at most MaxWords bytes. It omits

@@ -355,9 +355,9 @@ func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	return now.Sub(last) >= b.quietTime(c)
 }
 
-// judgeProbe decides whether a probe succeeded, which is the few letters that a breaker has sent to
-// test its queue. If most of them came back, the breaker holds back letters again. Otherwise, it
-// lets the rate rise once enough time has passed.
+// judgeProbe decides whether the probe of a breaker succeeded. A probe consists of a few letters
+// that are sent to test the queue. If most of them came back, the breaker holds back letters again.
+// Otherwise, it lets the rate rise once enough time has passed.
 func (b *breakers) judgeProbe(c *circuit, now time.Time) {
 	back := 0
 	for _, came := range c.probes {

@@ -71,9 +71,9 @@ func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare
 	return shares
 }
 
-// ramping takes the place of a rule's name in a lane while a breaker lets the rate of its queue
-// rise. Normally each rule has its own lane, but then all letters of the queue are in one lane. If
-// the breaker belongs to a group, all letters of the group are in one lane.
+// ramping is used instead of the name of a rule in a lane, while a breaker lets the rate of its
+// queue rise slowly. During this time, all letters of the queue are in one lane, whatever their
+// rules are. If the breaker belongs to a group, all letters of the group are in one lane.
 const ramping = "\x00"
 
 // fillBucket adds the tokens for the time since the last call to the bucket of a lane. It returns

@@ -39,8 +39,8 @@ func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u de
 	return u, true
 }
 
-// forget removes what dlo learned about a queue if the last look that confirmed it is longer ago
-// than lookedFor.
+// forget removes what dlo learned about a queue if this is older than lookedFor and if no later
+// look at the queue has confirmed it.
 func (s sights) forget(now time.Time) {
 	for queue, u := range s {
 		if now.Sub(u.Since) > lookedFor {

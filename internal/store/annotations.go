@@ -163,7 +163,7 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 	// A report without a token may describe a death that dlo does not know yet. If dlo sends a
 	// letter, or if the letter is in its queue, the consumer may already have rejected it again.
 	// The report then describes this next death. Only a report with the token of the last attempt
-	// is certain.
+	// certainly describes the death that dlo knows.
 	also := any(nil)
 	if a.Token == "" && a.MessageID != "" && a.Body != nil {
 		also = keyOf(t.s.annotationBroker(a.Broker), a.VHost, deathKey{"body", string(a.Body)})

@@ -209,8 +209,9 @@ func TestARiseToWhatWasPagedIsAnUpdate(t *testing.T) {
 	g.expectDeliveries("oncall", "updated G-1/1 page: G-1 G-2")
 }
 
-// An incident of several groups ends when no letters of any of these groups die any more, or when
-// the groups no longer need people. Letters of the groups may still wait for people at that time.
+// An incident of several groups ends when each of its groups is quiet or no longer needs people. A
+// group is quiet if no letter of it dies any more. Some letters of a quiet group may still wait for
+// people.
 func TestAnIncidentEndsWithItsLast(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

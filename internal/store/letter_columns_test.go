@@ -12,7 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// onTheWayBack lists fields of a letter in a list. These are the fields that a verdict never sets.
+// onTheWayBack contains the names of three fields that lists show for a letter. No verdict sets
+// these fields.
 var onTheWayBack = []string{"Attempts", "WaitsIn", "Unverified"}
 
 // TestALetterIsListedWhole covers a verdict in which all values are set. The letter in a list must

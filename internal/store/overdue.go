@@ -14,9 +14,9 @@ import (
 // becomes overdue.
 const toldSoonest = 60_000
 
-// toldAhead is how long before the planned notification of people a letter becomes overdue. The
-// notice needs this time, because it first waits until its group has settled, and its channel then
-// takes a moment.
+// toldAhead is the time from the moment at which a letter becomes overdue until people are to be
+// notified about it. The notice needs this time, because it first waits until its group has
+// settled, and its channel then takes a moment.
 const toldAhead = settling + 5*time.Second
 
 // told says when people are notified about a letter that waits, and whether they already were.

@@ -131,8 +131,8 @@ func (t *tx) stopSending(why string) error {
 }
 
 // holdRestored holds the scheduled and the watched letters of a restored store. It also holds the
-// letters that were being sent when the copy was made, but not those that this process is sending.
-// This process sends letters only to brokers whose marks allow it.
+// letters that were being sent when the copy was made. It does not hold letters that this process
+// is sending, because the mark of their broker has proved that they may be sent.
 func (s *Store) holdRestored(ctx context.Context, r *restoring) error {
 	for more := true; more; {
 		err := s.tx(ctx, classify, func(t *tx) error {

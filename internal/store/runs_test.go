@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// A queue has an only type if at least 20 of its letters were decoded and all have this type, or if
-// its last 200 letters have this type. If letters contain fields that the type does not declare,
+// A queue has a single type if at least 20 of its letters were decoded and all have this type, or
+// if its last 200 letters have this type. If letters contain fields that the type does not declare,
 // these fields are counted. If a letter is read again with a newer schema that declares a field,
 // the field no longer counts.
 func TestTheOnlyTypeOfAQueue(t *testing.T) {

@@ -212,8 +212,8 @@ func unitedRows(table, columns string) []string {
 	}
 }
 
-// uniteSelections replaces old origins by new ones in the frozen selections of operations. It does
-// this for the letters for which the operation has no rows yet.
+// uniteSelections replaces the origins of an alias by those of the broker's first name in frozen
+// selections. A frozen selection contains the letters for which an operation has no rows yet.
 func (t *tx) uniteSelections() error {
 	type part struct {
 		operation, part int64

@@ -59,9 +59,9 @@ func (s *Snapshot) lacksQueues() bool {
 	return slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.What != PartShovels })
 }
 
-// complete reports whether dlo could read all queues, exchanges, bindings, policies and operator
-// policies of the vhost. The findings about the paths of messages need these. Single queues may
-// still be missing.
+// complete reports whether dlo could read all lists of the vhost that the findings about the paths
+// of messages need: queues, exchanges, bindings, policies and operator policies. Even then, dlo may
+// have failed to read single queues.
 func (s *Snapshot) complete() bool {
 	return !s.Passive && !slices.ContainsFunc(s.Gaps, func(g Gap) bool {
 		return slices.Contains([]string{PartQueues, PartExchanges, PartBindings, PartPolicies, PartOperators}, g.What)
