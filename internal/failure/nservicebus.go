@@ -28,9 +28,9 @@ func (r *reading) nServiceBus() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// nServiceBusTypes sets the message type of a failure. Of the enclosed types, it takes the most
-// specific one, which is the first: "Acme.Sales.Placed, Acme.Contracts, Version=1.0.0.0, ...;
-// Acme.Sales.IPlaced, ...".
+// nServiceBusTypes sets the message type of a failure. The header EnclosedMessageTypes lists
+// several types, the most specific first: "Acme.Sales.Placed, Acme.Contracts, Version=1.0.0.0, ...;
+// Acme.Sales.IPlaced, ...". nServiceBusTypes takes the first one.
 func (r *reading) nServiceBusTypes(f *deadletter.Failure) string {
 	const enclosed = "NServiceBus.EnclosedMessageTypes"
 	types, _, _ := strings.Cut(r.text(enclosed), ";")

@@ -17,8 +17,8 @@ type Reviser interface {
 }
 
 // Edit stores a person's edit of one letter. From then on, dlo sends the revision instead of the
-// original. If "send" is true, Edit also requeues the letter immediately. If the key is repeated,
-// Edit returns the same revision and the same requeue.
+// original. If "send" is true, Edit also requeues the letter immediately. If a second call has the
+// same idempotency key, Edit returns the same revision and the same requeue.
 //
 // Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict. If Edit returns an error
 // together with a revision, the edit was stored, and the error says why it was not sent.

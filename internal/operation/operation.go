@@ -240,9 +240,9 @@ func set[T any](into *T, v *T) {
 }
 
 // Start stores an operation together with the letters that it selects, and begins it. If the same
-// principal repeats a key, Start returns the operation that was started with that key. Errors wrap
-// ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict. If Start returns an error, it stored
-// nothing.
+// principal sends a second request with the same idempotency key, Start returns the operation that
+// was started with that key. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict. If
+// Start returns an error, it stored nothing.
 func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (deadletter.OperationID, error) {
 	pace, err := d.check(&r)
 	if err != nil {

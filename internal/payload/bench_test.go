@@ -33,8 +33,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// TestBenchDecode compares the time of reading a letter with that of the decoders that it uses. It
-// runs them in turn, and reports the median, the minimum and the maximum.
+// TestBenchDecode measures how long dlo takes to read a letter, and how long the decoders take that
+// dlo uses for it. It runs both in turn, and reports the median, the minimum and the maximum.
 func TestBenchDecode(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")

@@ -23,10 +23,10 @@ const (
 	driftBits = enoughBits - 8 // bits of evidence that are needed, as for a type that the queue had before
 )
 
-// drifted reports whether the body is probably a message of the type with new top-level fields,
-// which the type does not have yet. All other fields must fit the type well. If the type does not
-// know a field at a deeper level, drifted returns false, because the field around it may then
-// contain something else than the type says.
+// drifted reports whether the body is probably a message of a newer version of the type, which has
+// further top-level fields. All other fields must fit the type well. If the type does not know a
+// field at a deeper level, drifted returns false, because the field around it may then contain
+// something else than the type says.
 func (e *evidence) drifted() bool {
 	if e.unread == 0 || e.added != e.unread || float64(e.added) > addedMost*float64(e.bytes) {
 		return false

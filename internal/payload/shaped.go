@@ -28,8 +28,8 @@ func printable(p []byte) bool {
 	return utf8.Valid(p) && withoutControls(p)
 }
 
-// taggedTexts reports whether b may just as well be a message as a text. Such a body consists only
-// of tags, lengths and texts. It begins with the tag of field 1, which is also a line end. Lengths
+// taggedTexts reports whether b may be a message just as well as a text. Such a body begins with a
+// line end, which is also the tag of field 1. The rest consists of tags, lengths and texts: lengths
 // from 32 to 126 are printable characters. Of 1.8 million lines of text that begin with a line end,
 // 1.0 % have this form by chance.
 func taggedTexts(b []byte) bool {

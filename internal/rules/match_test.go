@@ -211,9 +211,9 @@ func anyFacts(t *rapid.T) Facts {
 	return f
 }
 
-// TestCoversAndNeverAreNotClaimedWrongly checks two claims. If Covers says that a rule covers
-// another rule, it must match every letter that the other rule matches. If Never returns a clause
-// of a rule, that rule must match no letter.
+// TestCoversAndNeverAreNotClaimedWrongly checks two claims. If Covers says that one rule covers
+// another rule, the first rule must match every letter that the second one matches. If Never
+// returns a clause of a rule, that rule must match no letter.
 func TestCoversAndNeverAreNotClaimedWrongly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -273,8 +273,8 @@ func (s *Store) isFirst(ctx context.Context, key, channel string) (first bool, e
 	return first, err
 }
 
-// rejoin returns a group to an incident that the group had left. The parameter "key" is the key of
-// the incident. If the incident has no other groups now, rejoin does nothing.
+// rejoin puts a group back into an incident that the group had left. The parameter "key" is the key
+// of the incident. If the incident has no other groups now, rejoin does nothing.
 func (t *tx) rejoin(g *deadletter.GroupLife, key string) error {
 	var other int64
 	err := t.row(`SELECT id FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 LIMIT 1`, []any{key}, &other)

@@ -295,8 +295,8 @@ func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	g.expectDeliveries("hook", "operation.finished O-1 digest: ", "group.resolved G-1 page: G-1") // this notice is sent when the group needs nobody
 }
 
-// If a group is over before the first notice about it is sent, the page does not name it. The page
-// names only the other groups.
+// A group may no longer need people before the first notice about it is sent. In that case, the
+// page names only the other groups of the incident.
 func TestWhatIsOverBeforeItIsSaid(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -161,9 +161,9 @@ func TestWhatQuietHoursHoldBack(t *testing.T) {
 	}
 }
 
-// TestOpenProblemsAreKnown checks about which problems people were notified, and on which channels.
-// A problem is open until people are notified of its end. If a problem comes back soon, people are
-// notified again.
+// TestOpenProblemsAreKnown checks that the store knows about which problems people were notified,
+// and on which channels. A problem is open until people are notified of its end. If a problem comes
+// back soon, people are notified again.
 func TestOpenProblemsAreKnown(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

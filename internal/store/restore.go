@@ -28,8 +28,8 @@ type restoring struct {
 // Restored records that the file is an older copy of a store. The parameter "noted" is the progress
 // that was noted for this store. Letters that may have been sent since the copy was made are not
 // sent again. Restored holds such a letter if dlo would send it automatically, and otherwise marks
-// it. After that, it raises the progress of the file to the noted progress. If dlo dies before
-// that, the next start detects the copy again and continues.
+// it. At the end, Restored raises the counters of the file's progress to those in "noted". If dlo
+// dies before that, the next start detects the copy again and continues.
 func (s *Store) Restored(ctx context.Context, noted deadletter.Progress) error {
 	return s.hold(ctx, noted, max(0, noted.Received-s.opened.Received), deadletter.Service.Name)
 }

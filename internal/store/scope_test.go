@@ -139,8 +139,8 @@ func TestAWriteBeforeAQueryRunsWidensNoScope(t *testing.T) {
 	}
 }
 
-// TestOnlyTheScopeReadsWholeTables checks that no other file of the package names the schema main,
-// and that queries name tables in lower case, as scope.go expects. Otherwise a query would read all
+// TestOnlyTheScopeReadsWholeTables checks that only scope.go names tables with the schema main, and
+// that queries name tables in lower case, as scope.go expects. Otherwise a query would read all
 // rows of a table, also those outside the scope.
 func TestOnlyTheScopeReadsWholeTables(t *testing.T) {
 	t.Parallel()

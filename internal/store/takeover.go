@@ -175,9 +175,10 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 	return n, err
 }
 
-// uniteSQL contains the SQL that moves data to the new origins. Numbers are added up. If both names
-// have a pause or a breaker for a queue, the one of the first name stays. If both names have a
-// redirect for a queue, the later redirect stays.
+// uniteSQL contains the SQL that moves data from the origins of an alias to the origins of the
+// broker's first name. Numbers are added up. If both names have a pause or a breaker for a queue,
+// the one of the first name stays. If both names have a redirect for a queue, the later redirect
+// stays.
 var uniteSQL = slices.Concat(
 	[]string{`UPDATE letters SET origin = coalesce((SELECT is_now FROM became WHERE was = letters.origin), origin), target = coalesce((SELECT is_now FROM became WHERE was = letters.target), target)
 		WHERE origin IN (SELECT was FROM became) OR target IN (SELECT was FROM became)`},

@@ -391,9 +391,9 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	if err != nil {
 		return nil, err
 	}
-	// A row that was created after this restart may be linked to a twin. No other delivery can then
-	// be matched with this twin. The serial of a row begins with the time, so it shows when the row
-	// was created.
+	// A row that was created after the last restart of the broker may be linked to a twin. No other
+	// delivery can then be matched with this twin. The serial of a row begins with the time, so it
+	// shows when the row was created.
 	rows, err := t.query(`SELECT twin FROM letters WHERE id >= (SELECT restarted_at << 12 FROM inboxes WHERE id = $1) AND inbox = $1 AND twin IS NOT NULL`, inbox)
 	if err != nil {
 		return nil, err

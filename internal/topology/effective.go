@@ -127,8 +127,9 @@ func (e *Effect) dropsOld() bool {
 }
 
 // atLeastOnce returns two results. The result "isSet" is true if the queue is set to keep a dead
-// letter until the target has confirmed it. The result "works" is true if this setting works. It
-// works only in a quorum queue with overflow reject-publish (measured on 3.10.8, 4.0.5, 4.3.6).
+// letter until the target has confirmed it. The result "works" is true if the setting also has an
+// effect, which requires a quorum queue with overflow reject-publish (measured on 3.10.8, 4.0.5,
+// 4.3.6).
 func (e *Effect) atLeastOnce() (isSet, works bool) {
 	strategy, _ := e.Text("dead-letter-strategy")
 	isSet = e.Queue.Kind() == Quorum && strategy.Text == "at-least-once"
