@@ -185,7 +185,7 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	return len(letters), nil
 }
 
-// toldAfter is how long after the last expected retry of a letter people get a notice that the
+// toldAfter is the time from the last expected retry of a letter until people get a notice that the
 // letter still waits.
 const toldAfter = time.Minute
 

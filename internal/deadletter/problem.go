@@ -15,7 +15,8 @@ type Problem struct {
 	Text     string   // known details of the problem
 	Cure     string   // what to do about the problem; "" = nothing that can be said in one line
 	Since    time.Time
-	// The following fields say what the problem is about; "" = not about such an object.
+	// The following fields say what the problem is about. If the problem is not about such an
+	// object, the field is "".
 	Broker, VHost, Inbox, Queue string
 }
 

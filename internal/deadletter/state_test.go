@@ -33,7 +33,7 @@ var stateTable = []struct {
 	{"requeued", deadletter.Quiet, "settled"},
 	{"requeued", deadletter.LostSight, "held"},
 	{"scheduled publishing requeued", deadletter.FoundRestored, "held"},
-	// This trigger is possible in any state except purged, while the attempt is open. A received
+	// A letter can come back in any state except purged, while its attempt is open. A received
 	// letter stays received.
 	{"publishing requeued settled held scheduled dead discarded", deadletter.CameBack, "received"},
 	{"scheduled dead held", deadletter.Discarding, "discarded"},

@@ -153,8 +153,8 @@ const (
 	bufField        = 8042
 )
 
-// eachPart calls f for each run of fields that contains neither sourceInfoField nor bufField. A
-// message can be parsed from these parts one after another.
+// eachPart divides an encoded message into parts without the fields sourceInfoField and bufField.
+// It calls f for each part. The message can be parsed from these parts one after another.
 func eachPart(file []byte, f func(part []byte) error) error {
 	from := 0
 	for at := 0; at < len(file); {

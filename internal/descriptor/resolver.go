@@ -93,7 +93,7 @@ func (t *Resolver) RangeExtensions(f func(of protoreflect.FullName, x protorefle
 	}
 }
 
-// Message returns the message type with that name, or nil if none exists.
+// Message returns the message type with the given name, or nil if none exists.
 func (t *Resolver) Message(name protoreflect.FullName) protoreflect.MessageDescriptor {
 	if d, err := t.Files.FindDescriptorByName(name); err == nil {
 		md, _ := d.(protoreflect.MessageDescriptor)

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// readBinary makes the document of a body that could not be decoded.
+// readBinary fills in the document of a body that could not be decoded.
 func (r *reading) readBinary() {
 	doc := r.doc
 	doc.Kind = Binary

@@ -46,7 +46,7 @@ func (r *reading) isJSON(b []byte) (bool, string) {
 
 func withoutBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }
 
-// readJSON makes the document of a body that is valid JSON.
+// readJSON fills in the document of a body that is valid JSON.
 func (r *reading) readJSON() {
 	doc := r.doc
 	doc.Kind = JSON

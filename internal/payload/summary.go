@@ -108,8 +108,8 @@ type summary struct {
 	full bool
 }
 
-// level adds to the summary the values that are a given number of levels below the nodes. The level
-// 1 is the nodes themselves.
+// level adds to the summary the values at one level of the tree. The nodes in the list are level 1,
+// their children are level 2, and so on.
 func (s *summary) level(nodes []Node, path string, level int) {
 	for i := range nodes {
 		n := &nodes[i]

@@ -66,7 +66,7 @@ func cut(s string, n int) (string, int) {
 	return s[:n], len(s) - n
 }
 
-// readText makes the document of a body that is text.
+// readText fills in the document of a body that is text.
 func (r *reading) readText() {
 	doc := r.doc
 	doc.Kind = Text

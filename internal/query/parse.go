@@ -31,8 +31,8 @@ type Options struct {
 //
 //	state:dead,held queue:billing.* -type:acme.notify.v1.EmailRequested since:2h "tenant unknown"
 //
-// Two terms with the same field also mean AND. In the result, free text comes last. The error is
-// always an *Error.
+// Two terms with the same field are also connected by AND. In the result, free text comes last. The
+// error is always an *Error.
 func Parse(text string, o Options) (Query, error) {
 	if len(text) > MaxText {
 		return Query{}, errorAt(MaxText, "a query is at most %d bytes long", MaxText)

@@ -343,8 +343,8 @@ func TestManyLettersAreWatchedOn(t *testing.T) {
 	}
 }
 
-// When the masks change, a search must no longer confirm text that is masked now. This is true
-// immediately, before the letters are indexed again.
+// When the masks change, a search must immediately stop confirming text that is masked now, even
+// before the letters are indexed again.
 func TestSearchForgetsWhatIsMaskedNow(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -81,8 +81,8 @@ func (t *tx) expire(r *record, to deadletter.State, reason string) error {
 // index SQLite reads.
 const expiredLetters = `l.state = $1 AND l.id < $2 AND l.changed_at < $3 AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`
 
-// Expiring counts the letters that have been in a state since before the given time. It counts at
-// most as many letters as "limit" says.
+// Expiring counts the letters that are in the given state and have not changed since the time
+// "before". It counts at most as many letters as "limit" says.
 func (s *Store) Expiring(ctx context.Context, state deadletter.State, before time.Time, limit int) (int, error) {
 	var n int
 	err := s.askRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` LIMIT $4)`,

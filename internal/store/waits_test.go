@@ -288,7 +288,7 @@ func TestALetterThatNobodyMovesOn(t *testing.T) {
 	}
 }
 
-// If a fast clock is set back, letters that wait in the broker also become due earlier.
+// If the clock was ahead and is set back, letters that wait in the broker also become due earlier.
 func TestAClockThatWasAheadOfTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -205,7 +205,7 @@ func badDefinitions(text []byte, err error) error {
 	return err
 }
 
-// jsonType returns the name of the JSON type that is decoded into a Go kind.
+// jsonType returns the name of the JSON type that Go decodes into a value of the given kind.
 func jsonType(k reflect.Kind) string {
 	switch k {
 	case reflect.Slice:

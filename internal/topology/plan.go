@@ -81,8 +81,8 @@ const (
 	maxPattern = 8000 // the maximum size of a pattern in bytes
 )
 
-// maxPriority is the highest priority that a planned policy can have. Terraform and Kubernetes use
-// 32 bits for it.
+// maxPriority is the highest priority that a planned policy can have. It is limited because
+// Terraform and Kubernetes use 32 bits for a priority.
 const maxPriority = 1<<31 - 1
 
 // MakePlan plans policies that route the dead letters of queues to an exchange. If a policy for a
