@@ -189,37 +189,30 @@ func TestOutcomesOfARequeue(t *testing.T) {
 // repeated send under the same token.
 func TestWhatIsToBeSentAgain(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		outcome, again deadletter.OutcomeKind
-		sends          int
-	}{
-		{deadletter.OutcomeInDoubt, deadletter.OutcomeInDoubt, 2},
-	} {
-		s, clock := open(t)
-		ctx := context.Background()
-		id := receive(t, s, window(t, 1, "sms", 1)).New[0]
-		classify(t, s, deadletter.ClassifiedDead, time.Time{})
-		_, due := requeue(t, s, clock, id)
-		if again, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10); err != nil || len(again) > 0 {
-			t.Fatalf("what this process has in flight is no doubt: %+v, %v", again, err)
-		}
-		if err := s.Mark(ctx, []deadletter.Mark{{Letter: id, Token: due[0].Attempt.Token, Outcome: c.outcome, Resend: true}}, deadletter.Noted{}); err != nil {
-			t.Fatal(err)
-		}
-		if again, err := s.ClaimDoubtful(ctx, "other", clock.now(), 10); err != nil || len(again) > 0 {
-			t.Fatalf("claimed by another broker: %+v, %v", again, err)
-		}
-		again, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10)
-		if err != nil || len(again) != 1 {
-			t.Fatal(again, err)
-		}
-		a := again[0].Attempt
-		if a.Token != due[0].Attempt.Token || a.Sends != c.sends || a.Outcome != c.again || a.Number != 1 || string(again[0].Letter.Body) != "body 0 of window 1" {
-			t.Errorf("%s: %+v", c.outcome, a)
-		}
-		if more, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10); err != nil || len(more) > 0 {
-			t.Errorf("%s: claimed twice", c.outcome)
-		}
+	s, clock := open(t)
+	ctx := context.Background()
+	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
+	classify(t, s, deadletter.ClassifiedDead, time.Time{})
+	_, due := requeue(t, s, clock, id)
+	if again, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10); err != nil || len(again) > 0 {
+		t.Fatalf("what this process has in flight is no doubt: %+v, %v", again, err)
+	}
+	if err := s.Mark(ctx, []deadletter.Mark{{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true}}, deadletter.Noted{}); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := s.ClaimDoubtful(ctx, "other", clock.now(), 10); err != nil || len(again) > 0 {
+		t.Fatalf("claimed by another broker: %+v, %v", again, err)
+	}
+	again, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10)
+	if err != nil || len(again) != 1 {
+		t.Fatal(again, err)
+	}
+	a := again[0].Attempt
+	if a.Token != due[0].Attempt.Token || a.Sends != 2 || a.Outcome != deadletter.OutcomeInDoubt || a.Number != 1 || string(again[0].Letter.Body) != "body 0 of window 1" {
+		t.Errorf("%+v", a)
+	}
+	if more, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10); err != nil || len(more) > 0 {
+		t.Error("claimed twice")
 	}
 }
 
