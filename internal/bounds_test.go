@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestWhoTakesBoundsOff lists the files that read without the bounds of the grants in their
-// context. docs/security.md refers to this list. Before a file is added, somebody has to examine
-// what a person with bounded grants could learn from it.
+// TestWhoTakesBoundsOff lists the files whose code reads letters of all queues, even if the grants
+// of the caller cover only some. docs/security.md refers to this list. Before a file is added,
+// somebody has to examine what such a caller could learn from it.
 func TestWhoTakesBoundsOff(t *testing.T) {
 	t.Parallel()
 	want := []string{

@@ -15,8 +15,8 @@ import (
 // Their code gets the current time from a function.
 var clocked = []string{"ingest", "drain", "annotation", "classify", "requeue", "operation", "schemas", "notify", "rules", "query", "payload", "failure", "deadletter"}
 
-// readsClock is a list of functions in the packages of "clocked" that may read the system clock.
-// Each value says why the function may do so.
+// readsClock lists the functions that may read the system clock, although their packages are in the
+// list "clocked". Each value says why the function may do so.
 var readsClock = map[string]string{
 	"requeue/clock.go jumpedBy":    "compares the clock that is given with the one that nobody can set",
 	"notify/digester.go Size":      "measures how long a question took",
@@ -90,7 +90,8 @@ func asksClock(call *ast.CallExpr) bool {
 	return ok && of.Name == "time" && slices.Contains([]string{"Now", "Since", "Until"}, f.Sel.Name)
 }
 
-// losesSteady reports whether a call drops the monotonic part of a time that time.Now returned.
+// losesSteady reports whether a call such as time.Now().Unix() drops the monotonic clock reading
+// that time.Now returns.
 func losesSteady(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || !slices.Contains([]string{"Unix", "UnixMilli", "UnixNano", "Round", "Truncate"}, f.Sel.Name) {

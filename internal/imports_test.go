@@ -69,12 +69,12 @@ var rooms = []room{
 	{"internal/payload/payloadtest", "tests only: messages and bombs, for payload, descriptor, schemas and the corpus", ""},
 }
 
-// all is a word for the imports of a room, and means that the room may import every package. After
-// the words "all but" follow the packages that it may not import.
+// all is a word that can stand in place of a list of imports in the variable "rooms". It means that
+// the package may import every package of dlo. The words "all but" precede a list of exceptions.
 const all = "all"
 
-// pure is the list of the packages with few imports. They import only the standard library and the
-// packages that their row in the variable "rooms" names.
+// pure is the list of the packages that import only the standard library, and the packages of this
+// module that the variable "rooms" permits.
 var pure = []string{"internal/deadletter", "internal/api", "internal/query", "internal/failure", "internal/topology"}
 
 type pkg struct {

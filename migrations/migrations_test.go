@@ -156,7 +156,8 @@ func TestANewerSchemaIsRefused(t *testing.T) {
 	}
 }
 
-// Each step is one transaction. If a step fails, nothing of it remains.
+// TestAStepThatFailsLeavesNothing checks that each step of the migrations is one transaction. If a
+// statement of a step fails, the statements before it must have no effect.
 func TestAStepThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	db := database(t)

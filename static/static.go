@@ -65,8 +65,9 @@ func File(url string) (body []byte, kind string, ok bool) {
 	return f.body, f.kind, ok
 }
 
-// read loads and hashes all files. It adds the style sheets last, because it replaces each
-// url("...") in a style sheet with the path of the hashed file.
+// read loads and hashes all files. In a style sheet, it replaces each url("...") with the path of
+// the hashed file. Therefore it adds a style sheet only after the files to which the style sheet
+// refers.
 func read(fsys fs.FS) (files, error) {
 	loaded := files{urls: map[string]string{}, byPath: map[string]file{}}
 	var sheets []string

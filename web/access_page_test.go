@@ -79,9 +79,10 @@ func TestTokensOnThePage(t *testing.T) {
 	}
 }
 
-// TestTheAccessPageAsksForThePassword uses the page 15 minutes after the person gave the password.
-// The page must ask for the password and then show itself again. A response to a form cannot be
-// opened again, so the person then gets the page before that response.
+// TestTheAccessPageAsksForThePassword opens the access page more than 15 minutes after the person
+// gave the password. The page must ask for the password, and afterwards the person must get the
+// access page. If a form was sent, its response has no URL that can be opened. In that case, the
+// person must get the page with the form.
 func TestTheAccessPageAsksForThePassword(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -122,7 +123,8 @@ func secretOn(t *testing.T, page answer) string {
 	return html.UnescapeString(found[1])
 }
 
-// accept chooses a password at the address of a link. The person is then signed in.
+// accept uses the link of an invitation: it sends the form with the new password, which signs the
+// person in.
 func (g *guests) accept(t *testing.T, link string) {
 	t.Helper()
 	u, err := url.Parse(link)

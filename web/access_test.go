@@ -331,7 +331,8 @@ func TestAConfiguredNameIsNoWayUp(t *testing.T) {
 	}
 }
 
-// TestMe checks that a grant that RabbitMQ limits does not look like a grant for all queues.
+// TestMe checks the response to GET /me for a grant that RabbitMQ limits to some queues. The
+// response must not look as if the grant were for all queues.
 func TestMe(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleOperator, Places: deadletter.Places{FromRabbitMQ: true, Written: []deadletter.Written{{Broker: "main", VHost: "/", Name: "own"}}}}}}

@@ -134,8 +134,9 @@ func (s resetStore) Password(ctx context.Context, name string) (deadletter.User,
 	return u, hash, errors.Join(err, failed)
 }
 
-// TestAPasswordIsResetDuringARequest checks the responses to people whose password is reset while
-// dlo checks it. The person has to sign in. No response may contain a cookie.
+// TestAPasswordIsResetDuringARequest covers a person who sends a password. While dlo checks the
+// password, somebody resets it. The person must have to sign in again, and no response may contain
+// a cookie.
 func TestAPasswordIsResetDuringARequest(t *testing.T) {
 	t.Parallel()
 	fresh := "another four words here"

@@ -44,7 +44,8 @@ func (w *Web) actor(next http.Handler) http.Handler {
 	})
 }
 
-// withClient adds the address of the client and the way of the request to the context of a request.
+// withClient adds to the context of a request the address of the client, and whether the request
+// came from a page, the API or the command line.
 func (w *Web) withClient(r *http.Request) *http.Request {
 	return r.WithContext(deadletter.FromAddress(deadletter.Through(r.Context(), way(r)), w.Address(r)))
 }
@@ -68,7 +69,7 @@ func (w *Web) gate(next http.Handler) http.Handler {
 }
 
 // refuseUnknown responds to a request whose sender has not signed in, or has no grant. The response
-// contains neither the frame of the pages nor any number.
+// must tell the sender nothing about the letters, so it has no navigation and no counts.
 func (w *Web) refuseUnknown(rw http.ResponseWriter, r *http.Request, err error) {
 	code := statusOf(err)
 	if code != http.StatusUnauthorized && code != http.StatusForbidden && code != http.StatusTooManyRequests {
@@ -97,8 +98,8 @@ func peer(r *http.Request) string {
 	return host
 }
 
-// way returns the way in which a request came. The command line of dlo identifies itself in its
-// requests.
+// way says whether a request came from a page, the API or the command line. The command line of dlo
+// identifies itself in the header User-Agent.
 func way(r *http.Request) deadletter.Way {
 	switch {
 	case !forScripts(r):

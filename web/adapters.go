@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Handlers return values. The adapters "page", "act" and "api" write the responses. No other code
-// handles status codes, errors and logging.
+// Handlers only return values or errors. The adapters "page", "act" and "api" turn them into
+// responses. No other code handles status codes, errors and logging.
 
 // movedError redirects the reader to another address.
 type movedError struct{ to string }

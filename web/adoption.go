@@ -24,8 +24,8 @@ type Adoption interface {
 	Adopted(ctx context.Context) ([]topology.Adopted, error)
 }
 
-// adopting returns the Adoption. If it cannot change anything now, adopting returns an error with
-// the reason.
+// adopting returns the component that changes policies. If it cannot change anything now, adopting
+// returns an error with the reason.
 func (w *Web) adopting() (Adoption, error) {
 	switch {
 	case w.Adoption == nil:

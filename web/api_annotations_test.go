@@ -50,8 +50,8 @@ func TestALetterSaysWhoReportedIt(t *testing.T) {
 	h.get("/api/v1/letters/"+id+"?reveal=1").want(t, 200, card)
 	h.get("/letters/"+id+"?tab=history").want(t, 200, "annotated")
 
-	// This letter arrives before its annotation. Its page must show the annotation at the next
-	// request.
+	// The letter "n" arrives before its annotation. When its page is requested after the annotation
+	// has arrived, the page must show the annotation.
 	other := h.receiveSilent("n")
 	if text := h.get("/api/v1/letters/"+other).want(t, 200).text; strings.Contains(text, `"failure"`) {
 		t.Error(text)

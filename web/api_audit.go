@@ -12,8 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// audit handles GET /audit?q=&limit=&after=&format=. Each field of queries is a further parameter.
-// The response is one page as JSON, or all entries as CSV.
+// audit handles GET /audit?q=&limit=&after=&format=. Besides q, a request can narrow the audit with
+// the parameters in auditParameters, for example with "kind". The response is one page as JSON, or
+// all entries as CSV.
 func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
 	names := []string{"q", "limit", "after", "format"}
 	for _, p := range auditParameters {

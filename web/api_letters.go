@@ -14,8 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// The calls below return letters as JSON. Times are RFC 3339 in UTC, and absent if they are
-// unknown. Bytes are base64.
+// The calls that are described below return letters as JSON. Times are RFC 3339 in UTC, and absent
+// if they are unknown. Bytes are base64.
 
 func groupName(g deadletter.GroupID) string {
 	if g == 0 {
@@ -63,8 +63,8 @@ func limitOf(form url.Values) (int, error) {
 	return n, nil
 }
 
-// apiLetters handles GET /letters?q=&order=&limit=&after=. Conditions for which there is no index
-// are checked letter by letter.
+// apiLetters handles GET /letters?q=&order=&limit=&after=. If the query has a condition for which
+// the store has no index, dlo reads the letters one by one to check it.
 func (w *Web) apiLetters(r *http.Request) (any, error) {
 	form, err := parameters(r, "q", "order", "limit", "after")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// TestALetterIsAnsweredWhole checks that the API, the CSV and the letter itself contain everything
-// that a list shows about a letter.
+// TestALetterIsAnsweredWhole checks that a list shows nothing about a letter that the API and the
+// CSV export lack.
 func TestALetterIsAnsweredWhole(t *testing.T) {
 	t.Parallel()
 	l := storetest.Filled[deadletter.Letter]()

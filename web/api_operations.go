@@ -209,7 +209,8 @@ func (w *Web) apiSteer(r *http.Request, do steering) (any, error) {
 	return w.operationNow(r, id)
 }
 
-// steer pauses, resumes or cancels the operation in the path.
+// steer pauses, resumes or cancels an operation. The id of the operation is in the path of the
+// request.
 func (w *Web) steer(r *http.Request, do steering) (deadletter.OperationID, error) {
 	id, err := pathOperation(r)
 	if err != nil {

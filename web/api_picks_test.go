@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// notifySource is the schema that the tests use.
+// notifySource is the .proto schema that the tests of message types use.
 const notifySource = `syntax = "proto3";
 package acme.notify.v1;
 // A mail that somebody asked for.
@@ -38,8 +38,8 @@ func withTypes(o *web.Options) {
 	o.Picker = picker{o.Store.(*store.Store)}
 }
 
-// picker only saves picks in the store. A running dlo would also apply the bindings and the picks
-// for groups.
+// picker is a Picker that only saves the picked message types in the store. Unlike a running dlo,
+// it neither uses the bindings of the configuration nor applies a pick to a group.
 type picker struct{ *store.Store }
 
 func (p picker) AddPick(ctx context.Context, k deadletter.Pick) (deadletter.Pick, error) {

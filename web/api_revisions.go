@@ -108,7 +108,7 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 	return e, err
 }
 
-// plainDiff returns a line of a diff as text.
+// plainDiff returns a line of a diff as text that begins with "+ ", "- " or two spaces.
 func plainDiff(l payload.DiffLine) string {
 	text := map[payload.DiffOp]string{payload.Removed: "- ", payload.Added: "+ ", payload.LeftOut: "… " + strconv.Itoa(l.Left) + " lines"}[l.Op]
 	if text == "" {

@@ -86,7 +86,7 @@ func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error)
 }
 
 // askedOnce returns an error if a request does not have exactly one of "letter", "facts" and "q".
-// If a request has only rules, askedOnce first adds the usual query.
+// If a request has rules and none of these three, askedOnce first adds the query whatIfQuery.
 func askedOnce(in *api.RuleTestRequest) error {
 	given := 0
 	for _, there := range []bool{in.Letter != nil, in.Facts != nil, in.Query != nil} {

@@ -22,8 +22,8 @@ func (w *Web) applyRules(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) { return w.apiApplyRules(rw, r) })(rw, r)
 }
 
-// apiApplyRules handles POST /rules/apply {q, dry_run, reason}. The rules in use decide again on
-// letters that wait for a retry.
+// apiApplyRules handles POST /rules/apply {q, dry_run, reason}. It applies the rules in use to
+// letters that wait for a retry, so that they get a new decision.
 func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.ApplyRequest
 	if err := readJSON(r, &in); err != nil {
@@ -43,8 +43,8 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 	return api.Applied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: each(a.Changes, change), Stopped: a.Stopped}, nil
 }
 
-// decideAgain makes the rules in use decide again on waiting letters. It ends when the caller
-// disconnects or dlo stops.
+// decideAgain applies the rules in use to letters that wait for a retry, so that they get a new
+// decision. It ends when the caller disconnects or dlo stops.
 func (w *Web) decideAgain(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (operation.Applied, error) {
 	if w.draining() {
 		return operation.Applied{}, errStopping

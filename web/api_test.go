@@ -15,7 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// sendJSON does the same as postJSON, with the given method.
+// sendJSON sends a text as JSON, with the given method.
 func (h *house) sendJSON(method, path, body string) answer {
 	h.t.Helper()
 	r := request(method, path, body)
@@ -117,7 +117,8 @@ func TestAPILetterSaysWhyItsRule(t *testing.T) {
 	plain.get("/api/v1/letters/"+string(plain.receive("sms", 1, "x")[0])).want(t, 200, `"rules":null`)
 }
 
-// waitedStore is a store whose attempts have waited in the broker.
+// waitedStore is a store that returns the given attempts for each letter. Some of these attempts
+// have waited in the broker.
 type waitedStore struct {
 	web.Store
 	attempts []deadletter.Attempt

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Typed counts letters by their types, and lists removed descriptor sets.
+// Typed counts letters by message type, and lists the descriptor sets that were removed.
 type Typed interface {
 	TypeCounts(ctx context.Context, types []string) (map[string]int, error) // nil = all types
 	RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion, error) // sorted by time of removal, newest first
@@ -23,7 +23,8 @@ type Schemas interface {
 	Remove(ctx context.Context, by deadletter.Principal, name string, dryRun bool) (deadletter.SchemaEffect, error)
 }
 
-// schemas returns the Schemas. If there is none, it returns ErrUnavailable.
+// schemas returns the field Schemas, which gives access to the message types. If it is nil, schemas
+// returns ErrUnavailable.
 func (w *Web) schemas() (Schemas, error) {
 	if w.Schemas == nil {
 		return nil, deadletter.ErrUnavailable

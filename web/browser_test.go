@@ -20,7 +20,8 @@ func visit(t *testing.T, change ...func(*web.Options)) (*house, *testenv.Tab, st
 	return visitThrough(t, func(h http.Handler) http.Handler { return h }, change...)
 }
 
-// visitThrough does the same as visit, with a handler between the tab and the server.
+// visitThrough starts a server and opens it in a browser tab. A request of the tab passes through
+// the handler "between" before it reaches the server.
 func visitThrough(t *testing.T, between func(http.Handler) http.Handler, change ...func(*web.Options)) (*house, *testenv.Tab, string) {
 	t.Helper()
 	if testing.Short() {
@@ -46,7 +47,7 @@ func js[T any](tab *testenv.Tab, expression string) T {
 func eventually(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-		// While a page is loading or unloading, the expression counts as not true.
+		// While a page is loading or unloading, the JavaScript expression counts as not true yet.
 		if tab.Is(expression) {
 			return
 		}
@@ -89,7 +90,7 @@ func TestRequeueByKeyboard(t *testing.T) {
 	tab.Act(`document.querySelector('#dlg-confirm [data-confirm-btn]').click()`)
 	eventually(t, tab, `location.pathname == '/operations/O-1' && document.readyState == 'complete'`)
 
-	// The page must follow the operation without any input.
+	// The open page must show the progress of the operation although nobody reloads it.
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	h.advance()
 	eventually(t, tab, `document.querySelector('#progress').innerText.includes('2 of them on their way')`)

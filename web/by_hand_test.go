@@ -15,7 +15,7 @@ import (
 
 var copiedText = regexp.MustCompile(`(?s)<textarea[^>]* data-copied>\n?(.*?)</textarea>`)
 
-// copied returns the text of a page for copying.
+// copied returns the text that a page offers for copying.
 func copied(t *testing.T, a answer) string {
 	t.Helper()
 	m := copiedText.FindStringSubmatch(a.text)
@@ -63,8 +63,9 @@ func TestALetterIsCopied(t *testing.T) {
 	}
 }
 
-// TestWhatIsMaskedIsInNoCommand checks that only principals who may reveal get a command for a
-// letter with masked values. The audit must record each such command.
+// TestWhatIsMaskedIsInNoCommand copies a letter with masked values as a command. The command must
+// be shown only if the principal has the right to reveal and asks for it. The audit must record
+// each such command.
 func TestWhatIsMaskedIsInNoCommand(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)

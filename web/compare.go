@@ -128,8 +128,8 @@ func (w *Web) text(name, mask, value string) payload.Field {
 	return f
 }
 
-// texts returns fields. The parameter "pairs" holds names and values in turn. It omits fields whose
-// value is empty.
+// texts returns fields for the comparison of letters. The parameter "pairs" contains the name of a
+// field, then its value, then the next name, and so on. Fields with an empty value are left out.
 func (w *Web) texts(pairs ...string) (list []payload.Field) {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {

@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// outcomes compares two letters and returns a map of the results. The key for a field consists of
-// its part, a space and its path.
+// outcomes compares two letters and returns the result for each field. The key of a result is the
+// part of the letter that contains the field, for example "body", then a space, and then the path
+// of the field.
 func (h *house) outcomes(a, b string) map[string]string {
 	h.t.Helper()
 	var c api.Comparison

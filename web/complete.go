@@ -14,7 +14,7 @@ import (
 
 const completions = 20 // maximum number of completions in a response
 
-// fieldWords returns the completions of the name of a field.
+// fieldWords returns the field names that complete what has been typed in the search box.
 func fieldWords(help []query.FieldHelp, before, name string) []view.Word {
 	out := []view.Word{}
 	for _, h := range help {
@@ -118,8 +118,8 @@ func fieldText(name string) string {
 	return text + ":"
 }
 
-// completeValue returns completions of the value of a field. The parameter "prefix" is the query up
-// to the colon of the field, including the colon.
+// completeValue returns the values that complete what has been typed after "field:" in the search
+// box. The parameter "prefix" is the query up to and including the colon of that field.
 func (w *Web) completeValue(prefix, name, value string, counted deadletter.Facets, names map[string][]string) []view.Word {
 	words := newValues(prefix, value)
 	field := strings.ToLower(name)
@@ -147,9 +147,9 @@ type valueWords struct {
 	seen         map[string]bool
 }
 
-// newValues returns an empty list of completions for the value of a field, to which "offer" then
-// adds. The parameter "prefix" is the query up to the colon of the field, including the colon. If
-// the value is a list, only its last element is completed.
+// newValues returns a list of completions for the value of a field. The list is empty at first, and
+// the method "offer" adds to it. The parameter "prefix" is the query up to and including the colon
+// of the field. If the value is a list, only its last element is completed.
 func newValues(prefix, value string) *valueWords {
 	if comma := strings.LastIndexByte(value, ','); comma >= 0 {
 		prefix, value = prefix+value[:comma+1], value[comma+1:]
@@ -164,7 +164,7 @@ func (w *valueWords) offer(v, label string) {
 	}
 }
 
-// offerHelp adds the values that the help of a field names, if they begin with the text that was
+// offerHelp offers values from the help text of a field, if they begin with the text that was
 // typed.
 func (w *valueWords) offerHelp(help []query.FieldHelp, field string) {
 	for _, h := range help {

@@ -15,7 +15,8 @@ type byStatus map[string]any
 
 // calls lists all operations of openapi.yaml.
 var calls = map[string]call{
-	// These operations return bytes, a document, an event stream, or nothing.
+	// The responses of the following operations are bytes, a document, an event stream, or empty.
+	// They have no schema.
 	"GET /openapi.yaml":      {},
 	"GET /letters/{id}/body": {},
 	"GET /events":            {},
@@ -23,7 +24,7 @@ var calls = map[string]call{
 	"DELETE /overrides/{id}": {},
 	"DELETE /bindings/{id}":  {},
 
-	// These operations return or take streams of lines.
+	// The bodies of the following operations are streams, with one JSON value on each line.
 	"GET /letters/export":  {gives: api.ExportedLetter{}},
 	"POST /letters/import": {takes: api.ExportedLetter{}, gives: api.Import{}},
 

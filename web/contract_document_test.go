@@ -39,7 +39,8 @@ func (d *document) valueAt(v any, keys ...string) any {
 	return v
 }
 
-// resolve resolves a reference, and merges the keys that are beside it.
+// resolve returns the object to which a $ref points. If the object with the $ref has other keys,
+// they are added to the result.
 func (d *document) resolve(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {

@@ -124,9 +124,8 @@ func componentOf(schema any) string {
 	return strings.TrimPrefix(ref, "#/components/schemas/")
 }
 
-// sameName reports whether a type of internal/api and a component belong together. The component
-// with the name of a type must be used only for that type, and no other component may describe the
-// type. sameName also records that the type is used.
+// sameName checks that the document describes a type of internal/api by the component with the same
+// name. Only this type may use the component. sameName also records that the type is used.
 func (c *contract) sameName(t reflect.Type, name, at string) bool {
 	own := ""
 	if t == reflect.TypeFor[api.Time]() {
@@ -206,9 +205,10 @@ type jsonField struct {
 	omitted bool // the field is omitted if it is zero
 }
 
-// flatten collects the fields of a struct by their JSON names. Fields of embedded structs come
-// first, because outer fields override them. If an embedded struct has a component, flatten also
-// checks it against the component.
+// flatten collects the fields of a struct by their JSON names, including those of embedded structs.
+// If an embedded struct has a field with the same name as the outer struct, the outer field counts.
+// If the document has a component for an embedded struct, flatten also checks the struct against
+// it.
 func (c *contract) flatten(t reflect.Type, into map[string]jsonField, at string, u use) {
 	for i := range t.NumField() {
 		if f := t.Field(i); f.Anonymous {
@@ -226,8 +226,9 @@ func (c *contract) flatten(t reflect.Type, into map[string]jsonField, at string,
 	}
 }
 
-// members returns the properties of an object and of all its parts, and which of them are required.
-// If a part is a component, it must be an embedded struct.
+// members returns the properties that a schema allows, and which of them are required. This
+// includes the schemas in its "allOf". If one of those is a component, the Go type must embed the
+// struct of the same name.
 func (c *contract) members(s map[string]any, t reflect.Type, at string) (properties map[string]any, required map[string]bool) {
 	properties, required = map[string]any{}, map[string]bool{}
 	if s["allOf"] == nil {

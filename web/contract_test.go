@@ -52,7 +52,8 @@ func someFacts(_ context.Context, o deadletter.Origin) deadletter.QueueFacts {
 	return f
 }
 
-// prepare makes the objects that an example needs.
+// prepare creates what must exist before an example request of the API document can succeed, for
+// example an operation or a binding.
 func prepare(h *house, method, path string) {
 	switch {
 	case path == "/operations/{id}" && method == "GET": // the operation has letters that were skipped
@@ -290,8 +291,8 @@ func (d *document) answer(operation map[string]any, answer *http.Response) []str
 	return wrong
 }
 
-// refused sends an unknown parameter, or a body that no call accepts. The response must be a
-// problem that the document describes.
+// refused sends an unknown parameter, or a body that no call accepts. The response must be an error
+// in the form that openapi.yaml describes.
 func (d *document) refused(t *testing.T, method, path string, operation map[string]any) {
 	t.Helper()
 	if slices.Contains([]string{"/openapi.yaml", "/events", "/letters/{id}/body"}, path) || method == "DELETE" || strings.HasSuffix(path, "/cancel") || strings.HasSuffix(path, "/pause") || strings.HasSuffix(path, "/resume") || strings.HasSuffix(path, "/stop") {

@@ -80,8 +80,9 @@ func windowOf(text string) window {
 	return window{first, last}
 }
 
-// hexAt returns a hex dump of a body, in which the window is marked. Usually, the dump begins with
-// the body. If the window is too far from the beginning, the dump begins shortly before the window.
+// hexAt returns a hex dump of a body, in which the bytes that the reader requested are marked. The
+// dump begins with the first byte of the body. If the requested bytes are too far from there, it
+// begins shortly before them.
 func hexAt(d *payload.Document, at window) *view.Hex {
 	from := 0
 	if !at.empty() && at.To > view.HexBytes {
@@ -103,9 +104,9 @@ func candidates(d *payload.Document) []view.Candidate {
 	})
 }
 
-// nodes converts the fields of a body to the tree that the page shows. The error text may quote the
-// value of a field. The second result is this field, or the first of the given fields that contains
-// it.
+// nodes converts the fields of a body to the tree that the page shows. It marks fields whose value
+// the error text quotes. The result "marked" is the first of the given fields that is marked, or
+// that contains a marked field.
 func nodes(fields []payload.Node, errorText string, above payload.Position) (out []view.TreeNode, marked *payload.Node) {
 	for i := range fields {
 		n := &fields[i]
@@ -154,9 +155,10 @@ func jsonOf(d *payload.Document) view.JSON {
 	return v
 }
 
-// raw returns the body as bytes. The parameter "layer" selects the innermost content, or one of the
+// raw returns the body as bytes, for the tab that shows them. A body can have several layers, for
+// example base64 around protobuf. The parameter "layer" selects the innermost content or one of the
 // encodings around it. The outermost encoding is the body as received. If a part of the content is
-// masked, only the content is available.
+// masked, raw returns only the content.
 func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) view.Raw {
 	v := view.Raw{Steps: each(d.Steps, func(s payload.Step) view.ReadStep { return view.ReadStep(s) })}
 	type around struct {
@@ -238,8 +240,9 @@ func errorFrom(l *deadletter.Letter) []view.Span {
 	best := ""
 	for name, value := range l.Arrived.Headers {
 		text, ok := value.(string)
-		// The longest header value that the error text contains is the source. If several have the same
-		// length, the one whose name comes first is used, so that the page does not vary.
+		// The error text may contain the value of a header. The longest such value counts as the
+		// source of the text. If several have the same length, the header whose name comes first is
+		// used, so that the page does not vary.
 		if ok && len(text) >= 4 && strings.Contains(l.Error, deadletter.Visible(text)) {
 			if was, _ := l.Arrived.Headers[best].(string); len(text) > len(was) || len(text) == len(was) && name < best {
 				best = name

@@ -48,10 +48,10 @@ func (w *Web) auditDenied(r *http.Request, err error) {
 	w.recordDenied(r.Context(), p.Name, err, deadletter.Target{Kind: deadletter.TargetRoute, Name: route})
 }
 
-// deniedUnknown records a denied request without a known principal. Either dlo does not accept the
-// token or name in the request, or the person has no grant. The entry has the address but no part
-// of the request, because anybody can send such requests. A request without a token and a name is
-// not recorded.
+// deniedUnknown records in the audit that dlo has denied a request without a known principal.
+// Either dlo does not accept the token or the name in the request, or the person has no grant. The
+// entry contains the address of the client, but no part of the request, because anybody can send
+// such requests. A request that contains neither a token nor a name is not recorded.
 func (w *Web) deniedUnknown(r *http.Request, name string, err error) {
 	if name == "" && !errors.Is(err, deadletter.ErrCredentials) || name != "" && !errors.Is(err, deadletter.ErrForbidden) {
 		return

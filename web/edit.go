@@ -24,9 +24,10 @@ import (
 // Reviser stores edited versions of letters, and requeues them. It checks the permission with
 // deadletter.Allow.
 type Reviser interface {
-	// Edit saves r as the newest revision of l. If "send" is true, it also requeues the letter at
-	// once. If the key was used before, it returns the revision and the requeue of that call. If it
-	// returns an error and operation 0, the revision was stored but not sent.
+	// Edit saves the revision r as the newest revision of the letter l. If "send" is true, it also
+	// requeues the letter at once. If an earlier call had the same idempotency key, Edit returns
+	// the revision and the operation of that call. If the revision was stored but the letter could
+	// not be requeued, Edit returns an error, the revision, and no operation.
 	Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool) (deadletter.Revision, deadletter.OperationID, error)
 }
 
@@ -71,8 +72,9 @@ func (w *Web) editBasis(r *http.Request, revision, key string) (l, basis deadlet
 	return l, basis, nil
 }
 
-// rewind puts l back into the state before the revision that was made with the given key. In that
-// state, the letter could be edited. rewind also ignores all later revisions.
+// rewind puts the letter l back into the state in which it was before a revision was made. It looks
+// for the revision with the given idempotency key, and also ignores all later revisions. If there
+// is no such revision, it changes nothing.
 func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 	if key == "" || l.Revision == 0 {
 		return nil
@@ -199,8 +201,9 @@ func othersOf(l *deadletter.Letter) string {
 	return "group:" + l.Group.String() + " state:dead,held,scheduled"
 }
 
-// sendEdit handles POST /letters/{id}/edit. The field "do" of the form is check, format, send or
-// group. For group, sendEdit shows what the same change would do to the other letters of the group.
+// sendEdit handles POST /letters/{id}/edit. The field "do" of the form is "check", "format", "send"
+// or "group". If it is "group", sendEdit shows what the same change would do to the other letters
+// of the letter's group.
 func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)

@@ -65,8 +65,8 @@ func TestATimeInMillisecondsIsMended(t *testing.T) {
 	h.post("/letters/"+id+"/edit", form).want(t, 200, "Valid JSON, valid for the type", "1 field")
 }
 
-// TestWhyThereIsNoJSON covers a body that a type decodes but that has no JSON form. The page and
-// the API must say why.
+// TestWhyThereIsNoJSON covers a body that can be decoded with a message type, but cannot be written
+// as JSON. The page and the API must say why.
 func TestWhyThereIsNoJSON(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {

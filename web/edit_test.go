@@ -150,9 +150,9 @@ func TestRevisionsByTheAPI(t *testing.T) {
 	h.postJSON(path, `{"patch":[{"op":"replace","path":"/tenantId","value":"6"}],"dry_run":true}`).want(t, 200, `"revision":null`, `"changed":["tenantId"]`, `"+   \"tenantId\": \"6\","`, `"ok":true`)
 	h.postJSON(path, `{"patch":[{"op":"replace","path":"/tenantId","value":"6"}],"reason":"r"}`, "Idempotency-Key", "k").want(t, 201, `"revision":{"number":1,"by":"local","reason":"r","changes":"tenantId"`)
 	h.postJSON(path, `{"patch":[{"op":"replace","path":"/tenantId","value":"6"}],"reason":"r","from":0}`, "Idempotency-Key", "k").want(t, 201, `"number":1`)
-	// A program that did not get the response repeats the request. This must work even if the patch
-	// no longer applies after the first request, because the patch tests a value that it then
-	// changes.
+	// A client that did not get the response sends the same request again. The second request must
+	// succeed, although its patch no longer applies: the patch tests for the value "6", which the
+	// first request has changed.
 	once := `{"patch":[{"op":"test","path":"/tenantId","value":"6"},{"op":"replace","path":"/tenantId","value":"8"}],"reason":"r"}`
 	for range 2 {
 		h.postJSON(path, once, "Idempotency-Key", "once").want(t, 201, `"number":2`, `"changed":["tenantId"]`)

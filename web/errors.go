@@ -143,8 +143,8 @@ func cameFrom(r *http.Request) string {
 
 // turnAway responds to a request that is rejected early, because it comes from a foreign host or
 // another site. Anybody may have sent the request and may read the response. The response therefore
-// contains only the status in words, without the shell of pages, numbers or problems. turnAway does
-// not read the store.
+// contains only the status in words. It has no navigation, and it shows neither numbers nor
+// problems. turnAway does not read the store.
 func (w *Web) turnAway(rw http.ResponseWriter, r *http.Request, code int) {
 	w.Log.Debug("request refused", "method", r.Method, "path", deadletter.Visible(r.URL.Path), "status", code)
 	if forScripts(r) {

@@ -13,14 +13,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// tagged is a response with an entity tag. A later change can contain the tag in If-Match.
+// tagged is a response with an entity tag. A client can send this tag in the If-Match header of a
+// later change.
 type tagged struct {
 	value any
 	tag   string
 }
 
-// groupTag returns the tag of a group. It is made from the time of the last decision about the
-// group, by a person or by dlo.
+// groupTag returns the entity tag of a group. The tag is made from the time of the last decision
+// about the group, by a person or by dlo.
 func groupTag(changed time.Time) string {
 	ms := int64(0) // there is no decision yet
 	if !changed.IsZero() {

@@ -18,8 +18,8 @@ const (
 	keepAlive = 15 * time.Second       // to keep the stream open, a comment is sent after half of this time
 )
 
-// eventsPath is the path of the event stream for pages. It is also its path under the API. Only the
-// pages and programs of dlo itself may read the stream.
+// eventsPath is the path of the event stream for pages. It is also its path under the API. Only
+// programs and dlo's own pages may read the stream. Pages of other sites may not.
 const eventsPath = "/events"
 
 // events handles GET /events?since=. It sends server-sent events. An event names the kind of thing
@@ -119,8 +119,8 @@ func sameStatus(a, b deadletter.BrokerStatus) bool {
 		slices.EqualFunc(a.Problems(), b.Problems(), func(p, q deadletter.Problem) bool { return p.Key() == q.Key() && p.Text == q.Text })
 }
 
-// sameLook reports whether two looks at a vhost have the same result. It ignores the times of the
-// looks.
+// sameLook reports whether two reports on a vhost have the same result. It ignores the times at
+// which the vhost was read.
 func sameLook(a, b topology.Report) bool {
 	return a.Broker == b.Broker && a.VHost == b.VHost && a.Failed == b.Failed && (a.ReadAt.Equal(b.ReadAt) || slices.EqualFunc(a.Findings, b.Findings, topology.Finding.Same) && slices.Equal(a.Gaps, b.Gaps))
 }

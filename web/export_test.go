@@ -376,8 +376,8 @@ func (c countedLetters) Letter(ctx context.Context, id deadletter.ID) (deadlette
 	return c.Store.Letter(ctx, id)
 }
 
-// TestWhoMayNot checks that callers without permission get an error or a masked letter. For callers
-// who may not see the letter, an export must contain no body.
+// TestWhoMayNot uses callers who lack a permission. Each of their requests must be denied, or must
+// have no effect on letters that the caller may not see. The export of such a caller must be empty.
 func TestWhoMayNot(t *testing.T) {
 	t.Parallel()
 	local := open(t)

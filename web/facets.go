@@ -28,8 +28,9 @@ type facetField struct {
 	closed bool
 }
 
-// facetsOf converts numbers of letters to buttons. Each button adds one value to the query, or
-// removes it. The vhost and the broker become facets only if they have more than one value.
+// facetsOf returns the facets beside a list of letters. For each value of a field, a facet shows
+// the number of letters and has buttons that change the query. The vhost and the broker become
+// facets only if they have more than one value.
 func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 	counts, sampled := map[query.Field][]deadletter.FacetValue{}, map[query.Field]int{}
 	for _, f := range counted.Fields {

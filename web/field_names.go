@@ -26,8 +26,9 @@ type fieldNames struct {
 	known map[string][]string // distinct values by header.NAME or body.PATH
 }
 
-// fieldNamesNow returns the names of the headers and body fields of the newest letters, with some
-// of their values. It also reads the newest letter of each of the most frequent types.
+// fieldNamesNow returns the names of the headers and body fields of letters, with some of their
+// values. For this, it reads the newest letters, and the newest letter of each of the most frequent
+// types.
 func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map[string][]string, error) {
 	w.names.mu.Lock()
 	defer w.names.mu.Unlock()

@@ -36,7 +36,8 @@ func guardedWeb(t *testing.T) *web.Web {
 	})
 }
 
-// refusedBare sends a request that the first checks must reject, and examines the whole response.
+// refusedBare sends a request that dlo must reject before it reads the store. It checks that the
+// response contains nothing but the status.
 func refusedBare(t *testing.T, w *web.Web, r *http.Request, want int) {
 	t.Helper()
 	answer := httptest.NewRecorder()

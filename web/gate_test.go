@@ -35,8 +35,9 @@ func TestAnEncodedSlashIsGated(t *testing.T) {
 	h.sendJSON("POST", "/api/v1/users/ops%2Froot/reset", "").want(t, 200, "/welcome?code=")
 }
 
-// TestAPathNamesOneUser removes users whose names differ only in an escape. It checks that the path
-// of a request is decoded once, so that the request removes no other user.
+// TestAPathNamesOneUser removes users with names such as x/y and x%2Fy, which look alike in an
+// encoded path. dlo must decode the path of a request only once, so that the request removes no
+// other user.
 func TestAPathNamesOneUser(t *testing.T) {
 	t.Parallel()
 	h := open(t, withUsers)
@@ -60,8 +61,8 @@ func TestAPathNamesOneUser(t *testing.T) {
 	}
 }
 
-// TestAPurgeOfAnyQueueAsksAgain covers a purge that was not planned before. It must need the
-// password again, even if the grant is for all queues.
+// TestAPurgeOfAnyQueueAsksAgain starts a purge without requesting a plan first. dlo must ask for
+// the password, no matter whether the grant covers one queue or all queues.
 func TestAPurgeOfAnyQueueAsksAgain(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -122,8 +123,9 @@ func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 	}
 }
 
-// TestViewAsAsksAgain checks a request with the cookie of the function "View as". It must still
-// need the password again.
+// TestViewAsAsksAgain checks that an admin cannot avoid entering the password again by means of the
+// function "View as". A request that needs the password must be rejected, even if it has the cookie
+// of this function.
 func TestViewAsAsksAgain(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Principal{Name: "root", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Again: "give your password again"}}}

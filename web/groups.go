@@ -77,7 +77,8 @@ func (w *Web) groups(ctx context.Context, q query.Query, p deadletter.GroupPage)
 	return list, next, err
 }
 
-// groupNames returns the titles of groups, masked. It omits groups that do not exist.
+// groupNames returns the titles of groups, without masked values. It omits groups that do not
+// exist.
 func (w *Web) groupNames(ctx context.Context, ids []string) ([]view.GroupName, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -86,7 +87,8 @@ func (w *Web) groupNames(ctx context.Context, ids []string) ([]view.GroupName, e
 	return each(list, func(g deadletter.GroupRow) view.GroupName { return view.GroupName{ID: g.ID, Title: g.Title} }), err
 }
 
-// group returns the group in the path of a request, masked.
+// group returns a group without its masked values. The id of the group is in the path of the
+// request.
 func (w *Web) group(r *http.Request) (deadletter.Group, error) {
 	id, err := pathGroup(r)
 	if err != nil {

@@ -22,8 +22,8 @@ const (
 	maxLinkValue = 500             // bytes; a longer value counts as missing
 )
 
-// linksOf returns the configured links for which a letter has all values. The letter must already
-// be masked.
+// linksOf returns the configured links for a letter. It leaves out a link if the letter lacks a
+// value that the URL of the link needs. Masked values must already be removed from the letter.
 func (w *Web) linksOf(masked *deadletter.Letter) (list []view.Link) {
 	for _, l := range w.Links {
 		if to, ok := fillURL(l.Parts, func(name string) string { return linkValue(masked, name) }); ok {

@@ -97,8 +97,8 @@ func (w *Web) list(ctx context.Context, by deadletter.Principal, read func(ctx c
 	return err
 }
 
-// inTurn wraps a handler that reads many letters from the store. The handler must wait for its
-// turn.
+// inTurn wraps a handler that reads many letters from the store. Such a handler must wait until few
+// enough others are running.
 func inTurn[T any](w *Web, f func(r *http.Request) (T, error)) func(r *http.Request) (T, error) {
 	return func(r *http.Request) (v T, err error) {
 		err = w.list(r.Context(), principal(r), func(ctx context.Context) error {

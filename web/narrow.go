@@ -72,10 +72,10 @@ func moment(text string) time.Time {
 	return time.Time{}
 }
 
-// toggled is for a button that switches one value of a field on or off in the query q. The term t
-// contains the field and the value. If q has the value, toggled removes it, and otherwise adds it.
-// If "excluded" is true, it does the same with the values that q excludes. A value is never both
-// chosen and excluded.
+// toggled returns the query to which a button leads. The button belongs to one value of a field,
+// both of which are in the term t. If q selects this value, the new query no longer does, and
+// otherwise it does. If "excluded" is true, the button excludes the value or stops excluding it. A
+// value is never both selected and excluded.
 func toggled(q query.Query, t query.Term, excluded bool) query.Query {
 	v := t.Values[0]
 	had := false // reports whether q already had the value

@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestPagesSayThatDloOnlyObserves checks the note on the first pages that people open. A person who
-// may see only some queues does not learn the names of others.
+// TestPagesSayThatDloOnlyObserves checks the note that dlo only observes some queues. It must be on
+// Overview and on Triage. A person who may see only some queues must not learn the names of other
+// queues from it.
 func TestPagesSayThatDloOnlyObserves(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Local

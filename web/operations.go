@@ -36,7 +36,7 @@ const (
 	undoableCounted  = 100_000 // the maximum number of letters that are counted
 )
 
-// pathOperation parses the operation id in the path.
+// pathOperation parses the id of an operation in the path of a request.
 func pathOperation(r *http.Request) (deadletter.OperationID, error) {
 	return pathAs(r, "operation", deadletter.ParseOperationID)
 }
@@ -102,8 +102,8 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 }
 
 // undoable returns the number of letters that are still in the state that an operation gave them.
-// It stops counting at the given limit. The second result reports whether it counted all. It
-// returns 0 if the action of the operation cannot be undone.
+// It stops counting at the given limit. If there are more letters, the result "exact" is false. If
+// the action of the operation cannot be undone, undoable returns 0.
 func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action deadletter.Verb, limit int) (n int, exact bool, err error) {
 	left := map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbHold: deadletter.StateHeld}
 	state, ok := left[action]

@@ -30,9 +30,9 @@ func TestControlOfAnOperation(t *testing.T) {
 	h.get("/operations/O-1?result=nonsense&after=!").want(t, 400)
 }
 
-// TestAHaltedOperationIsWorkForAPerson checks that Overview and Triage list a halted operation. A
-// plan must offer to cancel the rest of that operation. The operation that is then started must
-// include all letters.
+// TestAHaltedOperationIsWorkForAPerson checks that Overview and Triage list a halted operation. If
+// a person wants to discard letters that belong to it, the plan must offer to cancel the rest of
+// the halted operation. The discard must then include these letters.
 func TestAHaltedOperationIsWorkForAPerson(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -18,9 +18,10 @@ const liveHeader = "Dlo-Live"
 // whole page is requested.
 func liveKinds(r *http.Request) []string { return strings.Fields(r.Header.Get(liveHeader)) }
 
-// liveParts returns the elements of a page whose data-live attribute contains one of the kinds. It
-// copies the elements unchanged. It also returns the check boxes of the rows, because the browser
-// counts new rows with them.
+// liveParts returns the elements of a page that have changed. An element names in its attribute
+// data-live the kinds of changes that affect it, and the parameter "kinds" lists the kinds that
+// have happened. liveParts copies the elements unchanged. It also returns the check boxes of the
+// rows, from which the browser counts the new rows.
 func liveParts(page []byte, kinds []string) []byte {
 	var out bytes.Buffer
 	z := html.NewTokenizer(bytes.NewReader(page))
@@ -43,8 +44,9 @@ func liveParts(page []byte, kinds []string) []byte {
 	}
 }
 
-// beginsPart reports whether the tag t begins a part of the page that must be returned. Its
-// data-live attribute contains one of the kinds, or it has the attribute data-pick.
+// beginsPart reports whether the tag t begins a part of the page that liveParts returns. This is so
+// if the attribute data-live of the tag contains one of the given kinds of changes, or if the tag
+// has the attribute data-pick.
 func beginsPart(t html.Token, kinds []string) bool {
 	for _, a := range t.Attr {
 		switch {

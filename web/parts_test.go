@@ -8,7 +8,8 @@ import (
 )
 
 // TestAPageThatIsLiveFetchesItsParts checks that an open page receives only those of its parts that
-// may have changed. This must be so even if it asks for more kinds of changes.
+// may have changed. If the page names a kind of change that does not exist, the response must not
+// be the whole page.
 func TestAPageThatIsLiveFetchesItsParts(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -44,9 +44,9 @@ const (
 	queuesShown = 30              // the maximum number of queues on one page
 )
 
-// depths is used to ask brokers for facts about queues. It limits the number of requests, and
-// readers share their results. So neither a slow management API nor many readers can make a page
-// hang.
+// depths asks brokers for facts about queues, on behalf of pages. It limits the number of requests,
+// and it lets several readers share a result. Therefore a page does not hang if the management API
+// is slow or if there are many readers.
 type depths struct {
 	mu    sync.Mutex
 	known map[deadletter.Origin]depth
@@ -87,7 +87,8 @@ func (d *depths) factsOf(ctx context.Context, facts func(context.Context, deadle
 			fresh[q] = depth{deadletter.UnknownQueue, now}
 		}
 	}
-	// Readers share the results, so the requests continue even if this reader disconnects.
+	// Other readers use the results too. Therefore the requests continue even if this reader
+	// disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askedFor)
 	defer cancel()
 	type answer struct {
@@ -176,9 +177,9 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	return all, nil
 }
 
-// isEmptyTrial reports whether q is a queue that lists omit, because only dlo uses it for tests.
-// This is the temporary queue in which dlo proves a policy. It is also the queue of trial letters,
-// if no trial letter is left in it.
+// isEmptyTrial reports whether lists should omit the queue q, because only dlo uses it for tests.
+// One such queue is the temporary queue in which dlo proves a policy. The other is the queue of
+// trial letters, unless a trial letter is left in it.
 func isEmptyTrial(q deadletter.QueueCounts) bool {
 	return deadletter.IsProbe(q.Origin.Queue) || q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }
@@ -293,8 +294,9 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	return p, nil
 }
 
-// keptBack returns a rank for a queue. The rank is higher if retries of the queue itself are held
-// back. It is lower if only retries of its groups are held back.
+// keptBack returns a rank by which queues are sorted. The rank is highest if the retries of the
+// queue itself are held back, and lower if only the retries of some of its groups are. Otherwise it
+// is 0.
 func keptBack(q queueState) int {
 	switch {
 	case q.guard.State != "":
@@ -361,7 +363,7 @@ func (w *Web) guardGroup(r *http.Request, do guarding) (string, error) {
 	return backTo(r, view.GroupURL(id)), do(r.Context(), principal(r), deadletter.Guard{Group: id, Why: strings.TrimSpace(r.PostFormValue("reason"))})
 }
 
-// pathGroup parses the group id in the path.
+// pathGroup parses the id of a group in the path of a request.
 func pathGroup(r *http.Request) (deadletter.GroupID, error) {
 	return pathAs(r, "group", deadletter.ParseGroupID)
 }

@@ -200,9 +200,9 @@ func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
 	return w.letterPage(r, l, r.PostForm, v)
 }
 
-// parseReveal parses the parameter "reveal" of a GET request. Only the pages of dlo and programs
-// may set it, because each such request is recorded in the audit. The handler sameOrigin has
-// already rejected requests from other sites.
+// parseReveal parses the parameter "reveal" of a GET request. Only programs and dlo's own pages may
+// set it, because each such request is recorded in the audit. The handler sameOrigin has already
+// rejected requests from other sites.
 func parseReveal(text string) (bool, error) {
 	switch text {
 	case "", "0":

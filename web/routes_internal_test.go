@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// TestEveryPageOfTheNavigationHasAPlace checks that each page of the navigation has a link. It is
-// the counterpart of TestEveryPlaceHasItsPage.
+// TestEveryPageOfTheNavigationHasAPlace checks that the navigation has a link to each page that
+// belongs in it. TestEveryPlaceHasItsPage checks the reverse.
 func TestEveryPageOfTheNavigationHasAPlace(t *testing.T) {
 	t.Parallel()
 	pages := (&Web{}).placePages()

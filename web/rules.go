@@ -87,8 +87,8 @@ func rulesOf(set *rules.Set) []view.Rule {
 	return append(list, rule)
 }
 
-// conditions returns the conditions of each rule in a set. It calls Explain for a letter without
-// known facts, because the result of Explain contains the conditions.
+// conditions returns the conditions of each rule in a set. It uses Explain, which lists the
+// conditions of every rule, and calls it with empty facts because no letter is needed.
 func conditions(set *rules.Set) [][]view.Clause {
 	steps := set.Explain(rules.Facts{Header: noHeader, Field: noField})
 	out := make([][]view.Clause, len(set.Rules)+1)
@@ -135,8 +135,8 @@ func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 	return v
 }
 
-// waiterWords describes where the letters of a rule wait for their retry, if that is not the store.
-// It also describes the limits of that place.
+// waiterWords describes where the letters of a rule wait for their retry, and the limits of that
+// place. It returns nil if they wait in the store, as by default.
 func waiterWords(retry *rules.Retry) []string {
 	const hands = " dlo cannot edit, pause or discard them there, and they are retried even while dlo is down."
 	if retry.Count() == 0 {

@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestRulesAreTriedInABrowser covers a person who writes, corrects and tries rules, also without
-// JavaScript. One click must lead to the letters with a different result. Trying rules must change
-// nothing.
+// TestRulesAreTriedInABrowser covers a person who writes, corrects and tries rules, with and
+// without JavaScript. The result must have a link to those letters for which the tried rules decide
+// something else. Trying rules must change nothing.
 func TestRulesAreTriedInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {
@@ -61,8 +61,8 @@ func TestRulesAreTriedInABrowser(t *testing.T) {
 	}
 }
 
-// checkConsoleAfter400 does the same as checkConsole after a form was rejected. The console may
-// show only the status of the page.
+// checkConsoleAfter400 fails the test if a page logged anything besides the status 400 of a
+// rejected form, or if the content security policy blocked anything.
 func checkConsoleAfter400(t *testing.T, tab *testenv.Tab) {
 	t.Helper()
 	for _, m := range tab.Console() {

@@ -114,7 +114,8 @@ func (w *Web) letterNamed(r *http.Request, text string) (deadletter.Letter, erro
 	return w.letterFor(r.Context(), principal(r), id)
 }
 
-// letterNotes returns the reasons, other than the rules, that decide what happens to a letter.
+// letterNotes returns notes for a letter to which the rules do not apply, for example because it is
+// held or was imported.
 func letterNotes(l *deadletter.Letter) []string {
 	var notes []string
 	if l.Undecodable() {

@@ -93,8 +93,9 @@ func TestRulesAreTried(t *testing.T) {
 	}
 }
 
-// TestWhatIsAsItWasIsSaid checks which results count as unchanged. The outcome and the severity
-// must be equal. For waiting letters, the delays must be equal too.
+// TestWhatIsAsItWasIsSaid checks when the result of tried rules counts as unchanged. The outcome
+// and the severity must be equal to the real ones. For waiting letters, the delays must be equal
+// too.
 func TestWhatIsAsItWasIsSaid(t *testing.T) {
 	t.Parallel()
 	h := open(t, withRetries)
@@ -151,8 +152,9 @@ func TestRulesAreTriedAsOfTheDeath(t *testing.T) {
 	}
 }
 
-// TestManyLettersHaveALink checks the link to a large number of letters. There must be a link if
-// state and rule distinguish these letters from all others.
+// TestManyLettersHaveALink checks that the result of a rule test links to the list of the affected
+// letters, even if there are 150 of them. There is no link if other letters have the same state and
+// the same rule, because the list would contain them too.
 func TestManyLettersHaveALink(t *testing.T) {
 	t.Parallel()
 	h := open(t, withRetries)
@@ -216,8 +218,8 @@ func TestALetterAndFactsByRulesThatAreTried(t *testing.T) {
 	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"facts":{"queue":"email"}}`).want(t, 200, `"rule":"noise"`, `"action":"discard"`)
 }
 
-// TestTheTimeOfOneLetterIsBounded checks the time limit for one letter, with hostile rules and a
-// hostile letter.
+// TestTheTimeOfOneLetterIsBounded tries rules that take very long to decide about one letter. dlo
+// must give up on the letter after a time limit.
 func TestTheTimeOfOneLetterIsBounded(t *testing.T) {
 	t.Parallel()
 	values := make([]string, 5000)
@@ -243,8 +245,9 @@ func TestTheTimeOfOneLetterIsBounded(t *testing.T) {
 	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"letter":"`+string(id)+`"}`).want(t, 503)
 }
 
-// TestNoRuleIsAskedAboutATrial checks that no rule is tried on a trial letter. dlo made such a
-// letter, and has a rule of its own for it.
+// TestNoRuleIsAskedAboutATrial checks a letter that dlo made for a trial. The rules of the
+// configuration must not be tried on such a letter, because dlo decides about it by a rule of its
+// own.
 func TestNoRuleIsAskedAboutATrial(t *testing.T) {
 	t.Parallel()
 	h := open(t, withRetries)

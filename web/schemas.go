@@ -31,9 +31,9 @@ const (
 )
 
 // schemasPage handles GET /schemas?from=&find=&type=&set=&bind=&key=&as=&bound=&used=. The
-// parameters "bind", "key" and "as" fill in the form for a binding. The parameter "bound" is the id
-// of a binding that was just made. The parameter "used" is the version of a set that was just
-// uploaded.
+// parameters "bind", "key" and "as" fill in the form for a binding. After somebody has made a
+// binding, the parameter "bound" is its id. After somebody has uploaded a set, the parameter "used"
+// is its version.
 func (w *Web) schemasPage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p, err := w.schemasView(r, form.Get("from"))

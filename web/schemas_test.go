@@ -73,7 +73,8 @@ func (h *house) arrive(queue string, n int, body string) []deadletter.ID {
 	return ids
 }
 
-// indexed adds letters to the text index. Queries for how letters were read need it.
+// indexed adds letters to the text index. Without it, a query such as read:ambiguous would not find
+// them.
 func (h *house) indexed() {
 	h.t.Helper()
 	letters, err := h.store.NextUnindexed(context.Background(), 500)
@@ -154,8 +155,8 @@ func TestSchemasPage(t *testing.T) {
 	h.reread()
 	h.get("/schemas").want(t, 200, "100%", "3 matched one type", "matched by shape only, 3 of 3", "EmailRequested").wantNot(t, "Letters are being read again", "without a schema")
 
-	// A letter has a field that its type does not have, in a queue without other letters. The letter
-	// must be decoded, and the field must be named and counted.
+	// Two letters contain a field that their type does not have. They must be decoded nevertheless,
+	// and the page must name the field and count the letters.
 	h.get("/schemas").wantNot(t, "Newer than the schema")
 	h.arrive("email", 20, mailBody)
 	id := h.arrive("email", 2, mailBody+"\x9a\x01\x06sixty6")[0]
@@ -173,7 +174,8 @@ func TestSchemasPage(t *testing.T) {
 	h.get("/schemas?set=notify").want(t, 200, "Set notify", "3 types", `action="/schemas/remove/confirm"`)
 	h.get("/schemas?set=gone").want(t, 200, "There is no set of this name in use")
 
-	// A person uploads a new version while somebody else uploads another one.
+	// One person looks at the preview of a new version, while another person puts a different
+	// version into use.
 	second := h.upload("notify", "notify.proto", strings.Replace(notifySource, "int64 tenant_id = 2;", "string tenant_id = 2;", 1)).want(t, 200, "New version of set notify", "field 2 tenant_id type int64 -&gt; string", "1 changed")
 	third := h.upload("notify", "notify.proto", notifySource+"message More { string a = 1; }").want(t, 200, "1 type added")
 	h.use(t, keyOf(t, third))

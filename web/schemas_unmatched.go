@@ -61,7 +61,8 @@ func (w *Web) unmatched(ctx context.Context, readings []deadletter.ReadCount, se
 	return all, nil
 }
 
-// lookAt adds a description of the newest letters of a queue.
+// lookAt adds to a row of the page what is known about the newest letters of its queue: their
+// number, their sizes, and the shape of the newest body.
 func (w *Web) lookAt(ctx context.Context, u *view.UnmatchedQueue, several bool) error {
 	q := queueLetters(u.Broker, u.VHost, u.Queue, several).With(query.Read, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous))
 	u.Link = view.LettersURL(q.String(), "", "")
@@ -107,8 +108,8 @@ const (
 	shapesKnown = 500
 )
 
-// find returns the description of a letter if it is kept. If types or bindings may have changed,
-// find first forgets all descriptions.
+// find returns the description of a letter if it is in the cache. If types or bindings may have
+// changed, find first empties the cache.
 func (s *shapes) find(id deadletter.ID, d *payload.Decoder) (shape, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +126,8 @@ func (s *shapes) store(id deadletter.ID, is shape) {
 	s.known[id] = is
 }
 
-// shapeOf describes the body of a letter. It decodes the body unless the description is still kept.
+// shapeOf describes the body of a letter. It decodes the body only if the cache lacks the
+// description.
 func (w *Web) shapeOf(ctx context.Context, id deadletter.ID) (shape, error) {
 	if known, ok := w.shapes.find(id, w.Decoder()); ok {
 		return known, nil

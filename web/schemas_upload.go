@@ -81,7 +81,8 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 	return nil, movedError{"/schemas?" + url.Values{"set": {p.Set}, "used": {p.Version}}.Encode()}
 }
 
-// errNotKept is the error for a file that is no longer kept between preview and use.
+// errNotKept is the error for an uploaded file that dlo no longer has when a person wants to use
+// it. dlo keeps a file only for a limited time after its preview.
 var errNotKept = fmt.Errorf("%w: the file is no longer kept here; choose it again", deadletter.ErrConflict)
 
 // uploadPage returns the page with the changes that a file would make.

@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// The store shows each caller only what is within the caller's scope, which are the queues that the
-// caller may see. This file does the same for facts that are not in the store: connections,
-// problems, and the latest look at each broker.
+// The store shows each caller only what is within the caller's scope. The scope consists of the
+// queues that the caller may see. This file limits facts that are not in the store to the same
+// scope: connections, problems, and the latest look at each broker.
 
 // brokers returns the state of the connections within the caller's scope. If the caller may see
 // only some queues, it omits the permissions and the inboxes, because they concern the letters of

@@ -87,9 +87,9 @@ func Hosts(listen, publicURL string, configured []string) []string {
 }
 
 // hostAllowed rejects a request with the status 421 if its Host header is not allowed. Without this
-// check, an attacker could let another name in the DNS point at this address (DNS rebinding). An
-// allowed host without a port allows every port. The liveness probe is exempt, because probes use
-// an IP address.
+// check, an attacker could let a DNS name of his own resolve to the address of dlo (DNS rebinding).
+// An allowed host without a port allows every port. The liveness probe is exempt, because probes
+// use an IP address.
 func (w *Web) hostAllowed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if len(w.Hosts) == 0 || r.URL.Path == "/healthz" || allowedHost(w.Hosts, r.Host) {
@@ -146,8 +146,9 @@ func (w *Web) limitBody(next http.Handler) http.Handler {
 }
 
 // sameOrigin rejects requests that come from pages of other sites. It rejects all unsafe requests
-// from such pages. It also rejects GET requests that only the pages of dlo and programs may send:
-// event streams, and requests that show masked values.
+// from such pages. It also rejects two kinds of GET requests from them: requests for event streams,
+// and requests that show masked values. Only dlo's own pages, and programs other than browsers, may
+// send these.
 //
 // Any other GET request from another site is accepted only if somebody followed a link. A page of
 // the other site could not read the response, but it could measure how long the response takes.

@@ -95,9 +95,9 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestAnotherSiteCannotAct sends a request to every route that changes something, as a page of
-// another site can. The browser adds the cookie of an admin. Each response must be bare, because a
-// refusal for another reason would contain the reason.
+// TestAnotherSiteCannotAct sends requests to every route that changes something, as if a page of
+// another site had sent them from the browser of an admin. Each response must contain only the
+// status 403. A response that also contained a reason would come from a check that runs too late.
 func TestAnotherSiteCannotAct(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)

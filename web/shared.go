@@ -167,8 +167,9 @@ func total(counts map[string]int) (n int) {
 	return n
 }
 
-// gap returns how much the share of the group's letters with a value differs from the share of the
-// quiet letters with this value. The result is between 0 and 1.
+// gap compares how frequent a value is in two sets of letters: in the letters of a group, and in
+// quiet letters, which did not die again. The result is the difference between the two shares, from
+// 0 to 1.
 func gap(d view.Different, here, quiet int) float64 {
 	return math.Abs(float64(d.Here)/float64(here) - float64(d.Otherwise)/float64(quiet))
 }

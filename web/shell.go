@@ -64,7 +64,8 @@ func broker(b deadletter.BrokerStatus) view.Broker {
 	return v
 }
 
-// lettersOf contains, for each kind of problem, the query for the affected letters.
+// lettersOf contains the query that finds the letters which a problem affects. The key is the kind
+// of the problem.
 var lettersOf = map[deadletter.ProblemKind]string{deadletter.ProblemStoreRestored: "doubt:" + string(deadletter.DoubtRestored)}
 
 func problem(p deadletter.Problem) view.Problem {

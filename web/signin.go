@@ -90,8 +90,8 @@ func (w *Web) signIn(rw http.ResponseWriter, r *http.Request) {
 	redirect(rw, p.Next)
 }
 
-// endReplaced is called when a person signs in with a browser that still has the cookie of an
-// earlier session. It ends that session, because the new cookie replaces its cookie.
+// endReplaced is called when a person signs in. If the browser still has the cookie of an earlier
+// session, endReplaced ends that session, because the browser replaces its cookie with the new one.
 func (w *Web) endReplaced(ctx context.Context, r *http.Request) {
 	if old := identity.Secret(r, w.Secure); old != "" {
 		if err := w.Users.SignOut(ctx, old); err != nil {

@@ -42,8 +42,8 @@ func TestLettersOfARestoredStore(t *testing.T) {
 	h.post("/letters/confirm", all).want(t, 200, "Requeue 1 letter") // the other letters belong to the operation
 }
 
-// TestPeopleSayWhetherTheStoreIsCurrent checks both answers in the form of the banner. Each answer
-// can be given only once.
+// TestPeopleSayWhetherTheStoreIsCurrent checks the banner that asks whether the store is current or
+// an older copy. A person can give either answer, but only once.
 func TestPeopleSayWhetherTheStoreIsCurrent(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -43,9 +43,9 @@ func TestWhatIsCutHasATooltip(t *testing.T) {
 	}
 }
 
-// TestThePhoneShowsNow checks the pages on a phone. The chart of Overview must show its newest end.
-// A row of Triage must say when its group was last seen. Nothing may be wider than the screen, and
-// names must break only where they may.
+// TestThePhoneShowsNow checks the pages on a phone. The chart of Overview must be scrolled to the
+// present, at its right end. A row of Triage must say when its group was last seen. Nothing may be
+// wider than the screen, and names must break only where they may.
 func TestThePhoneShowsNow(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)

@@ -18,7 +18,7 @@ type Topology interface {
 	// Plan returns the policies that would make dead letters reach dlo. Its errors wrap ErrNotFound or
 	// ErrUnavailable.
 	Plan(w topology.Wish) ([]topology.Plan, error)
-	// Refresh looks at vhosts again before a plan, unless the latest looks are new enough.
+	// Refresh reads the vhosts again before a plan is made, unless they were read shortly before.
 	Refresh(ctx context.Context, broker, vhost string)
 }
 

@@ -238,8 +238,8 @@ func (w *Web) formDecision(r *http.Request) (deadletter.Decision, error) {
 	case "snooze":
 		return w.formSnooze(r)
 	case "change":
-		// This sends only values that the person has changed, because somebody else may have changed the
-		// other values in the meantime.
+		// The decision contains only values that the person has changed, because somebody else may
+		// have changed the other values in the meantime.
 		if owner := value("owner"); owner != value("was_owner") {
 			d.Owner = &owner
 		}

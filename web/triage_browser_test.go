@@ -96,8 +96,9 @@ func TestTheInboxStandsStill(t *testing.T) {
 	checkConsole(t, tab)
 }
 
-// TestWhatComesBackIsSeen checks that the panel beside the list follows the row of its group. A
-// resolved group that fails again must be shown as new in the list.
+// TestWhatComesBackIsSeen checks two things in Triage. The panel beside the list must show new
+// letters of the group under the cursor. If letters of a resolved group die again, the list must
+// announce this group as new.
 func TestWhatComesBackIsSeen(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -183,8 +184,8 @@ func TestTriageIsAccessible(t *testing.T) {
 	}
 }
 
-// TestInboxZeroOnAPhone checks that an empty inbox shows the decisions that were made, also on a
-// phone.
+// TestInboxZeroOnAPhone checks the first tab of Triage when no group needs people any more. It must
+// show the decisions of the day, also on a phone.
 func TestInboxZeroOnAPhone(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

@@ -96,8 +96,8 @@ func TestTriageByForms(t *testing.T) {
 	decision, _ := url.Parse(both)
 	undone := h.post("/triage/undo", url.Values{"decision": {decision.Query().Get("done")}, "return": {"/triage"}}).want(t, 303).Header.Get("Location")
 	h.get(undone).want(t, 200, "Undone: Resolved G-1; 1 group left alone: G-2<")
-	// The text of the note after a decision comes from the store. The URL can only contain the id of
-	// the decision.
+	// After a decision, the URL of the page contains only the id of the decision. The page reads
+	// the text about the decision from the store.
 	h.get("/triage?done=1&left=G-7,x&did=call").want(t, 200, `Undone: Resolved G-1 &#34;endpoint answered 410 Gone&#34; in version 2026.11.20-2; 1 group left alone: G-7<`)
 	for _, none := range []string{"/triage?done=99&did=call", "/triage?sent=1"} {
 		if a := h.get(none).want(t, 200); strings.Contains(a.text, "note good") {
@@ -107,8 +107,8 @@ func TestTriageByForms(t *testing.T) {
 }
 
 // TestAssigningCompletesNames checks that the field for an owner completes names that were used
-// before. These are current and former owners, people who have acted, and the current principal,
-// whose groups are listed under "Mine".
+// before: current and former owners, people who have acted, and the current principal. The groups
+// of the current principal are listed under "Mine".
 func TestAssigningCompletesNames(t *testing.T) {
 	t.Parallel()
 	me := deadletter.Local

@@ -17,7 +17,8 @@ type Trials interface {
 	Unable(broker string) string // why the configuration allows no trial, or "" if it allows one
 }
 
-// TrialCounter contains the method of the store that the first page after the installation needs.
+// TrialCounter counts the letters of trials. With it, the first page after the installation shows
+// whether there has been a trial.
 type TrialCounter interface {
 	Trials(ctx context.Context) (int, error) // the number of letters that trials created, including letters that no longer exist
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// staged is a list of trials that a test moves forward.
+// staged is a Trials without a broker. A test sets the trial that it returns, and can change it.
 type staged struct {
 	newest *deadletter.Trial
 	unable string

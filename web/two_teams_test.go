@@ -42,8 +42,8 @@ func (h *teams) die(queue, word string, n int) []deadletter.ID {
 	return h.arrive("dlo.letters", queue, word, n)
 }
 
-// arrive does the same as die, with the given inbox. If "queue" is "", the letters are of unknown
-// origin.
+// arrive stores n dead letters that came through the given inbox. All their texts contain the given
+// word. If "queue" is "", the origin of the letters is unknown.
 func (h *teams) arrive(inbox, queue, word string, n int) []deadletter.ID {
 	h.t.Helper()
 	said, place := cmp.Or(h.said, word), cmp.Or(queue, inbox)
@@ -106,8 +106,8 @@ func (h *teams) arrive(inbox, queue, word string, n int) []deadletter.ID {
 	return ids
 }
 
-// twoTeams returns a dlo in which team B and an admin have taken every action that leaves a text
-// behind.
+// twoTeams returns a dlo with the letters of two teams. Team B and an admin have done everything by
+// which a text of team B could get into a page of team A.
 func twoTeams(t *testing.T) *teams {
 	t.Helper()
 	h := &teams{n: map[string]int{}}
@@ -161,7 +161,8 @@ func twoTeams(t *testing.T) *teams {
 	return h
 }
 
-// twoReports returns the report of a look that has found a fault in one queue of each team.
+// twoReports returns a report on the dead-letter paths of a vhost. Each of the two teams has a
+// queue with a fault.
 func twoReports() topology.Report {
 	fault := func(queue, word string) topology.Finding {
 		return topology.Finding{Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: queue, Title: word, Loses: word, Why: word, Cure: word, Sure: topology.Certain, Since: start}
@@ -222,8 +223,8 @@ func (h *teams) routePaths() []string {
 		"/queues/one?broker=main&vhost=%2F&queue=b.kanarie", "/queues/one?broker=main&vhost=%2F&queue=a.one", "/api/v1/letters/facets?q=&body=note", "/api/v1/queues", "/api/v1/letters/facets?q=state:dead", "/api/v1/letters/histogram?q=")
 }
 
-// echo is a pattern for the canary in a response. A response may contain the canary only where it
-// repeats the request.
+// echo finds the word that marks the letters of the other team. A response may contain this word
+// only where it repeats what the request contained.
 var echo = regexp.MustCompile(`(?i)kanarie`)
 
 // TestTwoTeams checks that a response to one team contains no byte of another team's letters. It
@@ -271,8 +272,8 @@ func (h *teams) clean(what, request string, a answer) {
 	}
 }
 
-// These two words have the same length. The letters of team B contain the first one, the canary.
-// Nothing contains the other one.
+// The constant teamsWord is the word that all letters of team B contain. The constant nobodys is a
+// word of the same length that no letter contains.
 const teamsWord, nobodys = "kanarie", "kanorae"
 
 // shownBy returns the text and the headers of a response.
@@ -422,8 +423,9 @@ func TestTwoTeamsAct(t *testing.T) {
 	}
 }
 
-// TestEventsKeepToTheScope checks, for every rank, when a stream sends an event. It must send none
-// when letters of others arrive or change, and one when letters of the reader arrive.
+// TestEventsKeepToTheScope checks when the event stream of a person sends an event. If letters of
+// other teams arrive or change, it must send none. If letters of the person's own team arrive, it
+// must send one. The test covers persons with every role.
 func TestEventsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// uploads contains the files that people have uploaded for a preview and not used yet. The form
-// could send the file a second time, but its encoded form would be a third larger, and a form
-// cannot choose a file by itself. Because the server keeps the file, it certainly uses the file
-// that was previewed.
+// uploads contains the files that people have uploaded for a preview and not used yet. The server
+// keeps such a file, so that it uses exactly the file that was previewed. The alternative would be
+// to send the file again with the form of the preview. This would be larger by a third, because the
+// form would have to contain the file as text.
 type uploads struct {
 	mu   sync.Mutex
 	kept map[string]upload

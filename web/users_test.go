@@ -95,7 +95,8 @@ func TestAPersonIsRemovedWhileTheirOperationRuns(t *testing.T) {
 	g.ask("GET", "/audit?operation=O-1", nil).want(t, 200, "lena")
 }
 
-// TestNobodyGivesMoreThanTheyHave repeats the checks of TestPurgeAndRevealAreApart for users.
+// TestNobodyGivesMoreThanTheyHave checks that an admin without the right to purge or to reveal
+// cannot invite a user with this right. TestPurgeAndRevealAreApart checks the same for tokens.
 func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -106,8 +107,8 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	g.postJSON("/api/v1/users/LENA/reset", ``, "Authorization", bearer).want(t, 403)
 }
 
-// renewedStore is a store in which mia is removed just before a reset, and somebody with more
-// rights gets the name.
+// renewedStore is a store for a test of password resets. Just before a reset, it removes the user
+// mia, and adds another user with this name and more rights.
 type renewedStore struct{ *store.Store }
 
 func (s renewedStore) ResetUser(ctx context.Context, name string, code [32]byte, until time.Time, by string, allow func(deadletter.User) error) (string, error) {

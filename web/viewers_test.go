@@ -12,9 +12,10 @@ import (
 )
 
 // TestViewersReadNothing checks that a viewer gets no byte of a body, a header or a property, and
-// cannot find letters by their values. A person may also be allowed to read one queue and only to
-// see the others. That person must be able to read only the letters of the one queue, and the
-// letters of unknown origin in an inbox of their own.
+// cannot find letters by their values. The test also uses a person who may read the letters of one
+// queue, and may only see that there are letters in other queues. This person must be able to read
+// only the letters of the one queue, and letters of unknown origin in an inbox for which the person
+// has the right.
 func TestViewersReadNothing(t *testing.T) {
 	t.Parallel()
 	h := &teams{n: map[string]int{}, said: "kanarie"}

@@ -55,8 +55,8 @@ type step struct {
 	To, IDs, Does string
 }
 
-// rows returns the rows to which a decision by key applies. These are the selected rows. If no row
-// is selected, it is the row under the cursor.
+// rows returns the rows to which a decision applies if a person makes it by pressing a key. If rows
+// are selected, the decision applies to these. Otherwise it applies to the row under the cursor.
 func (s step) rows() string {
 	if s.Ticked != "" {
 		return s.Ticked
@@ -176,8 +176,9 @@ func checkWalk(t *testing.T, steps []step) int {
 	return decided
 }
 
-// wants returns the request that the page has to send after the key press s. The result is false if
-// it has to send none. The parameter "menuRows" holds the rows to which the open menu applies.
+// wants returns the request that the page must send after a key was pressed. The receiver s
+// describes the key and the page. The result is false if the page must send no request. The
+// parameter "menuRows" holds the rows to which the open menu applies.
 func (s step) wants(menuRows string) (asked, bool) {
 	group, onGroup := strings.CutPrefix(s.Path, "/groups/")
 	about := s.rows()

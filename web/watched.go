@@ -59,7 +59,7 @@ func (w *Web) lookSucceeded(ctx context.Context, o deadletter.Origin) bool {
 	})
 }
 
-// watchedOf returns a queue of a report as pages show it.
+// watchedOf converts a queue in a report on dead-letter paths for the page of queues.
 func watchedOf(r *topology.Report, d *topology.Described) view.WatchedQueue {
 	q := view.WatchedQueue{
 		Origin: deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: d.Name}, Kind: d.Kind, Ready: figure(d.Ready), Unacked: figure(d.Unacked), Consumers: figure(d.Consumers), Published: d.Published, Acked: d.Acked,

@@ -55,7 +55,7 @@ func open(t *testing.T, change ...func(*web.Options)) *house {
 	return openFile(t, storetest.File(t), change...)
 }
 
-// openFile does the same as open, with the given store file.
+// openFile starts a dlo for a test, with the given file as its store.
 func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 	t.Helper()
 	h := &house{t: t}
@@ -136,7 +136,8 @@ func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 	return r.New
 }
 
-// advance makes the desk take the steps that it has to take.
+// advance runs the steps of all operations, for example the sending of letters. It moves the clock
+// forward between the steps, so that no step has to wait.
 func (h *house) advance() {
 	h.t.Helper()
 	for range 20 { // the delay of a hold, and that of any rate, pass at once

@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// giveUp takes back the policies of a plan that could not be applied. It returns the parameter
-// "cause" as an error. The error also names the policies that could not be taken back. Run tries
-// again to take these back.
+// giveUp takes back the policies of a plan that could not be applied. The parameter "cause" is the
+// error of that plan. The result wraps it, and names the policies that giveUp could not take back.
+// Run tries again to take them back.
 func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Declared, by deadletter.Principal, cause error) error {
 	if errors.Is(cause, deadletter.ErrUnavailable) { // the broker may still carry out a request that timed out
 		return fmt.Errorf("%w. %s may be set now. dlo takes the policies back as soon as the management API responds", cause, policies(rows))

@@ -4,7 +4,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Change is the body of PATCH /groups/{id}. A field that is missing does not change.
+// Change is the body of PATCH /groups/{id}. If a field is missing, the group keeps its value.
 type Change struct {
 	Owner    *string              `json:"owner,omitempty"`
 	Severity *deadletter.Severity `json:"severity,omitempty"`

@@ -124,8 +124,8 @@ type Match struct {
 	Reasons []string `json:"reasons"`
 }
 
-// Matching counts the types that may be the type of a body. The responses to POST /types/match and
-// GET /letters/{id} contain it.
+// Matching counts message types that may fit a body. The responses to POST /types/match and GET
+// /letters/{id} contain it.
 type Matching struct {
 	Tied        int `json:"tied,omitempty"`         // number of types that can decode the body equally well
 	NotCompared int `json:"not_compared,omitempty"` // number of types that were not compared because the body is too large

@@ -1,6 +1,6 @@
 // Package budget limits the cost of reading one letter or one descriptor set, in bytes, fields,
-// levels of nesting and memory. The package measures nothing. A reader takes from the budget before
-// it does the work.
+// levels of nesting and memory. The package does not measure these costs. The code that reads must
+// take them from the budget before it does the work.
 package budget
 
 import (

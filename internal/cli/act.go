@@ -128,9 +128,8 @@ func (c lettersPurgeCmd) Run(p *Program) error {
 	return c.act(p, deadletter.VerbPurge, api.OperationRequest{Hold: c.Hold})
 }
 
-// askedFrom is the largest number of letters on which a destructive command may act without a
-// confirmation. It applies if the command runs without a terminal, so that nobody can be asked, and
-// without --yes.
+// askedFrom is a limit for a destructive command that runs without a terminal, so that nobody can
+// be asked. Without --yes, such a command may act on at most this number of letters.
 const askedFrom = 100
 
 // act starts an operation on the chosen letters. Before that, it may show a plan and ask for

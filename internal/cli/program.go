@@ -38,8 +38,8 @@ type Program struct {
 	Tokens func(ctx context.Context, store string) (TokenFile, error)
 }
 
-// Commands are all commands except those that open the store or a broker. Most of them talk to a
-// running server.
+// Commands are the commands of dlo, without those that open the file of a store or connect to a
+// broker. Most of them talk to a running server.
 type Commands struct {
 	Letters     lettersCmd     `cmd:"" help:"Find, show and act on the letters of a running server."`
 	Operations  operationsCmd  `cmd:"" help:"Show what was done to letters, and steer operations in progress."`

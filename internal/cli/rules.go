@@ -187,8 +187,8 @@ func (c rulesTestCmd) facts() *api.Facts {
 	return &facts
 }
 
-// body returns the request for the server. The command line must name exactly one of a letter, a
-// query and facts. With --config alone, a default query applies.
+// body returns the request for the server. The command line must contain exactly one of a letter, a
+// query and facts. If it contains only --config, the query is state:dead,held,scheduled.
 func (c rulesTestCmd) body() (api.RuleTestRequest, error) {
 	var none api.RuleTestRequest
 	facts := c.facts()

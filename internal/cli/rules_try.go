@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// writtenRules reads the text of a file with rules to try. It stops reading after a limit. A text
-// of that size is so long that the server rejects it.
+// writtenRules reads the text of a file with rules to try. It reads no more than four times the
+// size that the server accepts. The server rejects the rest of a larger file anyway.
 func writtenRules(p *Program, name string) (string, error) {
 	in, err := openInput(p, name)
 	if err != nil {

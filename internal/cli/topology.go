@@ -107,9 +107,9 @@ func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, 
 	return checked, text, err
 }
 
-// droppedCount returns how many rejected messages the node at --broker has dropped. It also returns
-// 0 if the number is unknown. Not every broker has this counter. A counter that cannot be read is
-// therefore an error only for a user who gave the URL of the metrics.
+// droppedCount returns how many rejected messages the node at --broker has dropped, or 0 if the
+// number is unknown. The user may give the URL of the metrics that contain this number. Without
+// that URL, droppedCount ignores errors, because not every broker has the metrics.
 func (c topologyCheckCmd) droppedCount(p *Program) (int64, error) {
 	if c.Broker == "" || p.Dropped == nil || c.Output != "table" {
 		return 0, nil
@@ -155,8 +155,8 @@ func readDefinitions(p *Program, name string) ([]byte, error) {
 	return text, err
 }
 
-// inVHosts returns only the findings and looks of the vhosts that --vhost names. It returns an
-// error if one of these vhosts does not exist.
+// inVHosts returns only the findings in the vhosts that --vhost names, and when these vhosts were
+// read. It returns an error if one of these vhosts does not exist.
 func (c topologyCheckCmd) inVHosts(t api.Topology) (api.Topology, error) {
 	if len(c.VHost) == 0 {
 		return t, nil

@@ -42,9 +42,9 @@ func (c topologyPlanCmd) Run(p *Program) error {
 	return c.refusedError(p, plans)
 }
 
-// refusedError returns an error if the command line names queues and the plan contains no policy
-// for some of them. Output in a format for machines does not contain these queues. refusedError
-// then lists them on standard error.
+// refusedError returns an error if the command line names queues for which the plan contains no
+// policy. If the command prints JSON or commands, its output does not say so. In that case,
+// refusedError lists these queues on standard error.
 func (c topologyPlanCmd) refusedError(p *Program, plans api.Plans) error {
 	policies, refused := 0, 0
 	for _, plan := range plans.Plans {

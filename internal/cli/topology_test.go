@@ -132,7 +132,7 @@ func TestTheCheckOfABroker(t *testing.T) {
 }
 
 // TestTheCheckCountsWhatWasDropped checks the line about the messages that a node has dropped. If
-// the counter cannot be read, this must be an error only for a user who gave its URL.
+// the counter cannot be read, the command must fail only if the user gave the URL of the counter.
 func TestTheCheckCountsWhatWasDropped(t *testing.T) {
 	t.Parallel()
 	program := func(n int64, err error) Program {

@@ -23,8 +23,8 @@ type bodyFlags struct {
 	Key             string `name:"key" help:"The routing key, for bindings."`
 }
 
-// read asks the server which message type matches the body. As with fetch, the result "printed" is
-// true if read has already printed the response.
+// read asks the server which message type matches the body. If the response was printed as JSON,
+// the result "printed" is true, and the caller has nothing more to print.
 func (f bodyFlags) read(p *Program, as string) (a api.MatchAnswer, printed bool, err error) {
 	in, err := openInput(p, f.File)
 	if err != nil {

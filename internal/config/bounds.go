@@ -66,9 +66,10 @@ func (b *bounds) compare(one, other int) bool {
 	return b.steps > 0
 }
 
-// subtractSize subtracts the size of a node from a budget and returns the rest. The size of a value
-// is one byte plus its length, and the target of an alias counts each time. It stops as soon as the
-// rest is negative, so that the budget also limits the time that subtractSize takes.
+// subtractSize subtracts the size of a node from a budget and returns the rest. A value has the
+// size of its text plus one byte. If an alias refers to a node, the size of that node counts again.
+// subtractSize returns as soon as the rest is negative, so that the budget also limits how long it
+// runs.
 func subtractSize(n *yaml.Node, budget int) int {
 	n = resolve(n)
 	budget -= 1 + len(n.Value)

@@ -105,7 +105,8 @@ func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
 	return parts
 }
 
-// hostBehind reports whether the beginning of a URL contains the complete host.
+// hostBehind reports whether the beginning of a URL contains the host and the slash, question mark
+// or hash sign after it.
 func hostBehind(text string) bool {
 	_, rest, ok := strings.Cut(text, "://")
 	return ok && strings.IndexAny(rest, "/?#") > 0

@@ -36,8 +36,8 @@ func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
 	return trimBreak(strings.Join(lines, ""))
 }
 
-// dash returns the number of the line with the dash of the i-th item. This is the line of the item
-// or a line above it.
+// dash returns the number of the line that contains the dash of the i-th item of a YAML list. The
+// dash may stand on a line above the text of the item.
 func (d *decoder) dash(list *yaml.Node, i int) int {
 	above := list.Line
 	if i > 0 {

@@ -130,9 +130,9 @@ func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 	}
 }
 
-// treatment returns the functions that read what a rule does with its letters: the keys that the
-// default rule can have too, except the key "retry". The clauses that select letters are not among
-// them.
+// treatment returns the functions that read what a rule does with its letters. It covers the keys
+// that the default rule can have too, apart from the key "retry". It does not cover the clauses
+// that select letters, because the default rule has none.
 func (d *decoder) treatment(path string, r *rules.Rule) keys {
 	return keys{
 		"dead":     func(n *yaml.Node) { d.dead(n, path+".dead", r) },

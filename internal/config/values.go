@@ -248,8 +248,8 @@ func (d *decoder) webURL(n *yaml.Node, into *string) {
 }
 
 // brokerURL parses the URL of a broker. Its error describes the expected form and contains no part
-// of the URL. It rejects a URL with an @ after the host. In such a URL, the password contains a /,
-// and the text before the @ is the rest of the password.
+// of the URL. It rejects a URL with an @ in the path. In such a URL, the password contains a slash
+// that is not escaped, so that a part of the password would be taken for the path.
 func brokerURL(text string, schemes []string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) || strings.Contains(u.EscapedPath(), "@") {

@@ -1,6 +1,7 @@
 // Package drain takes letters out of queues that are not inboxes. Each drain runs once, when
 // somebody requests it. The package starts and stops drains, and it knows which queues must not be
-// drained. Letters are taken with the protocol of package ingest, which the caller passes in.
+// drained. It does not take the letters itself: the caller passes in a Queue that does this with
+// the protocol of package ingest.
 package drain
 
 import (
@@ -72,9 +73,9 @@ type drain struct {
 	stopper string // name of the person who stopped the drain
 }
 
-// New returns the drains of the given brokers. The method Run must be running. An earlier process
-// may have ended while it took a window, which is a batch of letters, out of a queue. Run finishes
-// the work on such windows.
+// New returns the drains of the given brokers. The caller must keep the method Run running, because
+// it finishes what an earlier process left undone. That process may have ended while it took a
+// window, which is a batch of letters, out of a queue.
 func New(store Store, brokers []Broker, targets *rules.Targets, log *slog.Logger) *Drains {
 	d := &Drains{brokers: brokers, store: store, targets: targets, log: log, now: time.Now, busy: map[[2]string]*drain{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
@@ -115,8 +116,9 @@ func (d *Drains) Start(ctx context.Context, by deadletter.Principal, r deadlette
 	return d.state(one), nil
 }
 
-// broker returns the position of the broker that a request names. It also fills in the broker and
-// the vhost if the request does not contain them.
+// broker returns the index of the broker to which a request belongs. If the request has no broker
+// and only one is configured, it is that one. The function also writes the broker and the vhost
+// into the request.
 func (d *Drains) broker(r *deadletter.DrainRequest) (int, error) {
 	if r.Broker == "" && len(d.brokers) == 1 {
 		r.Broker = d.brokers[0].Name

@@ -91,9 +91,9 @@ func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int
 	return len(list), err
 }
 
-// cutConnections closes those connections of the vhost whose name contains the given text. A
-// client, such as dlo, chooses the name of its connection. The result is the number of connections
-// that were closed.
+// cutConnections closes connections of the vhost: those with a client name that contains the given
+// text. A client, such as dlo, chooses this name when it connects. The result is the number of
+// connections that were closed.
 func (s *site) cutConnections(ctx context.Context, named string) (int, error) {
 	list, err := s.Connections(ctx)
 	n := 0

@@ -125,8 +125,9 @@ func (g *ground) skippedRows(list []Failure) (rows []Row) {
 	return rows
 }
 
-// runWaves runs the waves one after another. It causes the failures of one wave at the same time.
-// Failures of different waves could disturb each other.
+// runWaves causes the failures in groups, which are called waves. All failures of one wave happen
+// at the same time. The waves follow one another, because failures of different waves could disturb
+// each other.
 func (g *ground) runWaves(ctx context.Context, list []Failure) []Row {
 	rows := make([]Row, len(list))
 	for wave := range lastWave + 1 {

@@ -16,8 +16,8 @@ type Failure struct {
 	wave  int  // failures of the same wave are caused at the same time
 	admin bool // true if it needs an administrator of the broker
 
-	// Most failures use the main dlo. The following fields add settings to the configuration of the
-	// main dlo.
+	// The drill causes most failures at its main dlo. The following fields are settings that a
+	// failure adds to the configuration of the main dlo.
 	inbox string // a further inbox
 	own   string // an inbox with a broker entry of its own; dlo declares the inbox and its exchange
 	work  string // a queue whose dead letters go to dlo
@@ -55,9 +55,9 @@ func (s *sign) officeName() string {
 }
 
 // The drill causes the failures in waves, one wave after another. Wave 0 is the first one, with
-// failures that concern one queue or one dlo. waveClosed closes connections, so that dlo checks
-// everything immediately and not up to a minute later. waveRights removes rights of the user, and
-// waveAway changes the user's password.
+// failures that concern one queue or one dlo. waveClosed closes connections. dlo then checks
+// everything immediately, and the drill need not wait up to a minute for the next check. waveRights
+// removes rights of the user, and waveAway changes the user's password.
 const (
 	waveClosed = 1
 	waveRights = 2

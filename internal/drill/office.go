@@ -36,7 +36,7 @@ type problem struct {
 }
 
 // office is a dlo that the drill has started. The store and the configuration of this dlo are in
-// the folder of the drill. The drill looks at the dlo again and again while it runs.
+// the folder of the drill. While this dlo runs, the drill reads its pages again and again.
 type office struct {
 	name    string
 	running Running
@@ -48,10 +48,11 @@ type office struct {
 	seen look
 }
 
-// lookEvery is the time between two looks at a dlo.
+// lookEvery is the time after which the drill reads the pages of a dlo again.
 const lookEvery = 500 * time.Millisecond
 
-// start starts a dlo with the given configuration and begins to look at it.
+// start starts a dlo with the given configuration. From then on, the drill reads the pages of this
+// dlo again and again.
 func (g *ground) start(ctx context.Context, name, config string) (*office, error) {
 	path := filepath.Join(g.folder, name+".yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
@@ -106,7 +107,7 @@ func (o *office) watch(ctx context.Context) {
 	}
 }
 
-// lastLook returns the newest look at the dlo.
+// lastLook returns what the drill saw when it last read the pages of the dlo.
 func (o *office) lastLook() look {
 	o.mu.Lock()
 	defer o.mu.Unlock()

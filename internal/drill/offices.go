@@ -135,8 +135,9 @@ func beforeRenamed(ctx context.Context, g *ground) error {
 
 var wasOf = regexp.MustCompile(`was: \[[^\]]*\]`)
 
-// takeOver applies the cure for letters of a broker that has another name now. The text of the
-// problem names a setting with the former name. takeOver starts a dlo with this setting.
+// takeOver cures the failure in which a broker was renamed in the configuration, so that its
+// letters are not sent. The text of the problem names a setting with the former name. takeOver
+// starts a dlo with this setting.
 func takeOver(ctx context.Context, g *ground, reported problem) error {
 	line := wasOf.FindString(reported.Cure)
 	if line == "" {

@@ -69,7 +69,8 @@ func (r *Row) missingPlaces() string {
 	return strings.Join(list, ", ")
 }
 
-// slowest returns the seconds until the last place reported the failure.
+// slowest returns the time in seconds until the failure was reported everywhere: on Overview, in
+// the response of /readyz, and by a notice.
 func (r *Row) slowest() float64 { return max(r.Page.Seconds, r.Ready.Seconds, r.Notice.Seconds) }
 
 // Failed returns how many rows did not pass. It does not count skipped rows.

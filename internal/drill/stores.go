@@ -14,11 +14,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// storeFailures lists the failures of a store that was restored from a copy, and of a store without
-// one of the two proofs that it is current. These proofs are the mark of the store in the broker,
-// and the note beside the store's file. Each of these failures has a dlo of its own, which has
-// already sent letters back. Further letters wait in a paused queue, and are due for a retry once
-// the queue is resumed.
+// storeFailures lists failures of the store: a store that was restored from a copy, and a store
+// that lacks one of the two proofs that it is current. One proof is the mark of the store in the
+// broker, and the other is the note beside the store's file. The drill starts a separate dlo for
+// each failure. Before the failure, this dlo has sent letters back. Further letters wait in a
+// paused queue, and are due for a retry once the queue is resumed.
 var storeFailures = []Failure{
 	{
 		Name: "store-restored", Does: "a copy of the store is put back, and letters were sent and received since; people requeue some of the held letters and discard the others",
@@ -149,7 +149,8 @@ func (g *ground) storeConfig(name string) string {
 	return g.config(name, g.entry(name, ownInbox("drill."+name)), "rules: [{name: soon, match: {}, retry: {delays: [1s]}, "+pages+"}]\n")
 }
 
-// workOf returns the name of the queue to which a dlo of these failures sends letters back.
+// workOf returns the name of a work queue. The dlo with the given name sends letters back to this
+// queue.
 func workOf(name string) string { return "drill." + name + ".work" }
 
 // haveSent prepares the store of a dlo and then stops this dlo. After that, ten letters have been
@@ -294,8 +295,9 @@ func beforeStoreRestored(ctx context.Context, g *ground) error {
 // ofCopy is the query for letters that are held because their store was restored from a copy.
 const ofCopy = "state:held doubt:restored"
 
-// decideRestored does what the problem says. It requeues ten of the held letters and discards the
-// others. It checks that only those ten arrive.
+// decideRestored cures the failure of a restored store in the way that the text of the problem
+// describes. It requeues ten of the held letters and discards the others. It checks that only those
+// ten arrive.
 func decideRestored(ctx context.Context, g *ground, _ problem) error {
 	const name = "restored"
 	if err := g.expectNothingSent(ctx, name); err != nil {
@@ -318,8 +320,8 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 }
 
 // nothingHeld reports whether people have decided about all letters that were held because the
-// store was restored. Letters that are missing in the store stay a problem for a day. The severity
-// of this problem is then no longer "page".
+// store was restored. dlo reports letters that are missing in the restored store for a day, but
+// without the severity "page" once no letter is held.
 func nothingHeld(ctx context.Context, g *ground) bool {
 	o := g.office("restored")
 	for _, p := range o.lastLook().problems {

@@ -70,9 +70,9 @@ func (f fewUsers) Password(_ context.Context, name string) (deadletter.User, str
 	return deadletter.User{}, "", deadletter.NoSuch("user")
 }
 
-// TestAnUnknownNameCostsOneHashToo checks that every sign-in hashes the password with the same
-// parameters, even if no user has the name. The test occupies everything that may compute a hash.
-// Every sign-in must then wait.
+// TestAnUnknownNameCostsOneHashToo checks that a sign-in takes equally long whether or not a user
+// has the name. Every sign-in must therefore hash the password with the same parameters. In the
+// test, no more hashes can be computed at the moment, so that every sign-in must wait.
 func TestAnUnknownNameCostsOneHashToo(t *testing.T) {
 	t.Parallel()
 	hash := hashPassword(secretWord)

@@ -253,8 +253,8 @@ func (i *Identity) trusted(r *http.Request) bool {
 	return len(given) == 1 && subtle.ConstantTimeCompare([]byte(given[0]), []byte(i.Proxy.Secret)) == 1
 }
 
-// fromProxyAddress reports whether a request comes from an address of the proxy. If the proxy uses
-// a socket of the machine, it reports whether the request came through such a socket.
+// fromProxyAddress reports whether a request comes from an address of the proxy. If the request
+// came through a Unix socket, it reports whether the proxy uses Unix sockets.
 func (i *Identity) fromProxyAddress(r *http.Request) bool {
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && local.Network() == "unix" {
 		return i.Proxy.Unix

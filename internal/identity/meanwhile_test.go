@@ -66,8 +66,8 @@ func invited(t *testing.T) (s *busyStore, a *identity.Accounts, lena deadletter.
 
 // TestAPasswordEndsDuringARequest covers a thief who knows the password of a user and has a session
 // of the user. While dlo checks this password for a request of the thief, it becomes invalid, for
-// example by a reset. The request must give the thief no session and no password. It must not
-// withdraw the invitation of an admin.
+// example because an admin resets it. The request must give the thief no session and no password.
+// The invitation that an admin has made for the user must stay valid.
 func TestAPasswordEndsDuringARequest(t *testing.T) {
 	t.Parallel()
 	requests := map[string]struct {

@@ -35,8 +35,8 @@ const (
 // ASVS 4.0.3, 2.1.7). It sends nothing over the network.
 const minScore = 3
 
-// maxScored is the number of characters of a password that zxcvbn scores. The time that zxcvbn
-// needs grows more than four times if this number doubles.
+// maxScored is the number of characters of a password that zxcvbn scores. If this number were twice
+// as large, zxcvbn would need more than four times as long.
 const maxScored = 64
 
 // checkPassword checks a new password. The error wraps deadletter.ErrInvalid and never contains the

@@ -31,8 +31,8 @@ type attempts struct {
 	since time.Time
 }
 
-// keysOf returns the two keys under which an attempt is counted. One key is for the address. The
-// other key is for the combination of the name and the address.
+// keysOf returns the two keys under which a sign-in attempt is counted. One key is for the address.
+// The other key is for the combination of the name and the address.
 func keysOf(name, address string) [2]string {
 	address = deadletter.Network(address)
 	name = name[:min(len(name), 128)] // no user has a longer name, and a short key saves memory
@@ -107,8 +107,9 @@ func (t *throttle) sweep(now time.Time) {
 	}
 }
 
-// forgetOne removes one key to make room for another. It looks at a few keys and removes the one
-// with the fewest attempts. A key that is near its limit is therefore unlikely to be removed.
+// forgetOne removes one of the counters of sign-in attempts, to make room for another. It looks at
+// a few counters and removes the one with the fewest attempts. Therefore a counter that is near its
+// limit is unlikely to be removed.
 func (t *throttle) forgetOne() {
 	const looked = 20
 	least, n, i := "", 0, 0

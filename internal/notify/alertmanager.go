@@ -124,9 +124,9 @@ func alertsOf(m *Message, now time.Time) []alert {
 
 var alertSeverities = []deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}
 
-// endsOf is for an incident whose first group no longer needs people. The alert of such an incident
-// continues under its next group. endsOf returns alerts that end the earlier ones, under the groups
-// by which the incident was known before.
+// endsOf returns alerts that end earlier alerts of an incident. The alert of an incident names the
+// first group of the incident. If this group no longer needs people, a new alert names the next
+// group. The alert with the earlier group must then end.
 func endsOf(m *Message, since, now time.Time) []alert {
 	var all []alert
 	for _, c := range m.Left {

@@ -29,8 +29,9 @@ type Aside struct {
 	unrecorded []deadletter.Delivered       // results that the store could not write yet
 }
 
-// Tell writes a notice to the store. If the store does not accept the notice of a problem, this
-// notice is kept in memory. The notice that the problem is over is then kept in memory too.
+// Tell writes a notice to the store. If the store does not accept a notice that a problem has
+// begun, Tell keeps this notice in memory. In that case, the notice that the same problem is over
+// is kept in memory too.
 func (a *Aside) Tell(ctx context.Context, n deadletter.Notice) error {
 	a.mu.Lock()
 	told, here := a.open[n.Key]
@@ -64,9 +65,8 @@ func (a *Aside) keepInMemory(n deadletter.Notice) {
 	}
 }
 
-// OpenProblems returns the problems about which people were notified. It returns the problems in
-// the store and those in memory. While the store cannot be read, it uses the last result of the
-// store.
+// OpenProblems returns the problems about which people were notified, from the store and from
+// memory. While the store cannot be read, it returns what it last read there.
 func (a *Aside) OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) {
 	stored, err := a.Box.OpenProblems(ctx)
 	if err != nil && ctx.Err() != nil {

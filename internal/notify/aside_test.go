@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// asideBox is an outbox that cannot be written while it is broken.
+// asideBox is an outbox of the tests. While its field "broken" is not nil, it cannot be written.
 type asideBox struct {
 	outbox
 	open map[string]deadletter.Notice
@@ -32,8 +32,9 @@ func (b *asideBox) OpenProblems(context.Context) (map[string]deadletter.Notice, 
 }
 
 // TestAProblemIsToldPastAStoreThatTakesNothing checks a problem that cannot be written to the
-// store. On each channel, the problem is reported once, and so is its end. A notice from the store
-// that was sent in the meantime is recorded later and not sent twice.
+// store. On each channel, the beginning of the problem must be reported once, and its end must be
+// reported once. If a notice from the store was sent in the meantime, it must be recorded later and
+// not sent twice.
 func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TimeOfDay is a time that a clock on the wall shows.
+// TimeOfDay is a time of day in hours and minutes, without a date and a time zone.
 type TimeOfDay struct{ Hour, Minute int }
 
 // Clock determines when a digest is due: at a time of day, on certain weekdays, in a time zone. It
@@ -33,7 +33,8 @@ func (c Clock) Last(now time.Time) (day string, at time.Time) {
 	return "", time.Time{}
 }
 
-// Next returns the next moment at which a digest is due, and the day that is its name.
+// Next returns the next moment at which a digest is due. It also returns the day that identifies
+// this digest.
 func (c Clock) Next(now time.Time) (day string, at time.Time) {
 	today := dateOf(now.In(zone(c.Zone))) - 1 // if a clock change skips a whole day, its moment comes when that day would have ended
 	for d := today; d < today+week+2; d++ {

@@ -95,9 +95,9 @@ func TestAWindowReachesBackToTheDigestBefore(t *testing.T) {
 
 var zones = []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "America/St_Johns", "Asia/Kolkata", "Asia/Tehran", "Africa/Casablanca", "Pacific/Apia", "Antarctica/Troll"}
 
-// searchTime checks minute after minute. It returns the first moment of the given day at which
-// clocks show the given time. If a clock change skips that time, it returns the first moment at
-// which clocks show a later one.
+// searchTime returns the first moment of the given day at which clocks show the given time. It
+// finds this moment by going through all minutes. If a clock change skips that time, it returns the
+// first moment at which clocks show a later one.
 func searchTime(d date, tod TimeOfDay, z *time.Location) time.Time {
 	wall := d.midnight().Add(time.Duration(tod.Hour)*time.Hour + time.Duration(tod.Minute)*time.Minute)
 	for t := wall.Add(-26 * time.Hour); ; t = t.Add(time.Minute) {

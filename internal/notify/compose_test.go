@@ -11,7 +11,7 @@ import (
 
 var office = Office{PublicURL: "https://dlo.example.com/"}
 
-// someGroup returns a group as it is when a message about it is composed.
+// someGroup returns a group as an example for the messages of these tests.
 func someGroup() *deadletter.GroupRow {
 	return &deadletter.GroupRow{
 		ID: 418, Title: `template "welcome_v3" not found`, Broker: "main", VHost: "/", Queue: "email-queue", Type: "acme.notify.v1.EmailRequested", Reason: "rejected", Error: "TemplateError: template \"welcome_v3\" not found\n  at render",

@@ -64,9 +64,9 @@ func zoneOf(t *testing.T, name string) *time.Location {
 	return zone
 }
 
-// TestSizeOfADigest checks the number of groups in a digest if these groups take long to count. The
-// result of the count must be used again for twenty times as long as the count took. The result of
-// a failed count must not be used again.
+// TestSizeOfADigest checks that the number of groups in a digest is not counted too often. If
+// counting took one second, the result must be used for the next 20 seconds. If counting failed,
+// the next call must count again.
 func TestSizeOfADigest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

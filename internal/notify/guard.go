@@ -37,9 +37,10 @@ const (
 	mostDials   = 3               // maximum number of addresses that are tried per name
 )
 
-// guardError is the reason why no connection was opened to a name. After this error, the message is
-// sent again, because the name may have another address later. If the channel's URL itself contains
-// a rejected address, the error is permanent instead.
+// guardError is the reason why dlo opened no connection to a host name, for example because the
+// name leads to a private address. After this error, the message is sent again, because the name
+// may have another address later. If the URL of the channel itself contains the rejected address,
+// the error is permanent instead.
 type guardError string
 
 func (g guardError) Error() string { return string(g) }
@@ -124,10 +125,10 @@ type network struct {
 }
 
 // networks contains the special ranges of the IANA registries (RFC 6890 and its successors). The
-// first range that contains an address determines its kind. Clouds provide the credentials of a
-// machine at addresses that are link-local, shared or, with IPv6, private. These addresses are
-// always rejected, even if allow_private is set. IPv6 addresses that contain an IPv4 address are
-// also always rejected.
+// first range that contains an address determines its kind. Some kinds are always rejected, even if
+// allow_private is set. Among them are addresses at which clouds provide the credentials of a
+// machine. Such an address can be link-local, shared or, with IPv6, private. IPv6 addresses that
+// contain an IPv4 address are also always rejected.
 var networks = []network{
 	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "private"},

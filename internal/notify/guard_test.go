@@ -70,9 +70,9 @@ func TestWhichAddressesAreDialled(t *testing.T) {
 	}
 }
 
-// redirectTo changes how a guard connects. The guard resolves only the given names, and all its
-// connections lead to one address. The result lists the addresses to which the guard meant to
-// connect.
+// redirectTo changes how a guard connects. The guard can resolve only the names in the parameter
+// "names", and each connection that it opens leads to the address "to". The result lists the
+// addresses that the guard chose.
 func redirectTo(g *guard, to string, names map[string][]string) *[]string {
 	var dialled []string
 	g.lookup = func(_ context.Context, host string) ([]netip.Addr, error) {

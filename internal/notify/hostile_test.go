@@ -41,7 +41,7 @@ func hostileMessage(h, other string) Message {
 }
 
 // isVisible fails the test if a text is not valid UTF-8, or if it has characters that change how
-// text is shown. The characters in "but" are permitted, for example line breaks or word joiners.
+// text is shown. The parameter "but" contains exceptions, for example line breaks or word joiners.
 func isVisible(t *testing.T, s, but string) {
 	t.Helper()
 	if !utf8.ValidString(s) {

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// incident fills in everything about several groups that form one incident. There is a line for
-// each of the first groups. The first group identifies the incident.
+// incident fills in the message about an incident, which consists of several groups. The message
+// has a line for each of the first groups. The first group identifies the incident.
 func (m *Message) incident(o Office, d *deadletter.Delivery) {
 	groups := d.Incident
 	m.group(o, &groups[0])

@@ -169,8 +169,8 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 }
 
 // TestAnAlertGoesOnAsItsNext checks an incident whose first group no longer needs people. The alert
-// of this group must end, and an alert of the next group must begin in its place. The end of the
-// incident must end the alerts of all groups under which the incident was known.
+// of this group must end, and the alert of the second group must begin at the same time. When the
+// incident ends, the alerts of all its groups must end, including the group that has left it.
 func TestAnAlertGoesOnAsItsNext(t *testing.T) {
 	t.Parallel()
 	d := someIncident(deadletter.NoticeUpdated, 3)
@@ -226,8 +226,9 @@ func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidWithAMessageIsRecordedWithIt checks a message that makes other deliveries
-// unnecessary. When the message is sent, these deliveries must be recorded together with it.
+// TestWhatIsSaidWithAMessageIsRecordedWithIt checks a message that also contains what other
+// deliveries would say. When the message is sent, these other deliveries must be recorded as sent
+// too.
 func TestWhatIsSaidWithAMessageIsRecordedWithIt(t *testing.T) {
 	t.Parallel()
 	said := &scribe{}

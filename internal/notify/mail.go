@@ -82,8 +82,8 @@ func NewMail(o MailOptions) (*Mail, error) {
 	return m, nil
 }
 
-// address parses a mail address. It rejects non-ASCII characters, because not every server on the
-// way supports the extension that they need.
+// address parses a mail address. It rejects non-ASCII characters, because such an address needs an
+// extension of SMTP that not every server on the way supports.
 func address(s string) (*mail.Address, error) {
 	a, err := mail.ParseAddress(s)
 	if err != nil || strings.ContainsFunc(a.Address, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' }) {

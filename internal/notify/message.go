@@ -44,7 +44,8 @@ type Message struct {
 // Cause identifies the alert of a group.
 type Cause struct{ Broker, VHost, Queue, Group string }
 
-// Fact is a property of a cause, as a name and a value.
+// Fact is one line of a message about a failure, such as the queue. It consists of a name and a
+// value.
 type Fact struct{ Name, Value string }
 
 // Line is one line of a message about several groups or notices. Each line is about one group or

@@ -1,7 +1,7 @@
 // Package notify notifies people: it sends the pages, notices and digests in the outbox to their
 // channels. Each is sent at least once. There is one file per kind of channel. The package does not
-// decide what the causes are or who is notified. It reads no letters, because the content of a
-// notice is masked before the notice is written.
+// decide which failures are reported, or to whom. It reads no letters, because a notice already
+// contains its text. This text was masked before the notice was written.
 package notify
 
 import (

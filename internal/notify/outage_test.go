@@ -111,8 +111,8 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 // has its own test.
 var downKinds = []string{"slack", "pagerduty", "alertmanager", "webhook"}
 
-// TestEveryChannelMeetsAnOutageAndHostileTexts checks that the test of the outage covers every file
-// with a sender. It also checks that every such file is tested with hostile texts.
+// TestEveryChannelMeetsAnOutageAndHostileTexts checks that no kind of channel lacks two tests: the
+// test in which the receiver is down for an hour, and a test that sends hostile texts.
 func TestEveryChannelMeetsAnOutageAndHostileTexts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")

@@ -56,8 +56,9 @@ func (s *Slack) Send(ctx context.Context, m Message) error {
 	return err
 }
 
-// slackWord returns the word that Slack uses for an error. It returns "" for a word that dlo does
-// not know, because people see the result.
+// slackWord returns the response of Slack if it is one of the error words that Slack documents. For
+// any other response it returns "", because an error message that people see must contain no
+// unknown text.
 func slackWord(body []byte) string {
 	word := strings.TrimSpace(string(body[:min(len(body), 100)]))
 	switch word {

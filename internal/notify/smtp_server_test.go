@@ -206,8 +206,8 @@ func (s *mailServer) received() (lines, mails []string) {
 	return append([]string(nil), s.lines...), append([]string(nil), s.mails...)
 }
 
-// mailTo returns a channel that sends mails to the test server. The channel finds this server under
-// the name mail.example.com, which has the given address.
+// mailTo returns a channel that sends mails to the test server. The channel connects to
+// mail.example.com, and this name resolves to the address "at".
 func mailTo(t testing.TB, s *mailServer, at string, o MailOptions) *Mail {
 	t.Helper()
 	o.Host, o.From = "mail.example.com", "dlo@example.com"

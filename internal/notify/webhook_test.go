@@ -61,8 +61,8 @@ func TestWhatAWebhookGets(t *testing.T) {
 	}
 }
 
-// TestTheSignatureIsThatOfTheSpecification checks the signature of the example in the
-// specification.
+// TestTheSignatureIsThatOfTheSpecification checks that a webhook gets the signature from the
+// example in the specification of Standard Webhooks.
 func TestTheSignatureIsThatOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	w, err := NewWebhook(WebhookOptions{URL: "https://example.com", Secret: hookSecret})

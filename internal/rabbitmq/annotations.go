@@ -34,8 +34,8 @@ const (
 )
 
 // Annotations drains a queue of annotations until ctx ends. Whenever a session ends, it opens
-// another one. If it cannot read the queue, it logs the reason once, and again only when the reason
-// changes. Consumers work without annotations, so this is enough.
+// another one. If it cannot read the queue, it only logs the reason, because consumers work without
+// annotations. It logs a reason once, and logs again when the reason changes.
 func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 	if a.Crash == nil {
 		a.Crash = func(string) {}
@@ -186,8 +186,9 @@ func (l *Link) take(ctx context.Context, a *Annotations, batch []amqp.Delivery) 
 	return nil
 }
 
-// declareAnnotations declares the queue with the arguments of an inbox. An existing queue is used
-// unchanged. A user who may not declare the queue may still read it, so this is not an error.
+// declareAnnotations declares the queue of annotations with the arguments of an inbox. If the queue
+// exists already, it is used unchanged. If the user may not declare the queue, declareAnnotations
+// returns no error, because the user may still be able to read it.
 func (l *Link) declareAnnotations(conn *amqp.Connection, queue string) error {
 	err := onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(queue, true, false, false, false, ownQueue(l.Status().Version))

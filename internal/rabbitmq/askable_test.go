@@ -9,8 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestTheAPIIsNotAskedAboutNamesWithoutAnAddress checks that no request is sent for a name that no
-// URL can address. The queue is then unknown, not missing.
+// TestTheAPIIsNotAskedAboutNamesWithoutAnAddress checks that no request is sent for a queue whose
+// name cannot be part of a URL. dlo then knows nothing about the queue, so it must not report that
+// the queue does not exist.
 func TestTheAPIIsNotAskedAboutNamesWithoutAnAddress(t *testing.T) {
 	t.Parallel()
 	asked := 0

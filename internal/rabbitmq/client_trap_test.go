@@ -59,8 +59,9 @@ func TestRecoveryAcknowledgesAStranger(t *testing.T) {
 	}
 }
 
-// TestWithoutRecoveryAnOldDeliveryCannotBeAcknowledged shows that without recovery, the channel of
-// a delivery stays closed, and the letter returns to the queue.
+// TestWithoutRecoveryAnOldDeliveryCannotBeAcknowledged cuts a connection that does not use the
+// recovery of the client library. The channel must stay closed, so that the old delivery cannot be
+// acknowledged, and the letter must return to the queue.
 func TestWithoutRecoveryAnOldDeliveryCannotBeAcknowledged(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -62,7 +62,7 @@ func (c *clustered) open(marker string) deadletter.SessionFacts {
 }
 
 // openMarked begins a session, and creates a marker on the node of the session. A marker is a queue
-// with one message, which disappears when the broker restarts.
+// with one message. When the broker restarts, this message disappears.
 func (c *clustered) openMarked() {
 	c.t.Helper()
 	c.open("")
@@ -129,8 +129,8 @@ func (c *clustered) restart(node int) {
 	}
 }
 
-// awaitNotHeld waits until no consumer holds letters of the inbox. Fence does not wait for this if
-// the leader of a quorum queue is on another node.
+// awaitNotHeld waits until no consumer holds letters of the inbox. It is needed in addition to
+// Fence, because Fence returns too early if the leader of a quorum queue is on another node.
 func (c *clustered) awaitNotHeld() {
 	c.t.Helper()
 	for end := time.Now().Add(10 * time.Second); c.held(); time.Sleep(100 * time.Millisecond) {
@@ -208,8 +208,9 @@ func TestAWindowInACluster(t *testing.T) {
 		c.settle(c.fetch(clusterWindow+1, clusterAll, false))
 	})
 
-	// A consumer is cancelled because its node died, and the quorum queue keeps the letters of that
-	// consumer. The letters behind the window come first, and the window comes later.
+	// The node is killed, so that the consumer on it is cancelled. The quorum queue keeps the
+	// letters of the window for this consumer. A new session therefore gets the letters behind the
+	// window first, and the window itself only later.
 	t.Run("the node of the connection is killed, quorum", func(t *testing.T) {
 		c := inCluster(t, cluster, "quorum", 1, 0)
 		c.openMarked()

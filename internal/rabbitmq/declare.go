@@ -211,11 +211,12 @@ func ownQueue(version string) amqp.Table {
 }
 
 // queueKind returns the type of an existing queue, and whether the queue has a single active
-// consumer. It needs no management API. It declares the queue as a plain classic queue. If the
-// broker refuses, its message names the first argument that differs and the value of that argument.
-// queueKind adopts the value and tries again, until only the type differs (the message is identical
-// on 3.10.8, 4.0.5, 4.3.6). The type is "" if the user may not declare the queue, or if the message
-// is different.
+// consumer. It works without the management API, because it learns the arguments of the queue from
+// errors. First it declares the queue as a plain classic queue. If an argument of the real queue
+// differs, the broker refuses, and its message contains the name and the value of that argument.
+// queueKind then declares the queue again with this value, until only the type differs. The message
+// is identical on 3.10.8, 4.0.5 and 4.3.6. The returned type is "" if the user may not declare the
+// queue, or if the message has another form.
 func queueKind(conn *amqp.Connection, queue string) (kind string, single bool) {
 	args := amqp.Table{"x-queue-type": "classic"}
 	for range maxArguments {
@@ -252,7 +253,8 @@ var (
 	otherArgument = regexp.MustCompile(`inequivalent arg '([^']+)' .* received none but current is the value '(.*)' of type '(\w+)'`)
 )
 
-// argument parses the value of an argument as the broker's refusal writes it.
+// argument converts the value of a queue argument to a Go value. The broker gives the value and its
+// type as text, when it refuses to declare an existing queue with other arguments.
 func argument(value, kind string) any {
 	switch kind {
 	case "bool":
@@ -266,8 +268,8 @@ func argument(value, kind string) any {
 	return value
 }
 
-// onChannel runs fn on a channel that is closed afterwards. The broker closes a channel whenever it
-// refuses a request.
+// onChannel runs fn on a new channel and then closes the channel. It does not use a shared channel,
+// because the broker closes a channel whenever it refuses a request.
 func onChannel(conn *amqp.Connection, fn func(*amqp.Channel) error) error {
 	ch, err := conn.Channel()
 	if err != nil {

@@ -5,9 +5,10 @@ import (
 	"testing"
 )
 
-// TestTheDeliveryLimitInForce covers limits that the API shows. It checks whether dlo knows if the
-// broker may delete letters of a queue. The expected results were measured with 23 lost connections
-// for each combination of argument, policy and operator policy on 3.10.8, 4.0.5 and 4.3.6.
+// TestTheDeliveryLimitInForce checks mayDelete with queues in the form in which the management API
+// shows them. The result must be right for each combination of argument, policy and operator
+// policy. The expected results were measured with 23 lost connections for each combination on
+// 3.10.8, 4.0.5 and 4.3.6.
 func TestTheDeliveryLimitInForce(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct{ old, current bool }{

@@ -15,16 +15,17 @@ import (
 // url returns the broker's URL with the current password.
 func (l *Link) url() string { return withPassword(l.broker.URL, l.broker.PasswordFile) }
 
-// dial opens a connection with its own name. It does not use the client's recovery. After a
-// recovery, the ack of an old delivery acknowledges a different letter (client_trap_test.go).
+// dial opens a connection that has its own name at the broker. It does not use the recovery of the
+// client library. If that recovery replaced the connection, the ack of an old delivery would
+// acknowledge a different letter (client_trap_test.go).
 func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, error) {
 	return l.dialWith(ctx, purpose, l.url(), func(ctx context.Context, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	})
 }
 
-// dialReading does the same as dial, for a session that reads letters. It withholds the properties
-// of the letters from the client.
+// dialReading opens a connection for a session that reads letters. It withholds the properties of
+// the letters from the client library. The returned letterConn has these properties.
 func (l *Link) dialReading(ctx context.Context, purpose string) (*amqp.Connection, *letterConn, error) {
 	address := l.url()
 	uri, err := amqp.ParseURI(address)

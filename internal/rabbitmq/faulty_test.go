@@ -9,7 +9,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// faulty is a vhost to which a test gives a fault.
+// faulty is a vhost for tests. A test changes its queues and policies, so that they have a fault
+// that dlo must find.
 type faulty struct {
 	node  *testenv.Node
 	vhost string

@@ -9,17 +9,18 @@ import (
 )
 
 // outspoken is an authentication method that asks the broker to report a refused login. Without
-// this request, RabbitMQ closes the connection silently, which looks like a network failure
-// (3.10.8, 4.0.5, 4.3.6). The client then reports a wrong password in both cases. The client has no
-// option for this request, and it replaces the configured capabilities with its own. It calls
-// Response after that, so Response can still add the capability (amqp091-go v1.16.0).
+// this request, RabbitMQ closes the connection silently (3.10.8, 4.0.5, 4.3.6). The client reports
+// this as a wrong password, and it reports a network failure during the login in the same way. The
+// client has no option for this request, and it replaces the configured capabilities with its own.
+// It calls Response after that, so Response can still add the capability (amqp091-go v1.16.0).
 type outspoken struct {
 	amqp.Authentication
 	properties amqp.Table // the properties of the connection
 }
 
-// Response adds the capability authentication_failure_close to the client's own capabilities. The
-// client sends both in the same frame.
+// Response adds the capability authentication_failure_close to the capabilities that the client
+// sends. It is the right place for this, because the client sends the response and its capabilities
+// in the same frame.
 func (a outspoken) Response() string {
 	if capabilities, ok := a.properties["capabilities"].(amqp.Table); ok {
 		capabilities["authentication_failure_close"] = true
@@ -47,9 +48,9 @@ func logins(u amqp.URI, properties amqp.Table) []amqp.Authentication {
 	return list
 }
 
-// explain describes the error that ended a handshake. If the broker sent no reason, the client
-// reports a refused login that the broker never sent. In that case, explain says that the
-// connection was cut.
+// explain describes the error that ended a handshake. If the broker closed the connection without a
+// reason, the client library reports that the login was refused, which is wrong. In that case,
+// explain says that the connection was cut.
 func explain(err error) error {
 	var e *amqp.Error
 	switch {

@@ -15,8 +15,9 @@ import (
 )
 
 // hostile is a list of properties that RabbitMQ accepts, and of the values that dlo must read from
-// them. RabbitMQ rejects messages with unknown types, truncated fields and tables, bytes after the
-// last property, or floats that are not numbers (541; 3.10.8, 4.0.5, 4.3.6).
+// them. Some malformed properties are not in the list, because RabbitMQ rejects messages with them:
+// unknown types, truncated fields and tables, bytes after the last property, and floats with the
+// value NaN (541; 3.10.8, 4.0.5, 4.3.6).
 var hostile = []struct {
 	name, properties string
 	want             deadletter.Properties
@@ -83,10 +84,10 @@ func takeAll(t *testing.T, inbox *Inbox, last string) (all []deadletter.Arrival,
 	return all, windows
 }
 
-// TestHeadersThatNoClientReads covers properties that RabbitMQ accepts. RabbitMQ passes them on
-// unchanged, or encodes them again when their letter dies. Half of them make amqp091-go close its
-// connection. dlo must read all of them in one session, among other letters, and each header
-// separately.
+// TestHeadersThatNoClientReads publishes letters with unusual headers. RabbitMQ accepts them, and
+// passes them on unchanged or encodes them again when the letter dies. Half of these headers make
+// amqp091-go close its connection. dlo must be able to read every one of them, and the letters
+// between them, in one session.
 func TestHeadersThatNoClientReads(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -154,8 +155,8 @@ func check(t *testing.T, name string, got, want deadletter.Properties, unread st
 	}
 }
 
-// everyType contains a header of every type that RabbitMQ knows. properties contains every property
-// of AMQP.
+// everyType contains a header of each type that RabbitMQ knows. everyProperty contains each
+// property that a message in AMQP can have.
 var (
 	everyType = headers(
 		"V", "V", "t", "t\x05", "b", "b\xff", "B", "B\xff", "s", "s\xff\xfe", "u", "u\xff\xfe", "I", "I\xff\xff\xff\xfe", "i", "i\xff\xff\xff\xfe", "l", "l\xff\xff\xff\xff\xff\xff\xff\xfe",

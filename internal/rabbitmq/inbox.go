@@ -72,9 +72,9 @@ func (l *Link) Once(queue string, limits Limits, report func(text string)) *Inbo
 // Limit limits each of the next windows to n letters.
 func (i *Inbox) Limit(n int) { i.most = n }
 
-// Prefetch returns how many unacknowledged letters the broker may deliver. Until the newest window
-// is acknowledged, these are the letters of that window. After that, they are the letters of the
-// next window.
+// Prefetch returns how many unacknowledged letters the broker may deliver. Before the newest window
+// is acknowledged, the broker can deliver only letters of that window. After that, it can deliver
+// letters of the next window.
 func (i *Inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
 // Open drops the rest of the previous session and begins another one. It tries as often as needed.
@@ -237,7 +237,7 @@ const (
 	onceWait  = time.Minute // time without a delivery after which dlo gives up although the queue still has letters
 )
 
-// empty reports whether a drain that somebody requested has come to the end of its queue. Letters
+// empty reports whether a drain that somebody requested has taken all letters of its queue. Letters
 // that another consumer holds do not count. For an inbox, which is drained all the time, it always
 // returns false.
 func (i *Inbox) empty(since time.Time) (bool, error) {
@@ -303,8 +303,8 @@ func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []
 }
 
 // lettersOf returns a function that checks the letters of a new session as they arrive. The
-// function reports whether all letters so far belong to the window of an earlier session, which
-// "open" describes, and are flagged redelivered.
+// function reports whether all letters so far are flagged redelivered and belong to the window of
+// an earlier session. The parameter "open" contains the fingerprints of that window.
 func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool {
 	left := map[deadletter.Fingerprint]int{}
 	for _, f := range open {
@@ -320,9 +320,10 @@ func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool 
 	}
 }
 
-// onceSettled is for a drain that somebody requested. When its queue has been empty for this long,
-// the window of an earlier drain counts as not returned. Before that, a broker that has just
-// started may not show its letters yet.
+// onceSettled is a time limit for drains that somebody requested. An earlier drain may have left a
+// window open, which is a batch of letters. If the queue has been empty for this time, that window
+// counts as not returned. A shorter time would be wrong, because a broker that has just started may
+// not show its letters yet.
 const onceSettled = 5 * time.Second
 
 // redeliveredLeaks reports whether a broker may flag the first delivery of a letter as a

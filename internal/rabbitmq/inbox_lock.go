@@ -81,8 +81,9 @@ func (i *Inbox) awaitTurn() (*amqp.Channel, error) {
 			return ch, nil
 		case i.conn.IsClosed():
 			return nil, err
-		// In two cases, dlo tries again. Either the last consumer of the queue has just ended, or
-		// an older dlo declared the queue with other arguments and will end.
+		// In two cases, the queue will soon be free, and dlo tries again. In the first case, the
+		// last consumer of the queue has just ended. In the second case, an older dlo, which is
+		// about to end, has declared the queue with other arguments.
 		case (isCode(err, amqp.NotFound) && !isAway(err) || isCode(err, amqp.PreconditionFailed)) && time.Since(began) < turnWait:
 		case !isCode(err, amqp.AccessRefused) || !strings.Contains(err.Error(), "exclusive use"):
 			i.unlocked = isAway(err) // 3.10.8 reports it immediately, 4.0.5 and 4.3.6 only after 65 s, so dlo does not ask again

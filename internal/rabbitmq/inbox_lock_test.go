@@ -14,10 +14,10 @@ import (
 )
 
 // TestTheQueueOfTheTurnTakesNothing publishes a message to the queue that serves as the lock of an
-// inbox, so that only one session at a time drains the inbox. Anybody with write permission on the
-// default exchange can publish there. If the broker delivered the message, it would use up a
-// delivery tag of the channel. The window would then have a gap, and dlo would return it again and
-// again.
+// inbox. This lock lets only one session at a time drain the inbox. Anybody with write permission
+// on the default exchange can publish to the queue. If the broker delivered the message, the
+// message would use up a delivery tag of the channel. The window of letters would then have a gap,
+// and dlo would return the window to the broker again and again.
 func TestTheQueueOfTheTurnTakesNothing(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.Broker(t).VHost(t)

@@ -8,10 +8,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// mayComeLate returns a reason why the broker may deliver some letters again only later, after the
-// first letters of this session. These can be letters that dlo has acknowledged, or letters that an
-// earlier session held. This can happen in a cluster. If nothing indicates it, mayComeLate returns
-// "".
+// mayComeLate returns a reason why the broker may deliver some letters again, but not before the
+// first letters of this session. Those may be letters that dlo has acknowledged, or letters that an
+// earlier session held. This is possible only in a cluster. mayComeLate returns "" if there is no
+// sign of it.
 func (i *Inbox) mayComeLate(ctx context.Context) (string, error) {
 	if i.away {
 		return "the cluster node of the inbox was away", nil

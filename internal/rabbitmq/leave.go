@@ -154,7 +154,7 @@ func (l *Link) Leave(ctx context.Context, c Configured) ([]Remains, error) {
 	return append(done, plan.Keeps...), nil
 }
 
-// crash calls the function that tests set for named points.
+// crash calls the function that tests have set to end dlo at a given point of its work.
 func (l *Link) crash(point string) {
 	if l.broker.Crash != nil {
 		l.broker.Crash(point)
@@ -172,7 +172,8 @@ func (l *Leaving) InUse() error {
 // deleteEmpty deletes a queue of dlo that has no messages and no consumers. It cannot use the
 // options if-empty and if-unused, because quorum queues support neither (540 on 3.10.8, 4.0.5,
 // 4.3.6). No message can arrive between the check and the deletion, because nothing leads to the
-// queue any more. The queue of an inbox marker is deleted although it holds a message of dlo.
+// queue any more. A queue whose name begins with dlo.epoch. is deleted although it holds a message,
+// because dlo itself has put this message there as a marker.
 func deleteEmpty(ch *amqp.Channel, name string) error {
 	q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
 	switch {
@@ -187,7 +188,8 @@ func deleteEmpty(ch *amqp.Channel, name string) error {
 	return err
 }
 
-// remainsAfter returns the Remains of an object after an attempt to delete it.
+// remainsAfter says whether an object still exists after an attempt to delete it. The parameter
+// "err" is the result of the attempt.
 func remainsAfter(what string, err error) Remains {
 	if err != nil && !isGone(err) {
 		return Remains{what, errorText(err)}

@@ -13,9 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestALookOutlastsASlowOverview reads a vhost of a broker whose /api/overview is slow. It takes
-// longer than the 5 s that dlo allows for a question about one queue. When dlo reads a whole vhost,
-// it must wait for this response. Questions about queues must still be answered afterwards.
+// TestALookOutlastsASlowOverview reads a whole vhost of a broker whose /api/overview needs more
+// than 5 s. For a question about one queue, dlo waits at most 5 s. When it reads a whole vhost, it
+// must wait longer. Questions about queues must still be answered afterwards.
 func TestALookOutlastsASlowOverview(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,9 +11,9 @@ import (
 // loseWait is how long LoseDeliveries waits for the first message of the queue.
 const loseWait = 10 * time.Second
 
-// LoseDeliveries takes the first message of a queue and then closes its own connection, which
-// returns the message. It repeats this the given number of times. The queue must not be empty. A
-// quorum queue counts each time as a delivery (3.10.8, 4.0.5, 4.3.6).
+// LoseDeliveries takes the first message of a queue and then closes its own connection, so that the
+// broker returns the message to the queue. It repeats this the given number of times. The queue
+// must not be empty. A quorum queue counts each time as a delivery (3.10.8, 4.0.5, 4.3.6).
 func LoseDeliveries(ctx context.Context, url, queue string, times int) error {
 	for range times {
 		if err := loseDelivery(ctx, url, queue); err != nil {

@@ -18,8 +18,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Management queries RabbitMQ's HTTP API. The numbers that it returns are 1 to 6 s old. If a field
-// is absent, its value is unknown. An absent number is never 0 (measured on 3.10.8, 4.0.5, 4.3.6).
+// Management queries RabbitMQ's HTTP API. The numbers that it returns are 1 to 6 s old. If a number
+// is absent in a response, it is unknown and must not be read as 0 (measured on 3.10.8, 4.0.5,
+// 4.3.6).
 type Management struct {
 	base     string
 	user     string
@@ -140,7 +141,8 @@ type policyInForce struct {
 	Key           *string `json:"dead-letter-routing-key"`
 }
 
-// UnmarshalJSON also accepts an empty list, because Erlang may encode an empty object that way.
+// UnmarshalJSON parses the policy settings of a queue. It takes an empty list for an empty object,
+// because Erlang may encode an empty object in that way.
 func (p *policyInForce) UnmarshalJSON(text []byte) error {
 	switch string(text) {
 	case "null":
@@ -155,16 +157,16 @@ func (p *policyInForce) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// mayDelete reports whether the queue has a delivery limit, so that the broker deletes letters
-// after lost connections.
+// mayDelete reports whether the queue is a quorum queue with a delivery limit. The broker deletes a
+// letter of such a queue if connections are lost too often while the letter is delivered.
 func (q *managedQueue) mayDelete(version string) bool {
 	_, limited := topology.DeliveryLimitOf(version, q.Arguments.DeliveryLimit, q.Effective.DeliveryLimit, q.DeliveryLimit.number)
 	return q.Type == "quorum" && limited
 }
 
-// deliveryLimit returns the delivery limit of a queue that has one (mayDelete). It returns at least
-// 1, because 0 means that an inbox has no limit. If q is nil, nothing is known about the queue, and
-// it returns the default limit.
+// deliveryLimit returns the delivery limit of a queue for which mayDelete returns true. If q is
+// nil, nothing is known about the queue, and deliveryLimit returns RabbitMQ's default limit. The
+// result is at least 1, because other code takes the limit 0 for "no limit".
 func (q *managedQueue) deliveryLimit(version string) int {
 	if q == nil {
 		limit, _ := topology.DeliveryLimitOf("4")
@@ -198,9 +200,9 @@ func positiveOrUnknown(n int64) int {
 	return int(n)
 }
 
-// ttl returns how long a message stays in the queue, with the special values of QueueFacts. The
-// smaller value of argument and policy applies. With a time-to-live of 0, a message expires
-// immediately.
+// ttl returns how long a message stays in the queue. The smaller value of argument and policy
+// applies. The result is 0 if there is no time-to-live, and -1 if it is unknown. A time-to-live of
+// 0, with which messages expire immediately, is returned as 1 ms.
 func (q *managedQueue) ttl() time.Duration {
 	argument, policy := q.Arguments.MessageTTL, q.Effective.MessageTTL
 	if argument == nil && policy == nil {
@@ -287,8 +289,8 @@ func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient
 	}
 }
 
-// isResting reports whether the API failed to respond a moment ago. If so, dlo sends it no request
-// for now.
+// isResting reports whether dlo sends the API no requests for now. This is so for a short time
+// after the API did not respond to a request.
 func (m *Management) isResting() bool {
 	until := m.rest.Load()
 	return until != nil && time.Now().Before(*until)

@@ -71,9 +71,9 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	if conn.IsClosed() {
 		return nil
 	}
-	// A marker is a queue with one message, which a broker restart drops. If the message could not
-	// be put into the queue, dlo would later believe that the broker was restarted. The queue is
-	// therefore deleted.
+	// A marker is a queue with one message. A restart of the broker drops this message. If dlo
+	// could not put the message into the queue, dlo would later take its absence for a restart. The
+	// queue is therefore deleted.
 	return onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDelete(name, false, false, false)
 		return err
@@ -115,8 +115,8 @@ func (i *Inbox) markerState(name string) (deadletter.MarkerState, error) {
 }
 
 // DeleteMarker deletes a marker that is no longer needed, if it exists. A marker is a queue with
-// one message, which a broker restart drops. If the queue is on a cluster node that cannot be
-// reached, it stays, but without its message.
+// one message, and a broker restart drops this message. If the queue is on a cluster node that
+// cannot be reached, DeleteMarker leaves the queue there, and returns no error.
 func (i *Inbox) DeleteMarker(name string) error {
 	if i.unlocked {
 		return nil

@@ -70,8 +70,9 @@ func (l *Link) onward(ctx context.Context, queue, key string) deadletter.Onward 
 	return deadletter.Onward{Queue: targets[0]}
 }
 
-// leadsOn reports whether the dead letters of a queue go elsewhere than to dlo. It makes no request
-// for bindings, so it judges only by the dead-letter exchange and the routing key.
+// leadsOn reports whether the dead letters of a queue go elsewhere than to dlo. It looks only at
+// the dead-letter exchange and the routing key. It does not look at bindings, because that would
+// need another request.
 func (l *Link) leadsOn(q *managedQueue) bool {
 	exchange, key := q.deadLetterTo()
 	switch {

@@ -19,10 +19,10 @@ const lookEvery = time.Minute
 // beingDeclared is how long a session may take to bind an inbox that it has just declared.
 const beingDeclared = 2 * time.Second
 
-// lookAfter checks the queues that dlo drains or owns, until ctx ends. The arguments with which dlo
-// declares its queues cannot protect them. For a length or an expiry, the lower value of argument
-// and policy applies, and policies that apply to all queues are common (measured on 3.10.8, 4.0.5,
-// 4.3.6).
+// lookAfter checks the queues that dlo drains or owns, until ctx ends. The checks are necessary
+// because a policy can change how a queue behaves, whatever arguments dlo has declared it with. For
+// a length or an expiry, the lower value of argument and policy applies, and policies that apply to
+// all queues are common (measured on 3.10.8, 4.0.5, 4.3.6).
 func (l *Link) lookAfter(ctx context.Context) {
 	for ctx.Err() == nil {
 		problems := l.checkOwnQueues(ctx, true)
@@ -215,8 +215,9 @@ func (q *managedQueue) losingText() string {
 	return strings.Join(list, ", ")
 }
 
-// losingOwnText does the same as losingText, for a queue that dlo itself declared with limits. It
-// names a setting only if a policy makes it lower than the argument.
+// losingOwnText returns a text with the settings that make the broker delete messages from a queue
+// that dlo itself declared with limits. It names a setting only if a policy makes it lower than the
+// argument of the queue.
 func (q *managedQueue) losingOwnText() string {
 	var list []string
 	for _, s := range q.losingSettings() {

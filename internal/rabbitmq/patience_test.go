@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestAPatientCallerWaitsForTheAPI covers a broker that has just started, and whose API begins to
-// listen a moment later. An inbox must wait for the API. A request of a person must not wait for
-// it.
+// TestAPatientCallerWaitsForTheAPI covers a broker that has just started, so that its management
+// API does not accept connections yet. A session that opens an inbox must wait until it does. The
+// request of a person must return an error immediately.
 func TestAPatientCallerWaitsForTheAPI(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

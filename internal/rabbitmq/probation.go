@@ -21,8 +21,8 @@ func (p *probation) end() {
 	p.began = time.Time{}
 }
 
-// proofTimer returns a channel that receives when the session has lived long enough. It returns nil
-// if the session does not need to prove itself.
+// proofTimer returns a channel on which a value arrives when the session has lived long enough, so
+// that the inbox counts as read. It returns nil if the inbox counts as read already.
 func (p *probation) proofTimer() <-chan time.Time {
 	if !p.on {
 		return nil

@@ -53,9 +53,9 @@ func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.Trial
 	return l.rejectUntil(ctx, c.ch, queue, arrived)
 }
 
-// rejectUntil rejects the messages of a queue until somebody closes the channel "arrived". A
-// message may die before it is rejected, because the policy may also set a length limit or a
-// time-to-live.
+// rejectUntil takes messages from the probe queue and rejects them, until somebody closes the
+// channel "arrived". It finds no message if the message has already died in another way. This can
+// happen if the policy under test also sets a length limit or a time-to-live.
 func (l *Link) rejectUntil(ctx context.Context, ch *amqp.Channel, queue string, arrived <-chan struct{}) error {
 	for {
 		d, ok, err := ch.Get(queue, false)

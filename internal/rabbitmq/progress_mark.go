@@ -83,9 +83,9 @@ func (l *Link) readMark(ctx context.Context, c *confirming, queue string, expect
 	return newest, c.ch.Ack(last, true)
 }
 
-// takeMarks takes all messages from the queue of a store's mark, the message that records how far
-// the store had got. It returns the newest mark and the last delivery tag. The tag is 0 if there
-// was no delivery. The caller acknowledges that tag.
+// takeMarks takes all messages from the queue of a store's mark. The mark is the message that
+// records how far the store had got. takeMarks returns the newest mark, and the delivery tag of the
+// last message for the caller to acknowledge. The tag is 0 if there was no message.
 func takeMarks(c *confirming, queue string) (newest *deadletter.Progress, last uint64, err error) {
 	for {
 		d, ok, err := c.ch.Get(queue, false)
@@ -141,10 +141,10 @@ var (
 	errMarkRefused  = errors.New("the queue of the mark has refused it")
 )
 
-// changeMark replaces the mark of a store, which is the only message in its queue, if the full
-// queue rejects a second one. A policy with overflow reject-publish has this effect, because it
-// overrides the argument (3.10.8, 4.0.5, 4.3.6). changeMark holds the old mark unacknowledged while
-// it publishes the new one.
+// changeMark replaces the mark of a store, which is the only message in its queue. It is used if
+// the queue rejects a second message because it is full. A policy with overflow reject-publish can
+// cause this, because it overrides the argument of the queue (3.10.8, 4.0.5, 4.3.6). changeMark
+// holds the old mark unacknowledged while it publishes the new one.
 func changeMark(c *confirming, queue string, p deadletter.Progress) error {
 	_, last, err := takeMarks(c, queue)
 	if err != nil {

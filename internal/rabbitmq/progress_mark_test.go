@@ -69,9 +69,9 @@ func TestAMarkIsKept(t *testing.T) {
 	}
 }
 
-// TestAMarkUnderAPolicy uses a policy that makes full queues reject messages. dlo keeps the mark, a
-// message that records how far its store has got, in a queue for one message. A new mark must still
-// be able to replace the old one.
+// TestAMarkUnderAPolicy checks the mark of a store, which is a message that records how far the
+// store has got. dlo keeps this mark in a queue that holds one message. A policy of the test makes
+// a full queue reject new messages. A new mark must still be able to replace the old one.
 func TestAMarkUnderAPolicy(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -92,8 +92,9 @@ func TestAMarkUnderAPolicy(t *testing.T) {
 	}
 }
 
-// TestAMarkSurvivesItsReader kills a process that has just taken the mark of a store from its
-// queue. The mark must return to the queue. A caller that expects the mark must wait for it.
+// TestAMarkSurvivesItsReader covers a process that takes the mark of a store from its queue and
+// then dies. The broker must return the mark to the queue. If another caller knows that there is a
+// mark, that caller must wait until the mark is back.
 func TestAMarkSurvivesItsReader(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)

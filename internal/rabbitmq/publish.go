@@ -80,8 +80,8 @@ func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 	}
 }
 
-// write passes messages to the connection. If the connection accepts no more, it stops, and the
-// result "broken" is true.
+// write passes messages to the connection. If the connection accepts no more messages, write
+// returns early, and the result "broken" is true.
 func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool) {
 	for _, m := range ms {
 		if m.Wait != nil && !l.hasWait(*m.Wait) {
@@ -231,7 +231,7 @@ func (l *Link) endUnanswered(sent []*message, returned map[deadletter.Token]stri
 }
 
 // mayNot records that the broker has refused a message because the user may not publish it. If the
-// message was for a wait queue, letters wait in dlo's store instead of this queue for a while.
+// message was for a wait queue, letters wait for a while in dlo's store, and not in wait queues.
 // Otherwise, dlo publishes no messages until the user may publish.
 func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	if wait == nil {
@@ -245,7 +245,8 @@ func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	l.noteWaiters()
 }
 
-// setDoubtDetail sets the reason on each message that got no reply.
+// setDoubtDetail sets the reason for each message about which the broker said nothing, so that it
+// may or may not have arrived.
 func setDoubtDetail(sent []*message, detail string) {
 	for _, m := range sent {
 		if m.outcome.Kind == deadletter.OutcomeInDoubt {

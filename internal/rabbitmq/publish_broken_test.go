@@ -21,7 +21,8 @@ func publisher(t *testing.T, url string, inFlight int) *rabbitmq.Link {
 	return publisherThatWaits(t, url, inFlight, 30*time.Second)
 }
 
-// publisherThatWaits does the same as publisher, with the given confirm timeout.
+// publisherThatWaits returns a link whose publishing connection is open. The link waits for a
+// confirm as long as the parameter "confirm" says.
 func publisherThatWaits(t *testing.T, url string, inFlight int, confirm time.Duration) *rabbitmq.Link {
 	t.Helper()
 	link := runLink(t, rabbitmq.Broker{URL: url, InFlight: inFlight, ConfirmTimeout: confirm})

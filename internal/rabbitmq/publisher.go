@@ -29,8 +29,8 @@ type confirming struct {
 	closed  chan *amqp.Error
 }
 
-// steady is how long a connection has to live before earlier failures are forgotten. If it ends
-// after that, the back-off starts from the beginning.
+// steady is how long a connection must live so that earlier failures are forgotten. If a connection
+// that lived longer ends, the back-off starts from the beginning.
 const steady = 10 * time.Second
 
 // Run keeps the publishing connection open until ctx ends.
@@ -64,8 +64,8 @@ func (l *Link) Run(ctx context.Context) error {
 	return nil
 }
 
-// publishUntilClosed makes a connection available for publishing until the connection ends. It
-// returns why it ended.
+// publishUntilClosed makes a connection available for publishing until the connection ends. The
+// result is the reason why the connection ended.
 func (l *Link) publishUntilClosed(ctx context.Context, conn *amqp.Connection) error {
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
 	blocked := conn.NotifyBlocked(make(chan amqp.Blocking, 8))

@@ -76,8 +76,9 @@ func (l *Link) addRight(r deadletter.Right) {
 	})
 }
 
-// grantCommand returns the command that gives dlo's user all permissions that dlo can use. The
-// command replaces the three expressions that the user now has in the vhost.
+// grantCommand returns the command that gives dlo's user all permissions that dlo can use. In
+// RabbitMQ, a user has one regular expression each for configure, write and read in a vhost. The
+// command replaces all three.
 func (l *Link) grantCommand(rights []deadletter.Right) string {
 	names := map[string][]string{"write": {`amq\.default`}}
 	add := func(operation, name string) {

@@ -12,10 +12,10 @@ const (
 	scarceFailures = 3         // number of sessions in a row that settle no window before dlo waits for scarceWait
 )
 
-// checkDeliveriesLeft checks how many deliveries the letters of a window have left, if the broker
-// deletes letters after a delivery limit. It reports when half of the deliveries are used up, and
-// again whenever more are used up. On 4.3, a letter keeps the delivery count of the queue in which
-// it died.
+// checkDeliveriesLeft checks how close the letters of a window are to the delivery limit of the
+// inbox. After that many deliveries, the broker deletes a letter. checkDeliveriesLeft reports when
+// a letter has used up half of its deliveries, and again whenever one has used up more. On 4.3, a
+// letter keeps the delivery count of the queue in which it died.
 func (i *Inbox) checkDeliveriesLeft(w []deadletter.Arrival) {
 	limit, most := int64(i.facts.limit), int64(0)
 	if limit == 0 {
@@ -39,8 +39,8 @@ func (i *Inbox) checkDeliveriesLeft(w []deadletter.Arrival) {
 }
 
 // restTime returns how long to wait before the next session. A session uses up one delivery of each
-// letter that it receives. If letters have only one delivery left, the wait is long, so that
-// retries of dlo do not use it up.
+// letter that it receives. If a letter has only one delivery left before the delivery limit, the
+// wait is an hour, so that dlo's own sessions do not use up this last delivery.
 func (i *Inbox) restTime() time.Duration {
 	wait := i.fruitless.next()
 	if !i.scarce || i.fruitless.failures <= scarceFailures {
@@ -50,8 +50,9 @@ func (i *Inbox) restTime() time.Duration {
 	return scarceWait
 }
 
-// Missing must be called if letters of the inbox are missing, because the broker deleted them:
-// their deliveries were used up before dlo stored them. It reports this.
+// Missing must be called if letters of the inbox are missing in the broker. The broker deletes
+// letters whose deliveries are used up before dlo has stored them. Missing reports this as a
+// problem.
 func (i *Inbox) Missing(letters int) {
 	i.link.recordEvent(deadletter.Problem{
 		Kind: deadletter.ProblemMissing, Severity: deadletter.SeverityPage, Inbox: i.queue, Queue: i.queue,

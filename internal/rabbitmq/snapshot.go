@@ -22,14 +22,14 @@ const queuePage = 500
 // errNoManagement means that the configuration has no management API for a broker.
 var errNoManagement = errors.New("the broker has no management URL in the configuration")
 
-// lookWait is how long a look waits for a response. On 4.0.5 and 4.3.6, /api/overview sometimes
-// takes 5 s while connections are opened and closed. It makes no difference whether the request
-// asks for statistics.
+// lookWait is the timeout of a request to the management API that reads dead-letter paths. On 4.0.5
+// and 4.3.6, /api/overview sometimes takes 5 s while connections are opened and closed. It makes no
+// difference whether the request asks for statistics.
 const lookWait = 20 * time.Second
 
-// newLooks returns a client for looks at dead-letter paths. It has a longer timeout than the client
-// for questions about single queues, because nothing waits for a look. It is a separate client, so
-// that a slow look does not stop those questions.
+// newLooks returns the client that reads dead-letter paths. It has a longer timeout than the client
+// for questions about single queues, because nothing waits for the paths. It is a separate client,
+// so that slow reading does not delay those questions.
 func newLooks(raw string) (*Management, error) {
 	m, err := newManagement(raw)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAStopDoesNotWaitForABroker stops an inbox whose broker is alive but does not respond, like
-// the broker of a queue without a leader.
+// TestAStopDoesNotWaitForABroker stops an inbox while its broker is alive but does not respond. The
+// stop must not wait for the broker. A broker behaves like this, for example, if a queue has no
+// leader.
 func TestAStopDoesNotWaitForABroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

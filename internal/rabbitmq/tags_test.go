@@ -16,8 +16,8 @@ import (
 )
 
 // TestTheTagsOfEachCall makes each call to the management API that docs/permissions.md lists, as
-// users with different tags. Only users with the tags of the document may make the call. RabbitMQ
-// answers 401 to a user without the needed tag.
+// users with different tags. A call must succeed only for users with a tag that the document gives
+// for it. RabbitMQ answers 401 to a user without the needed tag.
 func TestTheTagsOfEachCall(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/permissions.md")

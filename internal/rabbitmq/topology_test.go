@@ -36,9 +36,9 @@ type fault struct {
 	from    string   // the first RabbitMQ version that has the fault; "" = all versions
 	before  string   // the first RabbitMQ version that no longer has the fault; "" = none
 
-	// These fields are for a fault that people have to cure by hand. The function "cure" does what
-	// the text of the finding says. After that, dead letters must reach the queue whose name is in
-	// the last field.
+	// The fields "says", "cure" and "arrives" are for a fault that people have to cure by hand. The
+	// function "cure" does what the text of the finding says. After that, dead letters must reach
+	// the queue whose name is in "arrives".
 	says    string
 	cure    func(t *testing.T, b *faulty)
 	arrives string // "" = dlo.letters
@@ -247,8 +247,8 @@ var faults = map[string]fault{
 		policy: toDLO(), idle: true, want: "left_behind orders", says: "Start a consumer", cure: startRejecting,
 		use: func(t *testing.T, ch *amqp.Channel) { publishTo(t, ch, "orders") },
 	},
-	// The broker reports which policy applies to a queue. A pattern that dlo cannot evaluate therefore
-	// causes no finding on a broker.
+	// The pattern of this policy is one that dlo cannot evaluate. On a broker this causes no
+	// finding, because the broker itself reports which policy applies to a queue.
 	"unknown pattern": {more: map[string]policyOf{"lookahead": {"^(?!mail|dlo).*$", 10, toDLO()}}},
 	"storm": {
 		policy: toDLO(),
@@ -271,7 +271,8 @@ var faults = map[string]fault{
 	},
 }
 
-// rejectMessages makes the consumer of the case "storm" reject messages without requeue.
+// rejectMessages says whether the consumer in the test case "storm" rejects messages without
+// requeue.
 var rejectMessages atomic.Bool
 
 // TestEachFaultOnABroker gives a vhost one fault at a time. It checks that dlo finds this fault and

@@ -37,25 +37,26 @@ func (l *Link) TryNow(ctx context.Context) {
 	}
 }
 
-// tryRequests returns a channel that is closed when somebody requests an immediate attempt. Callers
-// must call it before an attempt, so that they miss no request between the attempt and the wait
-// after it.
+// tryRequests returns a channel that is closed when somebody requests an immediate attempt to
+// connect. The caller must call it before its next attempt. Otherwise the caller would miss a
+// request that comes between this attempt and the wait after it.
 func (l *Link) tryRequests() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tries.now
 }
 
-// recordTry records that an attempt of the publishing connection has ended. The caller must hold
-// mu.
+// recordTry records that an attempt to open the publishing connection has ended. The caller must
+// hold mu.
 func (l *Link) recordTry() {
 	close(l.tries.ended)
 	l.tries.ended = make(chan struct{})
 }
 
-// waitOrAsked waits for the time d before the next attempt, or until somebody requests an attempt.
-// After a request, it still waits for up to tryAgain. A request also resets the back-off, because
-// the person who asks has fixed something, or is about to.
+// waitOrAsked waits for the time d before the next attempt to connect. If somebody requests an
+// attempt earlier, waitOrAsked returns earlier, but not before the time tryAgain has passed. A
+// request also resets the back-off, because the person who asks has fixed something, or is about
+// to.
 func (b *backoff) waitOrAsked(ctx context.Context, d time.Duration, asked <-chan struct{}) error {
 	soonest := time.Now().Add(min(d, tryAgain))
 	waiting, cancel := context.WithTimeout(ctx, d)

@@ -52,7 +52,8 @@ func TestTryNow(t *testing.T) {
 	for range 3 {
 		link.TryNow(t.Context())
 	}
-	// An attempt takes no time, and the back-off after it is at least half a second.
+	// In this test, an attempt to connect takes no time, and the back-off after it is at least half
+	// a second.
 	if n, most := calls.Load()-before, 2+int64(time.Since(began)/(tryAgain/2)); n > most {
 		t.Errorf("%d attempts, want %d at most", n, most)
 	}
@@ -62,8 +63,9 @@ func TestTryNow(t *testing.T) {
 	link.TryNow(t.Context()) // TryNow must return
 }
 
-// TestAskingEndsTheWait checks that a request ends the wait and resets the back-off. Without a
-// request, the wait must take its full time.
+// TestAskingEndsTheWait checks the wait between two attempts to connect. If somebody requests an
+// attempt, the wait must end and the back-off must be reset. Without a request, the wait must take
+// its full time.
 func TestAskingEndsTheWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

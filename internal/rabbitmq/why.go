@@ -11,7 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// closeError returns why a connection or channel ended. If err is nil, it ended without a reason.
+// closeError returns the error for a connection or a channel that ended. If the broker gave no
+// reason, the parameter "err" is nil, and the result is amqp.ErrClosed.
 func closeError(err *amqp.Error) error {
 	if err == nil {
 		return amqp.ErrClosed
@@ -19,8 +20,8 @@ func closeError(err *amqp.Error) error {
 	return &ended{err}
 }
 
-// ended is the reason why a connection or channel ended. Its text is dlo's own and not the
-// client's.
+// ended is the reason why a connection or channel ended. Its text is written by dlo and replaces
+// the text of the client library.
 type ended struct{ err *amqp.Error }
 
 func (e *ended) Error() string { return reasonText(e.err) }

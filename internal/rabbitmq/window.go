@@ -31,10 +31,10 @@ type fetch struct {
 	sliding bool                                         // linger is counted from the last letter, not from the first
 }
 
-// window takes one window of letters from the inbox. It consumes, and cancels the consumer when the
-// window is full. Letters that arrive before cancel-ok belong to the window. Letters that the
-// cancel returned to the queue are fetched and added. If no letter arrives within f.silence, the
-// window is empty.
+// window takes one window of letters from the inbox. It starts a consumer, and cancels this
+// consumer when the window is full. Letters that arrive before cancel-ok belong to the window.
+// Letters that the cancel returned to the queue are fetched and added. If no letter arrives within
+// f.silence, the window is empty.
 func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, error) {
 	fail := func(err error) ([]deadletter.Arrival, error) {
 		if isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive use") {
@@ -148,9 +148,10 @@ func (i *Inbox) fetchRequeued(have, room int, take func(d *amqp.Delivery) error)
 	return nil
 }
 
-// sweepMost is the maximum time for fetching the letters that a cancel has returned to the queue.
-// It is enough for a window of 256 letters at 20 ms per get. With 250 ms, requeued letters stayed
-// ahead of the window in 12 of 144 windows (4.3.6 on a loaded machine).
+// sweepMost is the maximum time for fetching letters that the broker has put back into the queue
+// because of a cancel. It is enough for a window of 256 letters if each get takes 20 ms. When it
+// was 250 ms, some requeued letters were still in the queue ahead of the window in 12 of 144
+// windows (4.3.6 on a loaded machine).
 const sweepMost = 5 * time.Second
 
 // Ack acknowledges a window. The broker may process the acknowledgement later. Fence waits until

@@ -126,12 +126,13 @@ func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 	}
 }
 
-// cuts is the number of attempts for each case.
+// cuts is the number of times that a test cuts a connection for each combination of its parameters.
 const cuts = 4
 
-// death is a function that ends the connection over which a window was taken, and by this decides
-// what the broker still learns. It may first acknowledge the window up to its last tag. The
-// parameter "cut" is the number of the attempt, counted from 0.
+// death is a function that ends the connection from which a window of letters was taken. Before
+// that, it may acknowledge the window up to its last tag. The way in which it ends the connection
+// decides whether the broker still receives this ack. The parameter "cut" is the number of the
+// attempt, counted from 0.
 type death func(t *testing.T, cut int, ch *amqp.Channel, last uint64, link *testenv.Link)
 
 // cutWindow fills an inbox, takes a window from it and kills the connection. It returns how the
@@ -156,7 +157,8 @@ func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die d
 	<-closed
 	awaitSessionEnd(t, url)
 
-	// The test publishes one more letter. The letters ahead of it are those that are left.
+	// The test publishes one more letter, with the body "the end". Every letter that is received
+	// before it is still in the inbox.
 	publishLetters(t, observer, inbox, "the end")
 	var left []amqp.Delivery
 	deliveries := consume(t, observer, inbox, 0)
@@ -209,9 +211,10 @@ func describeReturn(left []amqp.Delivery) string {
 	return "whole"
 }
 
-// sessionLock is a queue that only the reader's connection may use. The broker deletes this queue
-// only when it has noticed the end of that connection. Another connection can therefore detect the
-// end. If a new session began earlier, it would see the letters behind the window first.
+// sessionLock is a queue that only the connection of the reader may use. When that connection has
+// ended and the broker has noticed this, the broker deletes the queue. A new session therefore
+// waits until it can declare the queue. If it began earlier, it would get the letters behind the
+// window before the window itself.
 const sessionLock = "session lock"
 
 func lockSession(t *testing.T, ch *amqp.Channel) {

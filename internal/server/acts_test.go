@@ -170,7 +170,7 @@ func (l *ledger) step() {
 	}
 }
 
-// raw runs SQL on the database of the store, for example as if time had passed.
+// raw runs SQL on the database of the store, for example to make its records look older.
 func (l *ledger) raw(text string, args ...any) {
 	l.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+l.cfg.Store+"?_pragma=busy_timeout(5000)")
@@ -202,8 +202,9 @@ func (l *ledger) acts() []deadletter.Act {
 }
 
 // TestEveryActIsRecordedWhole does everything that people or dlo can do, and checks the entries of
-// the audit log. Each entry must name the person, the way, the targets, and how many letters were
-// requested and done.
+// the audit log. Each entry must name the person, the targets, and whether the request came from a
+// page, the API or the command line. It must also contain the number of letters in the request, and
+// the number of letters that were changed.
 func TestEveryActIsRecordedWhole(t *testing.T) {
 	t.Parallel()
 	l := openLedger(t)
@@ -443,7 +444,8 @@ func (l *ledger) letter(id deadletter.ID) deadletter.Letter {
 	return letter
 }
 
-// taking is a queue from which three letters were taken.
+// taking is a queue for a drain. It has taken three letters, and it runs until the drain is
+// stopped.
 type taking struct{ resolved chan struct{} }
 
 func (taking) Run(ctx context.Context) error   { <-ctx.Done(); return nil }
@@ -451,8 +453,8 @@ func (q taking) Resolve(context.Context) error { close(q.resolved); return nil }
 func (taking) Taken() int                      { return 3 }
 func (taking) Busy() bool                      { return false }
 
-// drains starts and stops a drain. It then decides what happened to a window, a batch of letters,
-// that an earlier drain left open.
+// drains starts a drain and stops it. Then it decides about the window that an earlier drain left
+// open when its process ended. A window is a batch of letters.
 func (l *ledger) drains(between func(id string)) {
 	l.t.Helper()
 	w := deadletter.Window{Session: 1, Number: 1, Broker: "main", VHost: "/", Inbox: "open.dlq", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 10}

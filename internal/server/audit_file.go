@@ -52,8 +52,7 @@ func (a *auditFile) open() error {
 	return a.write(nil)
 }
 
-// position returns the name of a second file. That file contains the id of the last act that was
-// written.
+// position returns the path of the file that contains the id of the newest act in the audit file.
 func (a *auditFile) position() string { return a.path + ".position" }
 
 // run copies acts until ctx is done. It then copies the acts that are left.

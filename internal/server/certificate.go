@@ -22,7 +22,8 @@ type certificate struct {
 	looked  time.Time
 }
 
-// certificateLook is the minimum time between two checks of the files.
+// certificateLook is the minimum time between two checks whether the files of the certificate have
+// changed.
 const certificateLook = time.Second
 
 // readCertificate reads the certificate for the first time. Its error names the file with the

@@ -147,8 +147,8 @@ func ofPaths(s *topology.Snapshot, b *config.Broker) checkup {
 // roomWanted is how long the broker should have room for letters while dlo is down.
 const roomWanted = 24 * time.Hour
 
-// letterRest is the number of bytes that a letter needs on a broker's disk besides its body. This
-// is for the properties of the letter and its entry in the index of the queue.
+// letterRest is the number of bytes that a letter needs on a broker's disk besides its body: for
+// its properties, and for its entry in the index of the queue.
 const letterRest = 1 << 10
 
 // ofRoom estimates how long the broker has room for letters while dlo is down. After that time, the
@@ -165,7 +165,8 @@ func ofRoom(ctx context.Context, file, name string, link *rabbitmq.Link) checkup
 	return roomFor(one, room, arrived, err, now)
 }
 
-// roomFor adds the estimate to a check and returns the check. The parameter "room" is in bytes.
+// roomFor adds to a check how many hours the broker has room for letters while dlo is down. The
+// parameter "room" is in bytes.
 func roomFor(one checkup, room int64, arrived store.Arrivals, err error, now time.Time) checkup {
 	free := fmt.Sprintf("the broker can write %.1f GiB before its disk alarm blocks all publishers", float64(room)/(1<<30))
 	if err != nil || arrived.Letters == 0 {

@@ -41,8 +41,8 @@ func (s *Server) createIntake() {
 	s.annotations = annotation.New(s.store, annotation.Options{Mask: func(text string) string { shown, _ := s.masks.Text(text); return shown }, Joined: s.reader.Wake, Log: s.log}, s.Registry)
 }
 
-// annotationLoops returns the loops of the annotations. There is one loop for each queue of
-// annotations, even if several entries of the configuration name the same queue.
+// annotationLoops returns the functions that run in the background and read annotations. There is
+// one function for each queue of annotations, even if several broker entries name the same queue.
 func (s *Server) annotationLoops() []func(context.Context) error {
 	loops := []func(context.Context) error{s.annotations.Run}
 	drained := map[[2]string]bool{}

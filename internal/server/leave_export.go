@@ -43,7 +43,7 @@ func exportLetters(ctx context.Context, s *store.Store, path string) (err error)
 	return nil
 }
 
-// answerFile is an HTTP response that is written to a file.
+// answerFile is a http.ResponseWriter that writes the response to a file.
 type answerFile struct {
 	file   *os.File
 	header http.Header

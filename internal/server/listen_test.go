@@ -67,8 +67,8 @@ func TestANameIsResolvedBeforeItIsServed(t *testing.T) {
 	}
 }
 
-// TestWhatWasCheckedIsServed checks that dlo listens on an address that was checked, even if the
-// name has another address now.
+// TestWhatWasCheckedIsServed checks that dlo listens on an IP address that it has checked. It must
+// not look up the host name again, because the name could have another address by then.
 func TestWhatWasCheckedIsServed(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

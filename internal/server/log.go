@@ -102,8 +102,8 @@ func (f *folds) omits(h *foldingHandler, r slog.Record) bool {
 	return true
 }
 
-// endMinute ends the current minute of a message. If lines were omitted, it reports them and begins
-// the next minute.
+// endMinute is called when the minute in which equal lines are counted has ended. If lines with the
+// message were omitted, endMinute reports their number and begins the next minute.
 func (f *folds) endMinute(message string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

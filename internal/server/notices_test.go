@@ -22,8 +22,8 @@ var valid = map[string]any{
 	"Host": "127.0.0.1", "Port": 1, "User": "dlo", "Password": "secret", "From": "dlo@example.com", "To": []string{"team@example.com"},
 }
 
-// TestEveryKindOfChannelHasASender checks that every kind of channel in a configuration gets a
-// sender, even with a private address.
+// TestEveryKindOfChannelHasASender checks that a sender can be created for every kind of channel in
+// a configuration. The channels have private addresses, which must be possible with allow_private.
 func TestEveryKindOfChannelHasASender(t *testing.T) {
 	t.Parallel()
 	kinds, senders := 0, map[reflect.Type]string{}
@@ -80,8 +80,8 @@ func TestNothingMaskedIsTold(t *testing.T) {
 	}
 }
 
-// TestMachinesAreTheWebhooks checks that the store treats the webhooks of the configuration as
-// machines.
+// TestMachinesAreTheWebhooks checks that events for machines, such as the end of an operation, are
+// sent to the webhooks of the configuration, and not to channels for people.
 func TestMachinesAreTheWebhooks(t *testing.T) {
 	t.Parallel()
 	l := openLedger(t)

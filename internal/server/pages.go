@@ -84,9 +84,9 @@ func frozenBrokers(cfg config.Config) (names []string) {
 	return names
 }
 
-// withRestriction returns a function that finds the principal who makes a request. Before it
-// returns this principal, it calls "restrict", which can take rights away. If the parameter "actor"
-// is nil, every principal is the local user.
+// withRestriction returns a function that finds the principal who makes a request. The function
+// "restrict" can take rights away from the principal before the result is returned. If the function
+// "actor" is nil, every request is made by the local user.
 func withRestriction(actor func(*http.Request) (deadletter.Principal, error), restrict func(*deadletter.Principal)) func(*http.Request) (deadletter.Principal, error) {
 	return func(r *http.Request) (deadletter.Principal, error) {
 		p, err := deadletter.Local, error(nil)
@@ -130,7 +130,8 @@ func (s *Server) brokers() []deadletter.BrokerStatus {
 	return list
 }
 
-// observing returns a text that names the queues whose letters are only observed.
+// observing returns a text that names the queues whose letters dlo only observes, according to the
+// configuration.
 func observing(cfg *config.Config) string {
 	var list []string
 	for _, b := range cfg.Brokers {

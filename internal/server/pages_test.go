@@ -70,7 +70,8 @@ func TestEveryFindingIsAProblem(t *testing.T) {
 	})
 }
 
-// oldStore is a restored copy of a store. Another store was in its place before.
+// oldStore is a store that was restored from a copy. It has all faults that a store can report, for
+// example that another store was in the same place before.
 type oldStore struct{}
 
 func (oldStore) Restore(context.Context) (*deadletter.Restore, error) {

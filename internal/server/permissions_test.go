@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestPermissionsAreAskedAgain checks how long an answer is used again. A broker that does not
-// answer must give no permissions.
+// TestPermissionsAreAskedAgain checks for how long dlo uses what a broker has answered about the
+// permissions of a person. If the broker does not answer, the person must have no permissions.
 func TestPermissionsAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)

@@ -10,7 +10,8 @@ import (
 // Several entries of the configuration may name the same broker and vhost. In this package, the
 // place of an entry is its broker and vhost.
 
-// inboxesAt returns the inboxes of all entries at a place. No letter is requeued to an inbox.
+// inboxesAt returns the inboxes of all broker entries with the same broker and vhost. dlo needs
+// them because it requeues no letter to an inbox.
 func inboxesAt(brokers []config.Broker, place string) []string {
 	var inboxes []string
 	for _, b := range brokers {
@@ -21,8 +22,8 @@ func inboxesAt(brokers []config.Broker, place string) []string {
 	return inboxes
 }
 
-// annotationsAt returns the queues of annotations of all entries at a place. No letter is requeued
-// to such a queue, and no letter is drained from it.
+// annotationsAt returns the queues of annotations of all broker entries with the same broker and
+// vhost. No letter is requeued to such a queue, and no letter is drained from it.
 func annotationsAt(brokers []config.Broker, place string) []string {
 	var queues []string
 	for _, b := range brokers {
@@ -33,7 +34,7 @@ func annotationsAt(brokers []config.Broker, place string) []string {
 	return queues
 }
 
-// namesOf returns the names of all entries at a place.
+// namesOf returns the names of all broker entries with the same broker and vhost.
 func namesOf(brokers []config.Broker, place string) []string {
 	var names []string
 	for _, b := range brokers {

@@ -66,8 +66,8 @@ func (s *Server) problemChannels() []string {
 // problemsDesc describes the metric dlo_problems.
 var problemsDesc = prometheus.NewDesc("dlo_problems", "What keeps dlo from working now, by kind, severity (page, notify) and broker; /readyz lists it.", []string{"kind", "severity", "broker"}, nil)
 
-// problemCollector collects the metric dlo_problems. Each time, it counts the problems that exist
-// now.
+// problemCollector collects the metric dlo_problems. Whenever the metrics are read, it counts the
+// problems that exist at that time.
 type problemCollector struct{ *Server }
 
 func (c problemCollector) Describe(to chan<- *prometheus.Desc) { to <- problemsDesc }

@@ -55,9 +55,9 @@ func isReloaded(path string) bool {
 }
 
 // reload applies the rules, channels, quiet hours, digest and grants of the configuration file. If
-// the file contains a mistake, reload changes nothing. The new rules apply to letters without a
-// decision, and letters that already wait keep their decision. New grants apply from the next
-// request.
+// the file contains a mistake, reload changes nothing. The new rules decide about letters that no
+// rule has decided about yet. Letters that already wait for a retry keep their decision. New grants
+// apply from the next request.
 func (s *Server) reload(ctx context.Context) {
 	path := s.cfg.Rules.File
 	cfg, err := config.Load(path, s.getenv)

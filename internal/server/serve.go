@@ -52,7 +52,7 @@ type Options struct {
 	Crash       func(point string) // called at the named crash points in tests; nil in production
 }
 
-// refusedError is an error with the exit code of the process.
+// refusedError is an error that also determines the exit code of the process.
 type refusedError struct {
 	error
 	code int

@@ -240,8 +240,8 @@ func explainStore(err error, path string) error {
 	return err
 }
 
-// createRooms creates the components that work in the background, and connects the functions that
-// wake them.
+// createRooms creates the components that work in the background. It connects them with functions
+// by which one component wakes another.
 func (s *Server) createRooms() {
 	cfg := s.cfg
 	s.rules = rules.NewBook(&cfg.Rules)

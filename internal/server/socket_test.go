@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSockets checks that a socket replaces only a socket that another program left. It also checks
-// who can connect.
+// TestSockets checks that dlo creates its socket in place of one that an ended program left behind,
+// but not in place of one on which a program still listens. It also checks who can connect.
 func TestSockets(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.sock")

@@ -84,7 +84,8 @@ func nobodySends(stray *deadletter.Stray, whose string) deadletter.Problem {
 	return p
 }
 
-// strayText returns a text that says how many letters there are and what happens to them.
+// strayText returns a text about letters that no dispatcher sends. It says how many of them wait
+// for a retry, need people, or were sent.
 func strayText(s *deadletter.Stray) string {
 	var parts []string
 	for _, p := range []struct {

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// TokenFile gives access to the tokens in the file of a store that no server has open. Whoever may
-// write to that file may do everything. An installation can therefore get its first token in this
-// way.
+// TokenFile gives access to the tokens in the file of a store that no server has open. It needs no
+// token, because whoever may write to that file may do everything anyway. An installation gets its
+// first token in this way.
 type TokenFile struct {
 	store *store.Store
 	ctx   context.Context

@@ -95,7 +95,8 @@ var (
 	ageDesc      = prometheus.NewDesc("dlo_findings_age_seconds", "Seconds since dlo last read the dead-letter paths of a vhost completely or, before the first time, since it started.", []string{"broker", "vhost"}, nil)
 )
 
-// pathCollector collects the metrics about the dead-letter paths from the latest looks.
+// pathCollector collects the metrics about the dead-letter paths. It takes them from the last time
+// that dlo read each vhost.
 type pathCollector struct{ *Server }
 
 func (c pathCollector) Describe(to chan<- *prometheus.Desc) {

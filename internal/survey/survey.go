@@ -20,7 +20,7 @@ import (
 // because a report on thousands of queues is work for the broker.
 const Every = 30 * time.Second
 
-// Place is a vhost that a Survey looks at.
+// Place is a vhost whose dead-letter paths a Survey checks.
 type Place struct {
 	Broker   string
 	VHost    string
@@ -39,7 +39,8 @@ type Place struct {
 	Applied func(ctx context.Context) ([]topology.Planned, error)
 }
 
-// Survey looks at vhosts. Its methods are safe for concurrent use.
+// Survey reads the queues, exchanges and policies of vhosts, and looks for faults that lose dead
+// letters. Its methods are safe for concurrent use.
 type Survey struct {
 	places  []Place
 	every   time.Duration
@@ -64,7 +65,8 @@ func New(places []Place) *Survey {
 	return s
 }
 
-// Run looks at all places until ctx ends. A broker that responds slowly does not delay the others.
+// Run reads the vhosts of all places regularly, until ctx ends. A broker that responds slowly does
+// not delay the others.
 func (s *Survey) Run(ctx context.Context) error {
 	var places sync.WaitGroup
 	for i := range s.places {
@@ -74,9 +76,9 @@ func (s *Survey) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// watch looks at one place until ctx ends. Before the first look, it waits for dlo's own exchange.
-// Otherwise this look would report that the exchange is missing. It does not wait longer than the
-// time between two looks.
+// watch reads one vhost again and again until ctx ends. Before the first time, it waits until dlo's
+// own exchange exists, because it would otherwise report that the exchange is missing. It does not
+// wait for this longer than the time between two readings.
 func (s *Survey) watch(ctx context.Context, i int) {
 	if ready := s.places[i].Ready; ready != nil {
 		patience, cancel := context.WithTimeout(ctx, s.every)
@@ -118,7 +120,7 @@ func (s *Survey) LookAgain(broker, vhost string) {
 	}
 }
 
-// request requests an immediate look at a place.
+// request asks the goroutine that reads a vhost to read it immediately.
 func (s *Survey) request(i int) {
 	select {
 	case s.again[i] <- struct{}{}:
@@ -132,10 +134,10 @@ const (
 	refreshWait = 10 * time.Second // how long Refresh waits for all looks
 )
 
-// Refresh looks at vhosts again and waits for these looks, unless the latest looks are new enough.
-// A look that began before the latest call of LookAgain is not new enough. A plan from an old look
-// could repeat keys that a policy no longer has, and somebody may copy that plan. An empty broker
-// means all brokers, and an empty vhost means all vhosts.
+// Refresh reads vhosts again and waits until they have been read. It leaves out a vhost that was
+// read shortly before. However, reading that began before the latest call of LookAgain is not
+// recent enough, because a plan could then repeat keys that a policy no longer has, and somebody
+// may copy that plan. An empty broker means all brokers, and an empty vhost means all vhosts.
 func (s *Survey) Refresh(ctx context.Context, broker, vhost string) {
 	ctx, cancel := context.WithTimeout(ctx, refreshWait)
 	defer cancel()
@@ -149,8 +151,8 @@ func (s *Survey) Refresh(ctx context.Context, broker, vhost string) {
 	places.Wait()
 }
 
-// refresh waits for a look at a place that began at or after the time "enough", and after dlo last
-// changed the vhost.
+// refresh waits until a place has been read. Reading that began before the time "enough", or before
+// dlo last changed the vhost, does not count.
 func (s *Survey) refresh(ctx context.Context, i int, enough time.Time) {
 	for ctx.Err() == nil {
 		s.mu.Lock()
@@ -238,8 +240,8 @@ func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 	return plans, nil
 }
 
-// chosenPlaces returns the places that a wish names. For each of them, it also returns the latest
-// snapshot and the findings.
+// chosenPlaces returns the places for which a caller wants a plan. For each of them, it also
+// returns the latest snapshot and the findings.
 func (s *Survey) chosenPlaces(w topology.Wish) (places []Place, read []*topology.Snapshot, found [][]topology.Finding, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,8 +260,8 @@ func (s *Survey) chosenPlaces(w topology.Wish) (places []Place, read []*topology
 	return places, read, found, nil
 }
 
-// isIncomplete reports whether a part of a vhost could not be read. A passive look reads only
-// queues. For such a look, only queues that could not be read count.
+// isIncomplete reports whether a part of a vhost could not be read. If there is no management API,
+// dlo reads only queues. In that case, isIncomplete returns true only if a queue could not be read.
 func isIncomplete(s *topology.Snapshot) bool {
 	return len(s.Gaps) > 0 && !s.Passive || queuesUnread(s)
 }
@@ -271,9 +273,9 @@ func queuesUnread(s *topology.Snapshot) bool {
 	})
 }
 
-// idleSince returns the times since which queues have had no consumer. The parameter "previous"
-// holds the times at the previous look. If the broker does not report the consumers of a queue, or
-// if the queue could not be read, the queue keeps its time.
+// idleSince returns, for each queue without a consumer, since when it has had none. The parameter
+// "previous" holds these times from the last time that the vhost was read. If the broker does not
+// report the consumers of a queue, or if the queue could not be read, the queue keeps its time.
 func idleSince(previous map[string]time.Time, s *topology.Snapshot) map[string]time.Time {
 	after := map[string]time.Time{}
 	if queuesUnread(s) {

@@ -14,9 +14,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestALookIsRememberedAndRepeated checks the time between two looks, the time for which a queue
-// has had no consumer, and the time since which a finding exists. A failed look must keep the
-// findings of the previous one.
+// TestALookIsRememberedAndRepeated checks how often dlo looks at the queues of a vhost. It also
+// checks two durations: how long a queue has had no consumer, and how long a finding has existed.
+// If a look fails, the findings of the previous look must stay.
 func TestALookIsRememberedAndRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now().UTC()
@@ -139,8 +139,8 @@ func TestAChangeIsLookedAtImmediately(t *testing.T) {
 	})
 }
 
-// TestAPlanHasANewLook checks that Refresh waits for a look at the given vhost, and that it causes
-// none if the latest look is new enough.
+// TestAPlanHasANewLook checks that Refresh waits until dlo has read the given vhost. If the vhost
+// was read shortly before, Refresh must not read it again.
 func TestAPlanHasANewLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks [2]atomic.Int64
@@ -201,8 +201,9 @@ func TestTheIdleTimeIsConfigured(t *testing.T) {
 	})
 }
 
-// TestWithoutManagement checks that a finding of a look without the management API ends when a
-// consumer returns. dlo must plan nothing from such a look.
+// TestWithoutManagement covers a broker without a management API. dlo must report a queue that has
+// had no consumer for some time, and must withdraw this finding when a consumer returns. dlo must
+// make no plan for such a broker.
 func TestWithoutManagement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var consumers atomic.Int64

@@ -235,7 +235,7 @@ func (t *Trials) recordConsumed(message string, accepted bool) {
 }
 
 // follow checks how far the letter of the trial has got. It reports whether the letter has
-// completed the whole path. If the letter cannot do this any more, the error says why.
+// completed the whole path. If the letter can no longer complete the path, the error says why.
 func (t *Trials) follow(ctx context.Context) (over bool, err error) {
 	id := t.Newest().Letter
 	if id == "" {

@@ -51,7 +51,8 @@ func (s *shelf) move(change func(s *shelf)) {
 	change(s)
 }
 
-// stage is a broker whose part the test plays.
+// stage takes the place of the broker in a test. The test decides what it does with the trial
+// message.
 type stage struct {
 	sent  chan deadletter.TrialMessage
 	hear  func(accepted bool)
@@ -60,7 +61,7 @@ type stage struct {
 }
 
 // play runs trials in a synctest bubble. The function "script" plays the part of the broker. The
-// stage b gives it the sent message.
+// trial message that dlo sends arrives in the channel b.sent.
 func play(t *testing.T, unable, unready string, script func(trials *Trials, s *shelf, b *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package clients makes clients of the API from its OpenAPI document, with generators that people
-// use. With these clients, it calls a running dlo. It is a separate module, because dlo does not
-// need the generators.
+// Package clients tests the OpenAPI document of the API. It generates clients from the document
+// with widely used generators, and calls a running dlo with these clients. It is a separate module,
+// because dlo does not need the generators.
 package clients
 
 import (
@@ -27,7 +27,8 @@ func TestAGoClient(t *testing.T) {
 	client := filepath.Join(folder, "client.go")
 	run(t, ".", "go", "tool", "oapi-codegen", "-package", "client", "-generate", "types,client", "-o", client, document)
 
-	// The generated file is not really in the source tree. An overlay makes the compiler see it there.
+	// The generated file is not in the source tree. The option -overlay makes the Go compiler read
+	// the file as if it were there.
 	here, err := filepath.Abs("golang")
 	if err != nil {
 		t.Fatal(err)

@@ -69,8 +69,8 @@ func throughWord(w deadletter.Way) string {
 	return line(string(w), 20)
 }
 
-// askedWords returns how many items an act had to handle and how many it handled. It returns "" if
-// the act had to handle one item and handled it.
+// askedWords describes an act by two numbers: how many items a person asked to act on, and on how
+// many dlo acted. It returns "" if both are 1.
 func (e AuditRow) askedWords() string {
 	switch {
 	case e.Asked == deadletter.Unrecorded || e.Done == deadletter.Unrecorded:

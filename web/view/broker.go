@@ -41,8 +41,8 @@ func (s Shell) labels() []Label {
 	return s.labelsOf(func(string) bool { return true })
 }
 
-// labelsOf returns the labels of some brokers without repetition. It calls "broker" with the name
-// of each broker. The broker is included if the result is true.
+// labelsOf returns the labels of some brokers without repetition. The function "broker" chooses
+// them: it returns true for the name of a broker whose label is wanted.
 func (s Shell) labelsOf(broker func(name string) bool) []Label {
 	var list []Label
 	for _, b := range s.Brokers {
@@ -130,8 +130,8 @@ func (b Broker) disconnection(now time.Time) []Span {
 	return text
 }
 
-// waitingPlace returns the words that name where dead letters wait until the broker is connected
-// again.
+// waitingPlace returns a sentence about a disconnected broker. It names the queues in which dead
+// letters wait until the broker is connected again.
 func (b Broker) waitingPlace() []Span {
 	if len(b.Inboxes) == 0 {
 		return []Span{{Text: "Nothing is lost: dead letters wait in RabbitMQ."}}

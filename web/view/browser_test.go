@@ -54,11 +54,11 @@ func TestPagesInABrowser(t *testing.T) {
 			t.Errorf("%s, %s: the page is %d px wide on a screen of %d", name, theme, wide, width)
 		}
 	}
-	// axe-core sets inline styles. The policy blocks them, and the console reports this. Therefore the
-	// console is checked in tabs that do not run axe-core.
+	// axe-core sets inline styles. The content security policy blocks them, and the console reports
+	// this. Therefore the console is checked in tabs that do not run axe-core.
 	inTabs(t, "quiet", all, func(t *testing.T, tab *testenv.Tab, names []string) {
-		// A width of 720 px is that of a 1440 px screen at 200 % zoom. A width of 320 px is that of a
-		// 1280 px screen at 400 % (WCAG 1.4.10).
+		// A browser on a 1440 px screen with 200 % zoom has a width of 720 px. A browser on a 1280
+		// px screen with 400 % zoom has a width of 320 px (WCAG 1.4.10).
 		widths := []int64{720, 320, 390}
 		tab.LessMotion()
 		for _, name := range names {

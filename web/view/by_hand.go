@@ -63,8 +63,8 @@ type Copy struct {
 	Why  string
 }
 
-// These are the maximum sizes of the text in bytes. A shell accepts 128 KiB in one word, and pages
-// have to stay small.
+// These are the maximum sizes in bytes of a letter that is shown for copying, as a command or as
+// text. A shell accepts 128 KiB in one word, and pages have to stay small.
 const (
 	maxCommand = 64 << 10
 	maxCopied  = 128 << 10

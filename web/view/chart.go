@@ -15,8 +15,8 @@ type Histogram struct {
 	Links []string
 }
 
-// shape is one SVG path of a chart. It combines all parts of bars with one class. One rectangle for
-// each part of each bar would make the page too long.
+// shape is one SVG path of a chart. It contains all parts of the bars that have the same class. If
+// each part were a rectangle of its own, the page would be too long.
 type shape struct{ Class, Path string }
 
 // outcomes are the parts of a bar from bottom to top. Each has its CSS class and its name.

@@ -40,7 +40,7 @@ const (
 	SameUnfinished Sameness = "unfinished"
 )
 
-// These are the limits of the page. The API returns everything.
+// These constants limit what the page of a comparison shows. The API has no such limits.
 const (
 	comparedShown  = 200       // the maximum number of fields in one table
 	comparedBudget = 50 * 1000 // the maximum size of the HTML of one table in bytes
@@ -115,7 +115,7 @@ func (f ComparedField) values() (a, b string) {
 	return line(a, comparedValue), line(b, comparedValue)
 }
 
-// differAt returns the index of the first byte that differs.
+// differAt returns the index of the first byte in which a and b differ.
 func differAt(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {

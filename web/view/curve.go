@@ -55,8 +55,8 @@ func secondsWords(seconds float64) string {
 	return Duration(time.Duration(math.Round(seconds*1000)) * time.Millisecond)
 }
 
-// axis is the logarithmic time axis of a curve. It runs from the tick before the first retry to the
-// end of the last band.
+// axis is the logarithmic time axis of a curve. It begins at the tick before the first retry. It
+// ends at the latest time at which the last retry can happen, because jitter makes this time vary.
 type axis struct{ from, to float64 }
 
 func (c Curve) axis() axis {
@@ -101,8 +101,8 @@ type dot struct {
 	LX, LY, At string // the place and the text-anchor of the label
 }
 
-// dots returns the retries that readers can tell apart on the axis. The first and the last retry
-// are always among them.
+// dots returns the retries that the chart draws. It leaves out retries that are too close to the
+// one before, but never the first or the last retry.
 func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 	a := c.axis()
 	var shown []retryPoint

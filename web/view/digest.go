@@ -15,7 +15,7 @@ type DigestView struct {
 	Channels []string  // the channels to which the digest is sent
 	Sent     string    // the local day of the last digest, or ""
 
-	// These are the actions of people since the time From. The newest comes first.
+	// Operations and Decisions contain what people have done since the time From, newest first.
 	Operations []deadletter.Operation
 	Decisions  []deadletter.Decided
 
@@ -35,9 +35,9 @@ func (d DigestView) ready() (letters, groups int, link string) {
 	return letters, len(ids), LettersURL("group:"+strings.Join(ids, ",")+" state:dead,held", "", "")
 }
 
-// evidence returns a reason for what to do with a group. If a deploy may have fixed the group,
-// because no letter of it has died since, the reason is that deploy. Otherwise, it is the suggested
-// action.
+// evidence returns a short text that helps people decide about a group. If a deploy may have fixed
+// the group, because no letter of it has died since, the text names that deploy. Otherwise, the
+// text is the suggested action.
 func (d DigestView) evidence(l deadletter.DigestLine) string {
 	if deploy, ok := d.Fixed[l.Group.ID]; ok {
 		return "Quiet since " + line(deploy.Service+" "+deploy.Version, 60) + ": ready to requeue"

@@ -58,9 +58,9 @@ func placeWords(g deadletter.GroupRow) string {
 	return strings.Join(said, " · ")
 }
 
-// lookAlikes finds groups that look alike in a list. They have the same error in the same queue,
-// and differ only in the type or in the reason. For each such group, the result contains the first
-// group that looks like it.
+// lookAlikes finds groups that look alike in a list. Such groups have the same error in the same
+// queue, and differ only in the type or in the reason. The result maps each group, except the first
+// one, to the first group with the same error and queue.
 func lookAlikes(rows []deadletter.GroupRow) map[deadletter.GroupID]deadletter.GroupID {
 	type look struct{ broker, vhost, queue, failure string }
 	first, same := map[look]deadletter.GroupID{}, map[deadletter.GroupID]deadletter.GroupID{}

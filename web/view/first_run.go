@@ -51,7 +51,7 @@ func typesLine(n int) string {
 }
 
 // command returns a rabbitmqctl command that sets the dead-letter exchange with a policy. The
-// policy has a higher priority than usual.
+// policy has the priority 10, which is higher than the default priority 0.
 func (f FirstRun) command() string {
 	return "rabbitmqctl set_policy -p " + shellWord(line(f.VHost, 255)) + " --priority 10 --apply-to queues dlo '^(orders|emails)$' " +
 		shellWord(`{"dead-letter-exchange":"`+line(f.Exchange, 200)+`"}`)

@@ -207,9 +207,9 @@ func externalLink(text string) (string, bool) {
 	return text, (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) && deadletter.Visible(text) == text
 }
 
-// wentLive returns the URL that was recorded for a deploy, such as the page of its release. It is
-// the deploy that may be the cause of the group's failures. The second result is false if there is
-// no such deploy, or if its URL is not a safe link.
+// wentLive returns the URL that was recorded for a deploy, for example the page of a release. It
+// uses the deploy that may have caused the failures of the group. The second result is false if
+// there is no such deploy, or if its URL is not a safe link.
 func (g GroupView) wentLive() (string, bool) {
 	if g.Suspect == nil {
 		return "", false

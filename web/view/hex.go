@@ -44,9 +44,10 @@ func (h Hex) dump(nodes []TreeNode) []piece {
 		out = appendPiece(out, plain, "  ")
 		hex, ascii := []rune(row.Hex), []rune(row.ASCII)
 		for i, c := range hex {
-			// A byte takes two characters and a gap. The gap after 8 bytes is two characters wide. A gap is
-			// marked only between two marked bytes, and it is part of a link only between two bytes of one
-			// node.
+			// This finds the byte to which the character i belongs. A byte takes three characters:
+			// two digits and a gap. After eight bytes, the gap is one character wider. A gap is
+			// highlighted only if the bytes on both sides are. It is part of a link only if both
+			// bytes belong to the same node.
 			at := i / 3
 			if i >= 24 {
 				at = (i - 1) / 3

@@ -161,8 +161,8 @@ func (p LetterPage) label(t Tab) (name string, count int) {
 	return "Decoded", 0
 }
 
-// deaths returns the number of deaths on the timeline. It counts the deaths in the headers of the
-// letter and those after attempts of dlo.
+// deaths returns how often the letter died, for the timeline. It counts the deaths in the headers
+// of the letter, and the deaths after dlo had sent the letter back.
 func (p LetterPage) deaths() int {
 	first, _ := deadletter.ReadDeaths(p.Letter.Properties.Headers, deadletter.NoOrigin)
 	n := len(first)
@@ -279,9 +279,10 @@ func cameBack(a deadletter.Attempt) string {
 	return text
 }
 
-// waitBefore returns how long the letter waited before the attempt with index i. The time counts
-// from the return of the letter, from the end of the previous attempt, or from the receipt of the
-// letter. It returns "" if the time is unknown.
+// waitBefore returns how long the letter waited before the attempt with index i. If the previous
+// attempt came back, the wait began when it came back. Otherwise it began when the previous attempt
+// ended. The first wait began when the letter was received. The result is "" if the time is
+// unknown.
 func (p LetterPage) waitBefore(i int) string {
 	since := p.Letter.ReceivedAt
 	if i > 0 {

@@ -2,7 +2,8 @@ package view
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// These constants limit the error on the page. They are in bytes and include escapes.
+// These constants limit the error message and the stack trace that the page shows. They are sizes
+// in bytes, and count escaped characters as they are written.
 const (
 	failureMessage = 4 << 10
 	failureStack   = 12 << 10

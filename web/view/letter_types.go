@@ -37,7 +37,8 @@ func (p LetterPage) typeFors() []typeFor {
 	return list
 }
 
-// candidates returns the candidates to show, and words about the others.
+// candidates returns the message types that the page proposes for the letter, and a few words about
+// the candidates that it does not show.
 func (p LetterPage) candidates() (shown []Candidate, others string) {
 	n := min(len(p.Candidates), max(candidatesShown, p.Tied))
 	switch {

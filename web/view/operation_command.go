@@ -63,9 +63,9 @@ func (p OperationPage) command() string {
 	return text
 }
 
-// commandTitle returns the title above the command that starts the same operation. An operation may
-// leave out letters, but the command has only the query. If the command would also act on the
-// omitted letters, the title says so.
+// commandTitle returns the title above the command that starts the same operation. The command
+// selects letters only by the query. If the operation left out letters that match the query, the
+// command would act on them too, and the title says so.
 func (p OperationPage) commandTitle() string {
 	if p.Operation.Except+p.Operation.Changed > 0 {
 		return "The same query on the command line, including the letters left out"

@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// hasVerdict reports whether the page can describe what became of the letters of the operation.
+// hasVerdict reports whether the page can say what became of the letters. It can if the operation
+// has ended, or if dlo only watches whether letters come back.
 func (p OperationPage) hasVerdict() bool {
 	return !p.Operation.State.Active() || p.isIn(deadletter.PhaseWatching)
 }

@@ -43,7 +43,8 @@ func (p LettersPage) rowTime(r deadletter.Row) time.Time {
 	return r.ReceivedAt
 }
 
-// byTime reports whether the list is sorted by the time that it shows.
+// byTime reports whether the list is sorted by a time, and not by attempts or size. The time column
+// then shows this time.
 func (p LettersPage) byTime() bool {
 	return p.Order != deadletter.OrderAttempts && p.Order != deadletter.OrderSize
 }

@@ -53,8 +53,8 @@ func TestGoldenPages(t *testing.T) {
 	}
 }
 
-// TestGoldenShell compares the parts that are the same on every page: once with all brokers
-// connected, and once with one broker disconnected.
+// TestGoldenShell compares with golden files the parts that are the same on every page: once with
+// all brokers connected, and once with one broker disconnected.
 func TestGoldenShell(t *testing.T) {
 	for _, name := range []string{"letters-first-run", "letters-broker-down"} {
 		page := hashes.ReplaceAllString(render(t, pages()[name]), ".hash.")
@@ -121,7 +121,9 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 				t.Errorf("%s: a script that is not our file: %q", name, src)
 			}
 			for _, a := range n.Attr {
-				// A text that a person typed is shown unchanged in the field in which it was typed.
+				// In general, a page must show invisible characters in an escaped form. The
+				// exception is the value of an input field, which must contain exactly what a
+				// person typed there.
 				if strings.ContainsAny(a.Val, invisible) && (n.Data != "input" || a.Key != "value") {
 					t.Errorf("%s: invisible characters of a letter in <%s %s>", name, n.Data, a.Key)
 				}

@@ -126,19 +126,19 @@ var guardMarks = map[deadletter.GuardState]mark{
 	deadletter.GuardRamping: {"Ramping", "up", "accent"},
 }
 
-// observed is the mark of a queue whose letters are only observed.
+// observed is the mark of a queue whose letters dlo only stores and shows, but does not send.
 var observed = mark{"Observed", "search", "accent"}
 
-// waiting is the mark of a queue whose retries are running, but can send nothing because of their
-// broker.
+// waiting is the mark of a queue whose retries are not paused, but cannot be sent because the
+// broker does not take them.
 var waiting = mark{"Waiting", "clock", "warn"}
 
-// guardMark returns the mark for the state of retries. For the zero Guard, it says that retries are
-// running.
+// guardMark returns the coloured mark that shows whether the retries of a queue are running. For
+// the zero Guard, the mark says that they are running.
 func guardMark(g deadletter.Guard) mark { return markOf(guardMarks, g.State) }
 
-// guardWords returns what the mark for held-back retries does not show: who stopped the retries and
-// why, or what happens next.
+// guardWords returns a text that stands beside the mark of held-back retries. It says who stopped
+// the retries and why, or what happens next.
 func guardWords(now time.Time, g deadletter.Guard) string {
 	why := ""
 	if g.Why != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// RulesPage shows what happens to letters. It contains the current rules, and the redirects that
-// people added. It can also say, for a given letter, which rule applies.
+// RulesPage shows the current rules for letters, and the redirects that people added. It can also
+// say, for a given letter, which rule applies.
 type RulesPage struct {
 	Shell
 	File      string    // the file from which the rules were read, or ""
@@ -334,8 +334,8 @@ func yamlShown(text string, n int) string {
 	return shown
 }
 
-// Known describes a letter in one line. Each pair contains a name and a value, and pairs with an
-// empty value are omitted. The line also contains the number of attempts used.
+// Known returns one line with what is known about a letter. Each pair contains a name and a value.
+// Pairs with an empty value are omitted. The line also contains the number of attempts used.
 func Known(pairs [][2]string, attempts int) []Span {
 	var out []Span
 	for _, p := range pairs {

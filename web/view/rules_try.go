@@ -58,8 +58,8 @@ type RuleTotal struct {
 	Become  map[deadletter.RuleOutcome]int // the number of letters for each outcome
 }
 
-// Fate is a number of letters with the same fate. They really had one outcome, and the tried rules
-// would have given all of them the same outcome.
+// Fate is a group of letters that had the same real outcome, and that would have the same outcome
+// under the tried rules.
 type Fate struct {
 	Was, Would Decided
 	Same       bool // the rules would change nothing
@@ -159,7 +159,8 @@ func (t RuleTotal) Words() string {
 	return "Of " + letters + ", " + enumerated(would) + "."
 }
 
-// dryRun reports whether the result is for the current rules instead of typed rules.
+// dryRun reports whether the result on the page comes from the rules in use, and not from rules
+// that the person typed.
 func (p RulesPage) dryRun() bool { return p.WhatIf != nil && !p.Try.Tried }
 
 // words describes which letters were examined.

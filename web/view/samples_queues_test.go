@@ -71,8 +71,8 @@ func sampleQueues() QueuesPage {
 
 const sampleAway = "main is not connected: letters wait until it is back"
 
-// queuePages returns the page of queues in its states, and the retries of a group above its
-// letters.
+// queuePages returns samples of the page of queues, each in another state. It also returns samples
+// of the list of letters of one group whose retries are paused.
 func queuePages() map[string]templ.Component {
 	none := QueuesPage{Shell: sampleShell("Queues", SectionQueues, "/queues")}
 	refused := sampleQueues()
@@ -99,8 +99,9 @@ func queuePages() map[string]templ.Component {
 	}
 }
 
-// sampleWatched returns queues for the panel of all queues. Among them are healthy, hostile and
-// unknown queues, and queues that lose letters.
+// sampleWatched returns the panel that lists all queues. The list contains, among others, a queue
+// that loses letters, a queue that no longer exists, and a queue whose name contains HTML and
+// control characters.
 func sampleWatched() WatchedQueues {
 	origin := func(name string) deadletter.Origin { return deadletter.Origin{Broker: "main", VHost: "/", Queue: name} }
 	hostile := "\x1b[2J<b>" + strings.Repeat("x", 240) + "\u202e"

@@ -81,8 +81,8 @@ func sampleSchemas() SchemasPage {
 	return p
 }
 
-// schemaPages returns the schemas page in its states, and the confirmation pages for uploads and
-// removals.
+// schemaPages returns samples of the schemas page, each in another state. It also returns the
+// confirmation pages for uploads and removals.
 func schemaPages() map[string]templ.Component {
 	empty := SchemasPage{Shell: sampleShell("Schemas", SectionSchemas, "/schemas"), Library: true, PageSize: 30}
 	asked := sampleSchemas()

@@ -216,7 +216,7 @@ func pages() map[string]templ.Component {
 	return all
 }
 
-// evil is a text that tries every attack on a page.
+// evil is a text that contains a piece of every attack on a page, for example a script element.
 const evil = `<script>alert(1)</script>"><img src=x onerror=alert(1)> javascript:alert(1) ' onmouseover='alert(1) style="x" ` +
 	"\x1b[31m\u202eright to left\u200b\x00\xff {{.}} </textarea></title>"
 

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sampleTriaged returns the groups that the visual specification shows.
+// sampleTriaged returns the groups that the samples of Triage show.
 func sampleTriaged() []deadletter.GroupRow {
 	list := []deadletter.GroupRow{
 		{ID: 418, Title: `template "welcome_v3" not found`, Queue: "email-queue", Reason: "rejected", Type: "acme.notify.v1.EmailRequested", Severity: deadletter.SeverityPage, Status: deadletter.GroupNew, Count: 312, Waiting: 46, Owner: "Priya Nair"},

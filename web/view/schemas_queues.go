@@ -265,8 +265,9 @@ func (q TypedQueue) typeSource() []Span {
 	return out
 }
 
-// hasNamedType reports whether dlo knows the type of some letters of the queue in another way than
-// by comparing their bodies with the schemas.
+// hasNamedType reports whether some letters of the queue have a type that was named, for example in
+// a header or by a person. The alternative is a type that dlo found by comparing bodies with the
+// schemas.
 func (q TypedQueue) hasNamedType() bool {
 	return slices.ContainsFunc(q.By, func(c deadletter.ReadCount) bool {
 		return c.Letters > 0 && c.Reading.Typed() && c.Reading != deadletter.ReadByMatch

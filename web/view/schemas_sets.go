@@ -90,7 +90,8 @@ func (v SchemaVersion) uploaded() bool { return v.Source == deadletter.SchemaUpl
 
 func (v SchemaVersion) short() string { return v.Version[:min(8, len(v.Version))] }
 
-// mark returns the mark for the state of a set in use.
+// mark returns a coloured mark that says whether a set is in use without conflicts, or which sets
+// it conflicts with.
 func (s SchemaSet) mark() mark {
 	if len(s.Conflicts) == 0 {
 		return mark{"In use", "check", "good"}

@@ -48,7 +48,7 @@ func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 		}
 		out = append(out, next)
 	}
-	// An entry without a time stays directly after the entry before it.
+	// An event without a time stays directly after the event before it in the list.
 	keys := make(map[int]time.Time, len(out))
 	order := make([]int, len(out))
 	var last time.Time

@@ -56,7 +56,7 @@ func (d Drop) words() string {
 type PathLook struct {
 	Place  string    // the broker and the vhost
 	ReadAt time.Time // zero if no look has succeeded
-	// Passive is true if dlo looks over AMQP, because there is no management API.
+	// Passive is true if dlo has read the vhost over AMQP, because there is no management API.
 	Passive bool
 	Failed  string // why the latest look failed, or ""
 	Queues  int
@@ -92,8 +92,8 @@ func (p Fault) icon() (name, tone string) {
 	return "info", "faint"
 }
 
-// details returns the details of a fault: the place, the loss, the certainty, and when it was first
-// seen.
+// details returns the details of a fault: where it is, what is lost, whether this is certain, and
+// when the fault was first seen.
 func (p Fault) details(now time.Time) string {
 	text := ""
 	if p.Place != "" {
@@ -109,8 +109,8 @@ func (p Fault) details(now time.Time) string {
 	return text
 }
 
-// lookWords describes the latest looks. It names the time of the oldest of them, and the number of
-// queues.
+// lookWords says how many queues dlo has checked, and when. If it has checked several vhosts, the
+// text names the earliest of the times.
 func lookWords(now time.Time, looks []PathLook) string {
 	queues, oldest := 0, time.Time{}
 	for _, l := range looks {
@@ -146,8 +146,8 @@ const (
 	overAMQP   = "over AMQP"
 )
 
-// noFaults returns the sentence for a page without faults. If a look read only a part, the sentence
-// does not say that there is no fault.
+// noFaults returns the sentence for a page without faults. If dlo could read only a part of a
+// vhost, the sentence does not say that there is no fault.
 func noFaults(looks []PathLook) string {
 	for _, l := range looks {
 		if l.Failed != "" || len(l.Gaps) > 0 {

@@ -24,7 +24,8 @@ type TreeNode struct {
 	Children []TreeNode
 }
 
-// Kind is the kind of a value. It decides how the value looks.
+// Kind says what a value is, for example a text or a number. The page shows each kind in its own
+// colour.
 type Kind string
 
 const (
