@@ -58,8 +58,8 @@ func URL(name string) string {
 	return url
 }
 
-// File returns the content and the Content-Type of the file whose path is the parameter "url". The
-// path is one that URL returned. For any other path, the result "ok" is false.
+// File returns the content and the Content-Type of a static file. The parameter "url" must be a
+// path that the function URL has returned. For any other path, the result "ok" is false.
 func File(url string) (body []byte, kind string, ok bool) {
 	f, ok := load().byPath[url]
 	return f.body, f.kind, ok

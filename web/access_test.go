@@ -75,8 +75,8 @@ func TestWhoReachesEachRoute(t *testing.T) {
 	}
 	h.advance()
 	// The map "kinds" holds three ids for each kind of object that belongs to a queue. The first
-	// object belongs to the own queue, the second one belongs to another queue, and the third one
-	// does not exist.
+	// object belongs to a queue that the person may act on, the second one belongs to another
+	// queue, and the third one does not exist.
 	kinds := map[string][3]string{"/letters/{id}": {own, others, "01a1f82f-1e80-7001-ae47-919b9669db7d"}, "/groups/{id}": {"G-1", "G-2", "G-99"}, "/operations/{id}": {"O-1", "O-2", "O-99"}}
 	bodies := map[string]string{
 		"PATCH /api/v1/groups/{id}": `{"note":"x"}`, "POST /api/v1/groups/{id}/merge": `{"groups":["G-1"]}`, "POST /api/v1/groups/{id}/pause": `{"reason":"x"}`, "POST /api/v1/groups/{id}/resume": `{}`,

@@ -16,8 +16,8 @@ import (
 type actorKey struct{}
 
 // actor adds four facts to the context of a request: the principal, the places where the principal
-// may see letters, the address of the client, and the way in which the request came. No other code
-// finds out who makes a request and how.
+// may see letters, the address of the client, and whether the request came from a page, the API or
+// the command line. No other code finds out who makes a request and how.
 func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		r = w.withClient(r)

@@ -58,8 +58,8 @@ func (a *adopted) Adopted(context.Context) ([]topology.Adopted, error) {
 	return []topology.Adopted{onePolicy}, nil
 }
 
-// TestTheFixOfAProblemIsApplied applies the plan for a problem from the page of the problem, and
-// then undoes a policy.
+// TestTheFixOfAProblemIsApplied uses the page of a problem to apply the plan that fixes it, and
+// then undoes a policy of this plan.
 func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	t.Parallel()
 	h := open(t)

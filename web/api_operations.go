@@ -200,7 +200,8 @@ func (w *Web) apiControl(do steering) func(r *http.Request) (any, error) {
 // steering is a call that pauses, resumes or cancels an operation.
 type steering = func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
 
-// apiSteer pauses, resumes or cancels the operation in the path, and returns the operation.
+// apiSteer pauses, resumes or cancels an operation, and returns the operation. The id of the
+// operation is in the path of the request.
 func (w *Web) apiSteer(r *http.Request, do steering) (any, error) {
 	id, err := w.steer(r, do)
 	if err != nil {

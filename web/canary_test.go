@@ -118,7 +118,8 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	return h, letters, metrics
 }
 
-// betrayed reports whether a text contains the canary, as text, in hexadecimal or in base64.
+// betrayed reports whether a text contains the canary, a text in every masked value. It also
+// recognises the canary in hexadecimal and in base64.
 func betrayed(text string) bool {
 	for _, form := range []string{canary, hex.EncodeToString([]byte(canary)), strings.TrimSpace(strings.ReplaceAll(hexPairs(canary), "  ", " ")), "kanarie"} {
 		if strings.Contains(text, form) {
@@ -143,7 +144,7 @@ func hexPairs(s string) string {
 }
 
 // TestNobodySeesACanary requests every page and every API route that shows letters. No response may
-// contain the canary.
+// contain the canary, which is a text in every masked value.
 func TestNobodySeesACanary(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)

@@ -69,8 +69,8 @@ func tagOf(v any) string {
 }
 
 // stillMatches checks that an object has not changed since the client read it. The request may
-// contain the tags that the client knows. If it does, and the tag "present" is not one of them,
-// stillMatches returns an error.
+// contain the tags of the versions that the client knows. If it does, and the present tag of the
+// object is not one of them, stillMatches returns an error.
 func stillMatches(r *http.Request, present string) error {
 	tags, err := ifMatch(r)
 	if err != nil || len(tags) == 0 || slices.Contains(tags, present) {

@@ -45,8 +45,8 @@ func pathAs[ID any](r *http.Request, kind string, parse func(string) (ID, error)
 	return id, err
 }
 
-// readLetter reads the letter in the path of a request. It returns an error if the principal may
-// not see the letter.
+// readLetter reads the letter whose id is in the path of a request. It returns an error if the
+// principal may not see the letter.
 func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
 	id, err := pathAs(r, "letter", deadletter.ParseID)
 	if err != nil {
@@ -64,8 +64,8 @@ func (w *Web) letterFor(ctx context.Context, reader deadletter.Principal, id dea
 	return l, deadletter.Allow(reader, deadletter.VerbView, l.Place())
 }
 
-// readableLetter reads the letter in the path of a request. It is for requests that show the
-// content of the letter. If the principal may not read the content, it returns an error.
+// readableLetter reads the letter whose id is in the path of a request. It is for requests that
+// show the content of the letter. If the principal may not read the content, it returns an error.
 func (w *Web) readableLetter(r *http.Request) (deadletter.Letter, error) {
 	l, err := w.readLetter(r)
 	if err == nil && l.Withheld {

@@ -249,8 +249,8 @@ func TestAPIQueues(t *testing.T) {
 	other.postJSON("/api/v1/groups/G-1/pause", `{}`).want(t, 403)
 }
 
-// TestABreakerOnTheQueuesPage checks that people can pause or resume retries after their breaker
-// has tripped. While retries are ramping up, people can only pause them.
+// TestABreakerOnTheQueuesPage checks that people can pause or resume retries after a breaker has
+// stopped them. While retries are ramping up, people can only pause them.
 func TestABreakerOnTheQueuesPage(t *testing.T) {
 	t.Parallel()
 	guard := deadletter.Guard{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, State: deadletter.GuardTripped, Why: "49 of 50 came back", By: "dlo", Since: start, Until: start.Add(5 * time.Minute)}

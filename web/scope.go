@@ -10,7 +10,7 @@ import (
 
 // The store shows each caller only what is within the caller's scope. The scope consists of the
 // queues that the caller may see. This file limits facts that are not in the store to the same
-// scope: connections, problems, and the latest look at each broker.
+// scope: connections, problems, and what dlo last read about the dead-letter paths.
 
 // brokers returns the state of the connections within the caller's scope. If the caller may see
 // only some queues, it omits the permissions and the inboxes, because they concern the letters of

@@ -112,9 +112,8 @@ func (r *relooked) Refresh(context.Context, string, string) {}
 
 func (r *relooked) Plan(w topology.Wish) ([]topology.Plan, error) { return r.Load().Plan(w) }
 
-// TestAFindingIsAnEvent checks that open pages get an event only if a look at the dead-letter paths
-// gives a different result from the one before. A reader who may not see the queue must get no
-// event.
+// TestAFindingIsAnEvent checks that open pages get an event only if dlo finds something else in the
+// dead-letter paths than before. A reader who may not see the queue must get no event.
 func TestAFindingIsAnEvent(t *testing.T) {
 	t.Parallel()
 	for queues, want := range map[string]string{"": "event: status", "sms": "event: status", "other": ""} {

@@ -20,7 +20,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// teams is a dlo with the letters of two teams. Every text of team B contains the canary.
+// teams is a dlo with the letters of two teams. Every text of team B contains a certain word, the
+// canary, so that tests notice it when team A sees such a text.
 type teams struct {
 	*house
 	who  deadletter.Principal

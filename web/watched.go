@@ -17,9 +17,9 @@ import (
 
 const week = 7 * 24 * time.Hour
 
-// watchedQueues returns all queues that the latest looks found. It also returns the queues in which
-// letters died, which are in "states". The result is sorted by broker, vhost and name, and the
-// queues of dlo itself come last.
+// watchedQueues returns all queues that dlo found when it last read the vhosts. It also returns the
+// queues in which letters died, which are in "states". The result is sorted by broker, vhost and
+// name, and the queues of dlo itself come last.
 func (w *Web) watchedQueues(ctx context.Context, states []queueState, several bool) ([]view.WatchedQueue, error) {
 	received, err := w.Store.ReceivedSince(ctx, w.Now().Add(-week))
 	if err != nil {

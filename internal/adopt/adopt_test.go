@@ -217,8 +217,9 @@ func TestARequestThatTimedOutIsTakenBackLater(t *testing.T) {
 	})
 }
 
-// TestOnlyUnchangedPoliciesAreUndone undoes three policies. Somebody has changed the first one, and
-// somebody has deleted the second one. Nobody has touched the third one.
+// TestOnlyUnchangedPoliciesAreUndone checks when dlo undoes a policy that it has applied. If
+// somebody has changed the policy since, dlo must refuse. If somebody has deleted the policy, dlo
+// must accept the undo and forget the policy.
 func TestOnlyUnchangedPoliciesAreUndone(t *testing.T) {
 	o := open()
 	if _, err := o.adoption.Apply(t.Context(), deadletter.Local, o.plan("orders", "mail")); err != nil {

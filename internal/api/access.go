@@ -33,7 +33,7 @@ type GrantRequest struct {
 	Brokers []string `json:"brokers,omitempty"`
 }
 
-// Grant converts the request to a grant of the domain. The error wraps deadletter.ErrInvalid.
+// Grant converts the request to a deadletter.Grant. The error wraps deadletter.ErrInvalid.
 func (g GrantRequest) Grant() (deadletter.Grant, error) {
 	return deadletter.NewGrant(g.Role, g.Reveal, g.Purge, deadletter.Places{Queues: g.Queues, VHosts: g.VHosts, Brokers: g.Brokers})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// serverCommand matches the declaration of a command that opens the store or a broker itself. Such
-// commands are declared in cmd/dlo/main.go.
+// serverCommand matches the declaration of a command that opens the file of the store, or connects
+// to a broker itself. Such commands are declared in cmd/dlo/main.go.
 var serverCommand = regexp.MustCompile(`(\w+)\s+server\.\w+\s+.cmd:"" help:"([^"]*)"`)
 
 // TestTheManualHasEveryCommand checks that the table of commands in docs/cli.md matches the

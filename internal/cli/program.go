@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Program holds what every command needs: the streams, the environment and functions of other
-// packages.
+// Program holds what every command needs: the standard streams, the environment and functions of
+// other packages.
 type Program struct {
 	Ctx     context.Context
 	Getenv  func(string) string

@@ -163,7 +163,7 @@ type rulesTestCmd struct {
 	Age      api.Duration      `name:"age" help:"The time since it was received, for example 2h."`
 }
 
-// facts returns the facts about a letter that the flags state. It returns nil if no such flag is
+// facts returns the facts that the flags state about a letter. It returns nil if no such flag is
 // set.
 func (c rulesTestCmd) facts() *api.Facts {
 	facts := api.Facts{

@@ -261,7 +261,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 }
 
 // check reports values that are valid alone but do not fit together. For example, the first delay
-// of a back-off must not be longer than its longest.
+// of a back-off must not be longer than its longest delay.
 func (d *decoder) check(c *Config) {
 	if c.Requeue.Nack.First > c.Requeue.Nack.Max {
 		d.mistake(d.at["requeue.nack"], "requeue.nack.first %s is above its max %s", c.Requeue.Nack.First, c.Requeue.Nack.Max)

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestThePagerKnowsWhoTells checks that the pager distinguishes two dlo processes that report the
-// same queue. While the pager refuses notices of the channel "broken", it must not record them.
+// TestThePagerKnowsWhoTells checks that the pager of the drill knows which dlo a notice comes from.
+// Two dlo processes report the same queue. While the pager is set to refuse notices of the channel
+// "broken", it must not record them.
 func TestThePagerKnowsWhoTells(t *testing.T) {
 	t.Parallel()
 	p, err := newPager()

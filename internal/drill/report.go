@@ -28,8 +28,8 @@ type Row struct {
 	Skipped string `json:"skipped,omitempty"` // why it was skipped
 }
 
-// Seen is what one place reported. Seconds is the time from the failure until the report. For a
-// report about a cure, it is the time from the cure.
+// Seen is what Overview, /readyz or the pager reported. Seconds is the time from the failure until
+// the report. For a report about a cure, it is the time from the cure.
 type Seen struct {
 	Says    string
 	Seconds float64 // -1 = there was no report
@@ -54,8 +54,8 @@ var (
 	nothing = Seen{"", 0} // this place need not report anything
 )
 
-// missingPlaces returns the names of the places that have not reported the failure yet. If all
-// places have reported it, missingPlaces returns "".
+// missingPlaces returns the names of those that have not reported the failure yet: Overview,
+// /readyz or the pager. If all three have reported it, missingPlaces returns "".
 func (r *Row) missingPlaces() string {
 	var list []string
 	for _, p := range []struct {
@@ -93,8 +93,8 @@ func (r *Report) Skipped() (n int) {
 	return n
 }
 
-// Write prints a block of lines for each failure, with one line for each place. The texts are too
-// long for the columns of a table.
+// Write prints a block of lines for each failure, with one line each for Overview, /readyz and the
+// pager. The texts are too long for the columns of a table.
 func (r *Report) Write(out io.Writer) error {
 	for _, row := range r.Rows {
 		result := "FAIL"

@@ -48,8 +48,8 @@ func groups(n int) string {
 	return strings.Join(list, ",")
 }
 
-// TestWho checks which person or token is found to make a request. Some of the requests come
-// through the proxy, some do not, and some contain a token.
+// TestWho checks which person or token dlo takes for the sender of a request. Some of the requests
+// come through the proxy, some do not, and some contain a token.
 func TestWho(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

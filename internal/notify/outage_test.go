@@ -260,7 +260,7 @@ func TestMailThatIsPutOffForAnHourIsNotLost(t *testing.T) {
 }
 
 // TestAReceiverThatNeverAnswersDelaysNoOther checks a receiver that accepts connections but never
-// answers. Only the goroutine of its own channel may wait for it.
+// answers. Only the goroutine that sends to this receiver may wait for it.
 func TestAReceiverThatNeverAnswersDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	clock := newWall()

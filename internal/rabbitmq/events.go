@@ -20,7 +20,8 @@ func (l *Link) recordEvent(p deadletter.Problem) {
 	l.events = append(l.recentEvents(p.Key()), p)
 }
 
-// recentEvents returns the events of the last day. It leaves out the event with the key "except".
+// recentEvents returns the events of the last day. It leaves out the event whose key is the
+// parameter "except".
 func (l *Link) recentEvents(except string) []deadletter.Problem {
 	var list []deadletter.Problem
 	for _, p := range l.events {

@@ -8,7 +8,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// mayComeLate returns a reason why the broker may deliver some letters again, but not before the
+// mayComeLate returns a reason why the broker may deliver some letters again, but only after the
 // first letters of this session. Those may be letters that dlo has acknowledged, or letters that an
 // earlier session held. This is possible only in a cluster. mayComeLate returns "" if there is no
 // sign of it.

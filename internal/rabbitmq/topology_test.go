@@ -331,8 +331,8 @@ func TestEachFaultOnABroker(t *testing.T) {
 }
 
 // atMostOnce returns the finding that a quorum queue dead-letters its messages at most once, so
-// that one can be lost. It returns "" for other types of queues. An ordinary plan does not change
-// this; only a plan for at-least-once does.
+// that one can be lost. It returns "" for other types of queues. A plan removes this finding only
+// if the plan is for dead-lettering at least once.
 func atMostOnce(f fault) string {
 	if f.orders["x-queue-type"] == "quorum" {
 		return "at_most_once orders"

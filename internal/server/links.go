@@ -73,8 +73,8 @@ func Dropped(ctx context.Context, management, metrics string) (int64, error) {
 	return rabbitmq.Dropped(ctx, cmp.Or(metrics, rabbitmq.MetricsOf(management)))
 }
 
-// places returns the vhosts whose dead-letter paths dlo looks at. Without a management API, dlo
-// sees only what AMQP reports about the queues in which letters died.
+// places returns the vhosts whose dead-letter paths dlo checks. Without a management API, dlo sees
+// only what AMQP reports about the queues in which letters died.
 func (s *Server) places() []survey.Place {
 	var list []survey.Place
 	for i, b := range s.cfg.Brokers {

@@ -97,8 +97,8 @@ func TestMachinesAreTheWebhooks(t *testing.T) {
 	}
 }
 
-// TestNoPathProblemEndsUnseen checks faults in a vhost at which dlo has not looked yet, for example
-// after a restart. People must not get a notice that such a fault is over.
+// TestNoPathProblemEndsUnseen checks faults in a vhost that dlo has not read yet, for example after
+// a restart. People must not get a notice that such a fault is over.
 func TestNoPathProblemEndsUnseen(t *testing.T) {
 	t.Parallel()
 	s := &Server{survey: survey.New([]survey.Place{{Broker: "main", VHost: "shop"}})}

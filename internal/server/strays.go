@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// straysWait is how long a page waits while the store looks for letters that no broker sends.
+// straysWait is how long a page waits while the store looks for letters whose broker or vhost is
+// not in the configuration.
 const straysWait = 2 * time.Second
 
 // strays returns problems about letters whose broker or vhost is not in the configuration. If the

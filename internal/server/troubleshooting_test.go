@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestEveryProblemHasACure checks docs/troubleshooting.md. It must have a row with symptom, cause
-// and cure for each kind of problem and each kind of finding, and no other rows.
+// TestEveryProblemHasACure checks docs/troubleshooting.md. This document must have a row with
+// symptom, cause and cure for each kind of problem and each kind of finding, and no other rows.
 func TestEveryProblemHasACure(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/troubleshooting.md")

@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Every is the time between two looks at a vhost. dlo does not read the management API more often,
-// because a report on thousands of queues is work for the broker.
+// Every is the time after which dlo reads a vhost again. dlo does not read the management API more
+// often, because a report on thousands of queues is work for the broker.
 const Every = 30 * time.Second
 
 // Place is a vhost whose dead-letter paths a Survey checks.
@@ -107,8 +107,8 @@ func (s *Survey) watch(ctx context.Context, i int) {
 	}
 }
 
-// LookAgain requests an immediate look at a vhost, because dlo has changed the vhost or has seen a
-// change.
+// LookAgain requests that dlo read a vhost immediately, because dlo has changed the vhost or has
+// seen a change.
 func (s *Survey) LookAgain(broker, vhost string) {
 	for i, p := range s.places {
 		if p.Broker == broker && p.VHost == vhost {
@@ -151,7 +151,7 @@ func (s *Survey) Refresh(ctx context.Context, broker, vhost string) {
 	places.Wait()
 }
 
-// refresh waits until a place has been read. Reading that began before the time "enough", or before
+// refresh waits until a vhost has been read. Reading that began before the time "enough", or before
 // dlo last changed the vhost, does not count.
 func (s *Survey) refresh(ctx context.Context, i int, enough time.Time) {
 	for ctx.Err() == nil {
@@ -175,8 +175,8 @@ func (s *Survey) refresh(ctx context.Context, i int, enough time.Time) {
 	}
 }
 
-// lookAt reads one place. If it cannot read the place, the report keeps the findings of the last
-// successful look.
+// lookAt reads one vhost. If it cannot read the vhost, the report keeps the findings of the last
+// time that dlo could.
 func (s *Survey) lookAt(ctx context.Context, i int) {
 	p := s.places[i]
 	snapshot, err := p.Look(ctx)
@@ -218,8 +218,8 @@ func (s *Survey) Reports() []topology.Report {
 	return slices.Clone(s.reports)
 }
 
-// Plan plans policies that route dead letters to the configured exchange. It uses the latest look
-// at each vhost. The error wraps ErrNotFound if the Survey has no such vhost. It wraps
+// Plan plans policies that route dead letters to the configured exchange. It uses what was last
+// read of each vhost. The error wraps ErrNotFound if the Survey has no such vhost. It wraps
 // ErrUnavailable if a vhost has not been read yet, or is read without a management API.
 func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 	places, read, found, err := s.chosenPlaces(w)
@@ -296,9 +296,9 @@ func idleSince(previous map[string]time.Time, s *topology.Snapshot) map[string]t
 	return after
 }
 
-// keepUnchecked keeps findings of the previous look if an incomplete look cannot check them again.
-// If they were dropped, a fault would seem to be fixed while a part of the management API does not
-// respond.
+// keepUnchecked adds earlier findings to the new ones if dlo could not check them again, because it
+// could not read a part of the vhost. If they were dropped, a fault would seem to be fixed while a
+// part of the management API does not respond.
 func keepUnchecked(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
 	for _, old := range before {
 		again := slices.ContainsFunc(found, func(f topology.Finding) bool { return f.Kind == old.Kind && f.Queue == old.Queue })
@@ -314,8 +314,8 @@ func keepUnchecked(found, before []topology.Finding, s *topology.Snapshot) []top
 	return found
 }
 
-// keepFirstTimes sets the time at which each finding was first found. A finding that the previous
-// look also found keeps its time.
+// keepFirstTimes sets the time at which each finding was first found. If dlo also found it when it
+// read the vhost before, the finding keeps its time.
 func keepFirstTimes(found, before []topology.Finding, now time.Time) {
 	type key struct {
 		kind  topology.Kind

@@ -14,9 +14,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestALookIsRememberedAndRepeated checks how often dlo looks at the queues of a vhost. It also
-// checks two durations: how long a queue has had no consumer, and how long a finding has existed.
-// If a look fails, the findings of the previous look must stay.
+// TestALookIsRememberedAndRepeated checks how often dlo reads a vhost. It also checks two
+// durations: how long a queue has had no consumer, and how long a finding has existed. If dlo
+// cannot read the vhost, the earlier findings must stay.
 func TestALookIsRememberedAndRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now().UTC()
@@ -107,8 +107,8 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 	})
 }
 
-// TestAChangeIsLookedAtImmediately checks that LookAgain causes one look at the given vhost at
-// once, and no look at other vhosts.
+// TestAChangeIsLookedAtImmediately checks that dlo reads a vhost once and at once after LookAgain
+// was called for it. dlo must not read other vhosts because of this call.
 func TestAChangeIsLookedAtImmediately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64

@@ -12,8 +12,8 @@ import (
 )
 
 // TestNodesAndBytesLeadToEachOther checks that the nodes of the tree and the bytes of the hex view
-// highlight each other. This must work with the mouse, with the keyboard and by click. It needs
-// JavaScript.
+// highlight each other. This must happen when the mouse moves over one of them, when the keyboard
+// moves the focus to it, and when a person clicks on it. It needs JavaScript.
 func TestNodesAndBytesLeadToEachOther(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it takes a browser")

@@ -72,8 +72,8 @@ func areDead(n int) string {
 	return map[bool]string{true: "is", false: "are"}[n == 1] + " dead or held."
 }
 
-// sameMark returns the mark that shows whether a letter came back with its old error or another
-// one.
+// sameMark returns the coloured mark that shows whether a letter came back with its old error or
+// another one.
 func sameMark(same bool) mark {
 	if same {
 		return mark{"The same error", "return", ""}

@@ -125,7 +125,7 @@ func lookWords(now time.Time, looks []PathLook) string {
 	return Number(queues, "queue", "queues") + " checked " + When(now, oldest) + " " + wayWords(looks)
 }
 
-// wayWords says how dlo looked at the vhosts: through the management API, over AMQP, or both.
+// wayWords says how dlo has read the vhosts: through the management API, over AMQP, or both.
 func wayWords(looks []PathLook) string {
 	api, passive := false, false
 	for _, l := range looks {

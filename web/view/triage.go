@@ -46,8 +46,8 @@ func ParseTriageTab(s string) TriageTab {
 	return TriageInbox
 }
 
-// Done describes a decision that was just made. Decision is the id for undoing it, or 0 if there is
-// nothing to undo.
+// Done describes a decision that was just made. The field Decision is the id for undoing it, or 0
+// if there is nothing to undo.
 type Done struct {
 	Decision int64
 	Text     string
@@ -127,7 +127,8 @@ type section struct {
 	rows  []deadletter.GroupRow
 }
 
-// sections splits the rows of the inbox by severity. Other tabs have one section without a title.
+// sections splits the rows of the first tab, the inbox, by severity. Other tabs have one section
+// without a title.
 func (p TriagePage) sections() []section {
 	if p.Tab != TriageInbox && p.Tab != TriageMine {
 		return []section{{rows: p.Rows}}

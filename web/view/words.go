@@ -10,8 +10,8 @@ import (
 // the colour alone.
 type mark struct{ Word, Icon, Tone string }
 
-// markOf returns the mark of a value from a table. If the table lacks the value, the mark shows the
-// value itself.
+// markOf returns the coloured mark that a table contains for a value. If the table lacks the value,
+// the mark shows the value itself.
 func markOf[K ~string](table map[K]mark, k K) mark {
 	if m, ok := table[k]; ok {
 		return m
