@@ -59,9 +59,10 @@ func withUsers(o *web.Options) { o.Users = identity.NewAccounts(o.Store.(*store.
 // testdata/access.txt lists the lowest rank that each route lets in. It also says whether the grant
 // of that rank has to be for all queues. Each rank is also tried with a grant for one queue. It
 // must then reach an object of its own queue. An object of another queue must look like one that
-// does not exist. The list says "hidden" if that is 404, and otherwise the status of both. Only
-// static files, probes and the sign-in pages may let in somebody without a grant. A route that lets
-// in a rank without reveal must not deny a higher rank. A new route changes the list.
+// does not exist. The list says "hidden" if the response for an object of another queue is 404.
+// Otherwise it contains the status of that response. Only static files, probes and the sign-in
+// pages may let in somebody without a grant. A route that lets in a rank without reveal must not
+// deny a higher rank. A new route changes the list.
 func TestWhoReachesEachRoute(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal

@@ -49,7 +49,7 @@ func (w *Web) page(f func(r *http.Request) (templ.Component, error)) http.Handle
 	}
 }
 
-// act takes an action, and then redirects the reader.
+// act returns a handler that takes an action and then redirects the browser.
 func (w *Web) act(f func(r *http.Request) (to string, err error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		to, err := f(r)

@@ -171,7 +171,7 @@ func (w *Web) startOperation(r *http.Request) (string, error) {
 	return view.OperationFrom(id, backTo(r, "")), err
 }
 
-// showFormAgain returns an error that shows a form again with its mistakes.
+// showFormAgain returns an error because of which a form is shown again with its mistakes.
 func (w *Web) showFormAgain(r *http.Request, c choice, refused error) error {
 	p, err := w.confirmPage(r, c)
 	if err != nil {

@@ -179,7 +179,7 @@ func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	json.NewEncoder(rw).Encode(p) // the status was already sent, and a client that has disconnected needs no report
 }
 
-// noSuch returns the error for an id in the URL that does not exist.
+// noSuch returns the error for a URL with an id that belongs to no object.
 func noSuch(kind, id string) error {
 	return deadletter.NoSuch("%s %s", kind, deadletter.Visible(deadletter.Cut(id, 60)))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	eventTick = 500 * time.Millisecond // how often a stream looks for changes
+	eventTick = 500 * time.Millisecond // how often a stream checks whether something has changed
 	scopeTick = 2 * time.Second        // how often it does so if the reader may see only some queues, because those changes have to be computed
 	askAgain  = 10 * time.Second       // how often a stream checks the rights of its reader and the latest findings
 	keepAlive = 15 * time.Second       // to keep the stream open, a comment is sent after half of this time
@@ -74,7 +74,7 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	defer tick.Stop()
 	quiet := time.Now()
 	for {
-		found := false // the latest look at the dead-letter paths differs from the one before
+		found := false // dlo has found a difference in the dead-letter paths
 		if now := w.Now(); now.Sub(asked) >= askAgain {
 			asked = now
 			if p, err := w.Actor(r); err != nil || w.viewedAs(r, p).Sees().Key() != scope.Key() || !p.May(deadletter.VerbView) {

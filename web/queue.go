@@ -77,8 +77,8 @@ func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) 
 	return nil
 }
 
-// putPath adds facts about the dead-letter path of a queue to the page: the problems found, the
-// time of the latest look, and the policy.
+// putPath adds facts about the dead-letter path of a queue to the page: the problems that dlo found
+// in it, when dlo last read it, and the policy.
 func (w *Web) putPath(ctx context.Context, p *view.QueuePage, o deadletter.Origin) {
 	for _, r := range w.reports(ctx) {
 		if r.Broker != o.Broker || r.VHost != o.VHost {

@@ -16,7 +16,7 @@ const (
 	fateNamed    = 100 // the maximum number of letters that a query names by id
 )
 
-// sums counts what would have become of letters under tried rules.
+// sums counts letters by what would have become of them under tried rules.
 type sums struct {
 	set, use *rules.Set
 	rules    []view.RuleCount // the rules of the set that is tried; the default rule comes last

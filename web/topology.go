@@ -12,9 +12,10 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Topology looks at dead-letter paths.
+// Topology returns what dlo has found out about dead-letter paths, and plans policies that correct
+// them.
 type Topology interface {
-	Reports() []topology.Report // the report of the latest look at each vhost
+	Reports() []topology.Report // what dlo found when it last read each vhost
 	// Plan returns the policies that would make dead letters reach dlo. Its errors wrap ErrNotFound or
 	// ErrUnavailable.
 	Plan(w topology.Wish) ([]topology.Plan, error)

@@ -253,10 +253,10 @@ func TestTwoTeams(t *testing.T) {
 	}
 }
 
-// clean reports an error if a response or its headers contain a canary that was not in the request.
-// A response may repeat the canary of the request. In that case, clean sends the same request with
-// another word. The canary must occur exactly as often in the first response as that word occurs in
-// the second one.
+// clean reports an error if a response or its headers contain the canary, the word that marks the
+// letters of the other team. However, a response may repeat the canary if the request contains it.
+// In that case, clean sends the same request with another word. The canary must occur exactly as
+// often in the first response as that word occurs in the second one.
 func (h *teams) clean(what, request string, a answer) {
 	h.t.Helper()
 	text := shownBy(a)

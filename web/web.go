@@ -71,7 +71,7 @@ type Options struct {
 	Masked    func(path string) bool                            // reports whether queries must not name a body path; nil: all are allowed
 	Brokers   func() []deadletter.BrokerStatus                  // current state of the connections
 	Trials    Trials                                            // nil: no trials
-	Topology  Topology                                          // nil: dlo does not look at dead-letter paths
+	Topology  Topology                                          // nil: dlo does not check dead-letter paths
 	Adoption  Adoption                                          // nil: dlo changes no policy
 	Observing string                                            // queues whose letters are only observed, in words; "": none
 	Observed  func(deadletter.Origin) bool                      // whether letters of a queue are only observed; nil: none are

@@ -86,7 +86,7 @@ func (a *Adoption) takeBack(ctx context.Context, p *Place, d *deadletter.Declare
 	return a.store.Undeclare(ctx, []int64{d.ID}, act)
 }
 
-// planned returns the policy that a record of the store contains, as it was planned.
+// planned reads a policy, as it was planned, from its record in the store.
 func planned(d *deadletter.Declared) (topology.Planned, error) {
 	var p topology.Planned
 	if err := json.Unmarshal(d.Detail, &p); err != nil {

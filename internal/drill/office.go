@@ -141,7 +141,7 @@ func (o *office) look(ctx context.Context) look {
 	return l
 }
 
-// get requests a path from dlo. Without a response, it returns the status 0.
+// get requests a path from dlo. If dlo does not respond, it returns the status 0.
 func (o *office) get(ctx context.Context, path string) (int, []byte) {
 	status, text, _ := o.ask(ctx, http.MethodGet, path, "")
 	return status, text
@@ -180,7 +180,7 @@ func (o *office) post(ctx context.Context, path string, body any) error {
 	return err
 }
 
-// count returns how many letters match a query. Without a response, it returns -1.
+// count returns how many letters match a query. If dlo does not respond, it returns -1.
 func (o *office) count(ctx context.Context, query string) int {
 	var answer struct{ Count int }
 	status, text := o.get(ctx, "/api/v1/letters/count?exact=1&q="+url.QueryEscape(query))

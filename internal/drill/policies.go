@@ -52,7 +52,8 @@ func losesLetters(inbox, says string) sign {
 	return sign{kind: deadletter.ProblemInboxLoses, severity: deadletter.SeverityPage, about: inbox, says: says}
 }
 
-// limitFailure returns a failure that declares an inbox and sets a policy on it.
+// limitFailure returns the description of a failure. To cause it, the drill declares an inbox and
+// sets a policy on this inbox.
 func limitFailure(name, does string, definition map[string]any, says string) Failure {
 	inbox := "drill." + name
 	return Failure{

@@ -94,7 +94,7 @@ func (t *throttle) takeAttempt(name, address string, now time.Time) (nextTry tim
 	return time.Time{}, true
 }
 
-// sweep removes attempts that are too old to count.
+// sweep removes sign-in attempts that are too old to count.
 func (t *throttle) sweep(now time.Time) {
 	if now.Sub(t.swept).Abs() < sweepEvery {
 		return

@@ -23,10 +23,11 @@ func (m *message) setOutcome(kind deadletter.OutcomeKind, detail string) {
 	m.outcome.Kind, m.outcome.Detail = kind, detail
 }
 
-// Publish sends messages to the default exchange, or to the place where they wait first. It sets
-// the flag mandatory and waits for the confirms, with at most Broker.InFlight messages unconfirmed.
-// It returns one outcome for each message, in order. Confirmed means acked and not returned. A
-// message without a reply is in doubt. A message that did not leave dlo is unsent.
+// Publish sends messages to the default exchange. A message with a Wait goes to the exchange of
+// that Wait instead. Publish sets the flag mandatory and waits for the confirms, with at most
+// Broker.InFlight messages unconfirmed. It returns one outcome for each message, in order.
+// Confirmed means acked and not returned. A message without a reply is in doubt. A message that did
+// not leave dlo is unsent.
 //
 // Each queue has its own channel. A broker stops replying on a channel that published to a quorum
 // queue without a leader (3.10.8, 4.0.5, 4.3.6; silent_queue_test.go). It closes a channel if it

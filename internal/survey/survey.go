@@ -44,18 +44,18 @@ type Place struct {
 type Survey struct {
 	places  []Place
 	every   time.Duration
-	again   []chan struct{} // for each place, a channel that receives a request for an immediate look
+	again   []chan struct{} // for each place, a channel that receives requests to read the vhost immediately
 	mu      sync.Mutex
-	began   []time.Time     // for each place: when the latest look began
-	looked  []time.Time     // for each place: when the latest look that has ended began; it may have failed
+	began   []time.Time     // for each place: when dlo last began to read the vhost
+	looked  []time.Time     // for each place: when the latest reading that has ended began; it may have failed
 	changed []time.Time     // for each place: when LookAgain was last called
-	ended   []chan struct{} // for each place: closed when the next look ends
+	ended   []chan struct{} // for each place: closed when dlo has next read the vhost, or has failed to
 	reports []topology.Report
 	read    []*topology.Snapshot   // the latest snapshot of each place; nil = there is none yet
 	idle    []map[string]time.Time // for each place, the times since which its queues have had no consumer
 }
 
-// New returns a survey of places.
+// New returns a Survey that checks the given vhosts.
 func New(places []Place) *Survey {
 	s := &Survey{places: places, every: Every, reports: make([]topology.Report, len(places)), began: make([]time.Time, len(places)), looked: make([]time.Time, len(places)), changed: make([]time.Time, len(places)), read: make([]*topology.Snapshot, len(places)), idle: make([]map[string]time.Time, len(places))}
 	for i, p := range places {
@@ -65,8 +65,8 @@ func New(places []Place) *Survey {
 	return s
 }
 
-// Run reads the vhosts of all places regularly, until ctx ends. A broker that responds slowly does
-// not delay the others.
+// Run reads all vhosts at regular intervals, until ctx ends. A broker that responds slowly does not
+// delay the others.
 func (s *Survey) Run(ctx context.Context) error {
 	var places sync.WaitGroup
 	for i := range s.places {
@@ -82,12 +82,12 @@ func (s *Survey) Run(ctx context.Context) error {
 func (s *Survey) watch(ctx context.Context, i int) {
 	if ready := s.places[i].Ready; ready != nil {
 		patience, cancel := context.WithTimeout(ctx, s.every)
-		_ = ready(patience) // look in any case: the management API may respond although the AMQP connection is down
+		_ = ready(patience) // continue in any case: the management API may respond although the AMQP connection is down
 		cancel()
 	}
 	for ctx.Err() == nil {
 		select {
-		case <-s.again[i]: // this look answers the request
+		case <-s.again[i]: // the reading that follows answers the request
 		default:
 		}
 		s.mu.Lock()
@@ -124,14 +124,14 @@ func (s *Survey) LookAgain(broker, vhost string) {
 func (s *Survey) request(i int) {
 	select {
 	case s.again[i] <- struct{}{}:
-	default: // a look is already requested
+	default: // an earlier request is still waiting
 	}
 }
 
 // These are the limits of Refresh.
 const (
-	newEnough   = 5 * time.Second  // a look that began within this time is not repeated
-	refreshWait = 10 * time.Second // how long Refresh waits for all looks
+	newEnough   = 5 * time.Second  // a vhost that dlo began to read within this time is not read again
+	refreshWait = 10 * time.Second // maximum time that Refresh waits for the reading of all vhosts
 )
 
 // Refresh reads vhosts again and waits until they have been read. It leaves out a vhost that was
@@ -211,7 +211,7 @@ func (s *Survey) lookAt(ctx context.Context, i int) {
 	s.reports[i], s.read[i] = report, &snapshot
 }
 
-// Reports returns the latest report on each place, in the order of the configuration.
+// Reports returns the latest report on each vhost, in the order of the configuration.
 func (s *Survey) Reports() []topology.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +240,7 @@ func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 	return plans, nil
 }
 
-// chosenPlaces returns the places for which a caller wants a plan. For each of them, it also
+// chosenPlaces returns the vhosts for which a caller wants a plan. For each of them, it also
 // returns the latest snapshot and the findings.
 func (s *Survey) chosenPlaces(w topology.Wish) (places []Place, read []*topology.Snapshot, found [][]topology.Finding, err error) {
 	s.mu.Lock()

@@ -94,8 +94,8 @@ func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	})
 }
 
-// Admin returns a command for the Python version of rabbitmqadmin. It does the same as the command
-// of Curl.
+// Admin returns a command for the Python version of rabbitmqadmin. Like the command that Curl
+// returns, it publishes the letter to its origin queue.
 func Admin(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	return copyText(o, p, body, func(properties, payload string) string {
 		return "rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost=" + shellWord(o.VHost) + " publish exchange=amq.default \\\n" +

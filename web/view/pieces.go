@@ -70,7 +70,8 @@ func appendPiece(all []piece, look look, text string) []piece {
 	return append(all, piece{Look: look, Text: text})
 }
 
-// appendLinked does the same as appendPiece for a text that links to a node.
+// appendLinked adds text that links to a node. If the last piece looks the same and links to the
+// same node, the text is added to that piece. Otherwise appendLinked appends a new piece.
 func appendLinked(all []piece, look look, node, text string) []piece {
 	if n := len(all); n > 0 && all[n-1].Look == look && all[n-1].Node == node {
 		all[n-1].Text += text

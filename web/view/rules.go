@@ -305,7 +305,7 @@ var guardStates = map[deadletter.GuardState]mark{
 	deadletter.GuardRamping: {"Starting slowly", "play", "wait"},
 }
 
-// guardWord returns the mark for the state of a pause or a circuit breaker.
+// guardWord returns a coloured mark with the state of a pause or a circuit breaker.
 func guardWord(g deadletter.Guard) mark { return markOf(guardStates, g.State) }
 
 // needsPlaces reports whether a redirect has to name the broker and the vhost of its queue.

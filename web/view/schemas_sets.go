@@ -107,7 +107,7 @@ func (s SchemaSet) mark() mark {
 	return mark{text, "warn", "warn"}
 }
 
-// versionMark returns the mark that says whether the version is in use.
+// versionMark returns a coloured mark that says whether the version is in use.
 func (v SchemaVersion) versionMark() mark {
 	if v.Current {
 		return mark{"In use", "check", "good"}

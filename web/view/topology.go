@@ -52,13 +52,13 @@ func (d Drop) words() string {
 	return queueName(d.Queue) + " drops messages by design (" + line(d.Limit, 120) + "). All of them become letters. " + volume
 }
 
-// PathLook is the latest look at the dead-letter paths of one vhost.
+// PathLook says when and how dlo last read the dead-letter paths of one vhost.
 type PathLook struct {
 	Place  string    // the broker and the vhost
-	ReadAt time.Time // zero if no look has succeeded
+	ReadAt time.Time // zero if dlo has never read the vhost successfully
 	// Passive is true if dlo has read the vhost over AMQP, because there is no management API.
 	Passive bool
-	Failed  string // why the latest look failed, or ""
+	Failed  string // why dlo could not read the vhost the last time, or ""
 	Queues  int
 	Gaps    []string
 }

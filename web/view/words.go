@@ -63,8 +63,8 @@ var operationMarks = map[deadletter.OperationState]mark{
 
 func operationMark(s deadletter.OperationState) mark { return markOf(operationMarks, s) }
 
-// operationPhaseMark returns the mark for the state of an operation. If the operation is running,
-// the mark also says that sending has not begun, or that dlo only watches the letters.
+// operationPhaseMark returns a coloured mark with the state of an operation. If the operation is
+// running, the mark also says that sending has not begun, or that dlo only watches the letters.
 func operationPhaseMark(o deadletter.Operation) mark {
 	if o.State == deadletter.OperationRunning {
 		switch {
