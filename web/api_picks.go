@@ -80,8 +80,8 @@ func (w *Web) apiPickType(r *http.Request) (any, error) {
 	return w.createPick(r, &l, p)
 }
 
-// pickFor returns a pick without a type. The parameter "target" says whether the pick is for the
-// letter, for its group or for its queue.
+// pickFor returns a pick whose type the caller must add: it says only whether the type is picked
+// for the letter, for its group or for its queue. The parameter "target" names one of these.
 func pickFor(l *deadletter.Letter, target string) (deadletter.Pick, error) {
 	switch target {
 	case "", "letter":
@@ -163,8 +163,9 @@ func (w *Web) typeNameAdvice(name string) string {
 	return "did you mean " + strings.Join(like, " or ") + "?"
 }
 
-// pickReveals reports whether a pick may show values that are masked now. If so, and if the
-// principal has no right to reveal, it returns an error.
+// pickReveals reports whether a pick, which sets the type of a letter, a group or a queue, may show
+// values that are masked now. If so, and if the principal has no right to reveal, it returns an
+// error.
 //
 // For a pick for one letter, it decodes the letter with the picked type. For a pick for a group or
 // a queue, it decodes no letters. Such a pick counts as a reveal if any part of any body may be

@@ -262,8 +262,9 @@ func TestTheQueryBox(t *testing.T) {
 	eventually(t, tab, `document.querySelector('[data-query]').value == '-queue:sms' && document.querySelectorAll('.token').length == 1`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.search == '?q=state%3Adead+-queue%3Asms' && document.readyState == 'complete'`)
-	// The query box shows each term of the query as a token. A token is turned back into text and
-	// deleted. It must stay removed when the next token is turned back.
+	// The query box shows each term of the query as a token. The Backspace key turns the last token
+	// back into text, and the test deletes this text. The term must stay removed when the next
+	// token is turned back into text.
 	clear := chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').value = ''`)
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').focus()`), chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent("queue:sms"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.search == '?q=queue%3Asms' && document.readyState == 'complete'`)

@@ -70,8 +70,9 @@ func TestALetterSaysWhereItStandsInItsList(t *testing.T) {
 	}
 }
 
-// TestPurgeIsNotBesideDiscard checks that irreversible actions are in a menu, on the page of a
-// letter and in a list. This must also be so without JavaScript.
+// TestPurgeIsNotBesideDiscard checks that irreversible actions are in a menu, and not among the
+// visible buttons. This must be so on the page of a letter and in a list of letters, also without
+// JavaScript.
 func TestPurgeIsNotBesideDiscard(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

@@ -126,9 +126,9 @@ var needs = map[string]deadletter.Verb{
 // other routes are open only to callers whose permissions cover all queues. So a new route
 // discloses nothing until somebody has examined it and added it here.
 //
-// TestTwoTeams searches the responses of these routes for bytes from outside the scope. The import
-// is not among them, because its response could disclose that a letter outside the scope has the
-// same id.
+// TestTwoTeams requests the routes in "scoped" and searches the responses for bytes from outside
+// the scope. The route that imports letters is not in "scoped", because its response could disclose
+// that a letter outside the scope has the same id.
 var scoped = map[string]bool{
 	"GET /": true, "GET /triage": true, "GET /letters": true, "GET /operations": true, "GET /queues": true, "GET /audit": true,
 	"GET /account": true, "POST /account/password": true, "POST /account/sessions/{id}/end": true, "GET /signin/again": true, "POST /signin/again": true,

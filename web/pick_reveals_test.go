@@ -32,7 +32,8 @@ func TestPickThatRevealsIsAReveal(t *testing.T) {
 	ann.postJSON("/api/v1/bindings", `{"queue":"orders","type":"shop.Plain"}`).want(t, 403)
 	ann.get("/api/v1/audit?kind=revealed").want(t, 200, none)
 
-	// A binding applies in every vhost, so the right to reveal in one vhost is not enough for it.
+	// The binding of a type to a queue name applies in every vhost, so the right to reveal in one
+	// vhost is not enough to make a binding.
 	some := deadletter.Grant{Role: deadletter.RoleReader, Reveal: true, Places: deadletter.Places{VHosts: []string{"/"}}}
 	bob, letters, _ := maskedHouse(t, deadletter.Principal{Name: "bob", Grants: []deadletter.Grant{{Role: deadletter.RoleEditor}, some}})
 	bob.postJSON("/api/v1/letters/"+letters["field"]+"/type", `{"type":"shop.Plain","for":"binding"}`).want(t, 403, "needs the right to reveal")

@@ -87,8 +87,8 @@ func (d *depths) factsOf(ctx context.Context, facts func(context.Context, deadle
 			fresh[q] = depth{deadletter.UnknownQueue, now}
 		}
 	}
-	// Other readers use the results too. Therefore the requests continue even if this reader
-	// disconnects.
+	// Several readers share the answers of the brokers. Therefore the requests continue even if the
+	// reader who caused them disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askedFor)
 	defer cancel()
 	type answer struct {

@@ -20,7 +20,8 @@ func (w *Web) routes() chi.Router {
 	r := chi.NewRouter()
 	r.Use(w.setHeaders, w.recover, w.hostAllowed, w.sameOrigin, w.limitBody, middleware.GetHead)
 
-	// Health probes need no known caller. Metrics need one, because they contain names of queues.
+	// Anybody may request the health probes. A request for metrics needs a known caller, because
+	// metrics contain names of queues.
 	r.Get("/healthz", w.healthz)
 	r.Get("/readyz", w.readyz)
 	if w.Metrics != nil {

@@ -46,7 +46,7 @@ func (h *house) try(rules, q string) api.WhatIf {
 }
 
 // TestRulesAreTried checks that the results of the tried rules are shown beside what really
-// happened. Nothing may change.
+// happened. Trying rules must change nothing in the store.
 func TestRulesAreTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, withRetries)

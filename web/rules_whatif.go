@@ -93,7 +93,7 @@ func (w *Web) triedDecision(ctx context.Context, reader deadletter.Principal, se
 }
 
 // factsThen returns the facts about a letter as they were when it last died. For example, its age
-// is the age at that time. Attempts that have not come back do not count as used.
+// is the age at that time. Attempts that were made after this death do not count.
 func (w *Web) factsThen(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	f, err := w.facts(ctx, l)
 	if err != nil {

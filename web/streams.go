@@ -30,7 +30,7 @@ func (s *streams) enter(name string) bool {
 	return true
 }
 
-// leave must be called when an event stream ends. The method enter has counted that stream.
+// leave must be called at the end of each event stream that the method enter has counted.
 func (s *streams) leave(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -89,8 +89,8 @@ func TestTriageByForms(t *testing.T) {
 	}
 	h.get("/groups/G-77").want(t, 404)
 	h.get("/triage?q=colour:red").want(t, 400, "colour")
-	// If one of the groups has changed since the decision, the undo must say which group it has
-	// undone.
+	// If a decision is about two groups and one of them has changed since, the undo affects only
+	// the other group. The page must say which group this is.
 	both := h.post("/triage", url.Values{"id": {"G-1", "G-2"}, "do": {"resolve"}}).want(t, 303).Header.Get("Location")
 	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"reopen"}}).want(t, 303)
 	decision, _ := url.Parse(both)
@@ -179,8 +179,8 @@ func TestADeployEndsOnlyWhatFailed(t *testing.T) {
 	h.get("/triage?tab=digest").want(t, 200, "1 group").wantNot(t, "ready to requeue")
 }
 
-// TestDigestOnThePage checks that the page shows the digest that would be sent now. The page must
-// be able to send it at once.
+// TestDigestOnThePage checks that the page shows the digest that would be sent now. A button on the
+// page must send this digest at once.
 func TestDigestOnThePage(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// hasLeft is the reason that dlo records when it pauses the retries of queues that leave.
+// hasLeft is the reason that dlo records when it pauses the retries of queues that leave dlo.
 const hasLeft = "the queue has left dlo, so a letter that fails again would not return to dlo"
 
 // pause pauses the automatic retries of queues before their policy is deleted. Without a policy, a

@@ -33,8 +33,8 @@ func boundQueue(queue, key string) string {
 	return "queue " + queue
 }
 
-// pickWords returns a description of a pick. It contains the number of the pick, because `dlo types
-// unbind` needs this number.
+// pickWords returns a description of a pick, which binds a type to a queue. It contains the number
+// of this binding, because `dlo types unbind` needs the number.
 func pickWords(p api.Pick) string {
 	return fmt.Sprintf("binding %d: %s is decoded as %s", p.ID, pickedFor(&p), p.Type)
 }

@@ -116,9 +116,9 @@ func (d *Drains) Start(ctx context.Context, by deadletter.Principal, r deadlette
 	return d.state(one), nil
 }
 
-// broker returns the index of the broker to which a request belongs. If the request has no broker
-// and only one is configured, it is that one. The function also writes the broker and the vhost
-// into the request.
+// broker returns the index of the broker to which a request belongs. If the request names no broker
+// and only one is configured, it returns the index of that one. It also writes the names of the
+// broker and the vhost into the request.
 func (d *Drains) broker(r *deadletter.DrainRequest) (int, error) {
 	if r.Broker == "" && len(d.brokers) == 1 {
 		r.Broker = d.brokers[0].Name

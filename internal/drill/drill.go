@@ -2,8 +2,9 @@
 // drill works on a broker that is in use, in a vhost of its own. For each failure, the drill
 // compares what Overview, /readyz and the pager report with what they should report.
 //
-// The drill changes nothing else on that broker (fence.go). Its caller starts the dlo that is
-// tested. The drill uses only HTTP to reach this dlo and the management API.
+// On the broker, the drill changes only this vhost and a user that it creates (fence.go). Its
+// caller starts the dlo that is tested. The drill uses only HTTP to reach this dlo and the
+// management API.
 package drill
 
 import (

@@ -97,9 +97,9 @@ func (m *Mail) Channel() Channel {
 	return Channel{Sender: m, Together: true, Every: 5 * time.Second, Burst: 1}
 }
 
-// Send sends a message to all receivers who do not have it yet. After a 4xx reply, the message is
-// sent again; after a 5xx reply, it is not. If one receiver is rejected permanently, the others
-// still get the message.
+// Send sends a message as a mail to all receivers who do not have it yet. If the mail server
+// replies with 4xx, the message is sent again. If it replies with 5xx, the message is not sent
+// again. If one receiver is rejected permanently, the others still get the message.
 func (m *Mail) Send(ctx context.Context, msg Message) error {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()

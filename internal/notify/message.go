@@ -86,8 +86,8 @@ func (m *Message) Fact(name string) string {
 	return ""
 }
 
-// These are the maximum lengths of the parts of a message, in bytes. The linked page shows
-// everything.
+// These are the maximum lengths of the parts of a notification, in bytes. The page to which the
+// notification links shows the full texts.
 const (
 	titleBytes = 250 // fits on one line of a chat, a list of mails or a phone
 	factBytes  = 300

@@ -89,8 +89,8 @@ func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()
 		return err
 	}
 	closed, canceled := ch.NotifyClose(make(chan *amqp.Error, 1)), ch.NotifyCancel(make(chan string, 1))
-	// RabbitMQ has no prefetch in bytes. As in an inbox, at most firstPrefetch bodies of the
-	// maximum size are therefore in memory.
+	// RabbitMQ has no prefetch in bytes. Therefore the prefetch is firstPrefetch, as at the start
+	// of an inbox, so that at most this many bodies of the maximum size are in memory.
 	if err := ch.Qos(firstPrefetch, 0, false); err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ type outspoken struct {
 }
 
 // Response adds the capability authentication_failure_close to the capabilities that the client
-// sends. It is the right place for this, because the client sends the response and its capabilities
-// in the same frame.
+// sends. The client calls Response just before it sends the frame that contains both the response
+// and the capabilities, so the capability can still be added.
 func (a outspoken) Response() string {
 	if capabilities, ok := a.properties["capabilities"].(amqp.Table); ok {
 		capabilities["authentication_failure_close"] = true

@@ -30,8 +30,9 @@ func (m *message) setOutcome(kind deadletter.OutcomeKind, detail string) {
 // not leave dlo is unsent.
 //
 // Each queue has its own channel. A broker stops replying on a channel that published to a quorum
-// queue without a leader (3.10.8, 4.0.5, 4.3.6; silent_queue_test.go). It closes a channel if it
-// rejects a message on it. Either would put the messages for other queues in doubt.
+// queue without a leader (3.10.8, 4.0.5, 4.3.6; silent_queue_test.go). A broker closes a channel if
+// it rejects a message that was published on that channel. With a shared channel, both would put
+// the messages for other queues in doubt.
 func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
 	outcomes := make([]deadletter.Outcome, len(ps))
 	shared := map[string][]*message{} // the messages of each queue
@@ -104,8 +105,8 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 			m.setOutcome(deadletter.OutcomeInDoubt, "no answer")
 			sent = append(sent, m)
 			continue
-		// The client closes the channel some time after this error. Therefore only the error can be
-		// checked here, and not yet the channel.
+		// After ErrClosed, the client closes the channel only some time later. Therefore only the
+		// error can be checked here, and not yet the channel.
 		case errors.Is(err, amqp.ErrClosed):
 			m.setOutcome(deadletter.OutcomeUnsent, "the connection ended before it was sent")
 		default:

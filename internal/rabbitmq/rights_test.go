@@ -145,9 +145,10 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	}
 }
 
-// TestAMarkerWithoutAMessageIsDeleted covers a user who may declare a marker, which is a queue for
-// one message that a broker restart drops. The user may not put the message into it. dlo must
-// delete the marker. Otherwise it would look as if a broker restart had emptied the marker.
+// TestAMarkerWithoutAMessageIsDeleted covers a user who may declare a marker, which is a queue with
+// one transient message, but may not publish this message. A broker restart drops such a message.
+// dlo must delete the marker. Otherwise it would look as if a broker restart had emptied the
+// marker.
 func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -128,9 +128,10 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 // redelivered (cancel_test.go). If they stayed in the queue, they would be ahead of a window that
 // comes back. If the window was acknowledged, they could be mistaken for it.
 //
-// The broker processes a get after the letters have returned. A letter that is delivered for the
-// first time, or no letter, therefore means that none of them is left. If first deliveries are
-// flagged too (4.0 and later, from one quorum queue into another), this sign may not come soon, so
+// The broker processes a get only after the requeued letters are back in the queue. If a get
+// returns no letter, or a letter that is delivered for the first time, none of the requeued letters
+// is left. However, 4.0 and later may also flag the first delivery of a letter that went from one
+// quorum queue into another. A get may then return flagged letters for a long time, so
 // fetchRequeued ends after the time sweepMost.
 func (i *Inbox) fetchRequeued(have, room int, take func(d *amqp.Delivery) error) error {
 	for began := time.Now(); have < room && !i.locked && time.Since(began) < sweepMost; have++ {

@@ -453,8 +453,9 @@ func (q taking) Resolve(context.Context) error { close(q.resolved); return nil }
 func (taking) Taken() int                      { return 3 }
 func (taking) Busy() bool                      { return false }
 
-// drains starts a drain and stops it. Then it decides about the window that an earlier drain left
-// open when its process ended. A window is a batch of letters.
+// drains starts a drain and stops it. Before that, it stores a window (a batch of letters), as if
+// an earlier process had ended while it took this window. In the end, it waits until dlo has
+// decided about the window.
 func (l *ledger) drains(between func(id string)) {
 	l.t.Helper()
 	w := deadletter.Window{Session: 1, Number: 1, Broker: "main", VHost: "/", Inbox: "open.dlq", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 10}

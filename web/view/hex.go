@@ -44,10 +44,10 @@ func (h Hex) dump(nodes []TreeNode) []piece {
 		out = appendPiece(out, plain, "  ")
 		hex, ascii := []rune(row.Hex), []rune(row.ASCII)
 		for i, c := range hex {
-			// This finds the byte to which the character i belongs. A byte takes three characters:
-			// two digits and a gap. After eight bytes, the gap is one character wider. A gap is
-			// highlighted only if the bytes on both sides are. It is part of a link only if both
-			// bytes belong to the same node.
+			// The code below finds the byte to which the character i belongs. A byte takes three
+			// characters: two digits and a gap. After eight bytes, the gap is one character wider.
+			// A gap is highlighted only if the bytes on both sides are. It is part of a link only
+			// if both bytes belong to the same node.
 			at := i / 3
 			if i >= 24 {
 				at = (i - 1) / 3
