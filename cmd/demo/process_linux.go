@@ -12,8 +12,8 @@ import (
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
 // launcher returns the id of the `go run` or `make` process that started the demo. It returns 0 if
-// something else started the demo. Neither `go run` nor `make` forwards SIGTERM to the demo. The
-// demo must therefore notice by itself that this process has ended.
+// something else started the demo. The demo must notice by itself that `go run` or `make` has
+// ended, because neither of them forwards SIGTERM to the demo.
 func launcher() int {
 	parent := os.Getppid()
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))

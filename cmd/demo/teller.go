@@ -10,8 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// weight is the rank of a worker's report. If several reports are made in one second, the demo
-// prints only one of them: the last one that has the highest weight.
+// weight says how important a worker's report is. Of the reports of one second, the demo prints
+// only the most important one. If several reports are equally important, it prints the last of
+// them.
 type weight int
 
 const (

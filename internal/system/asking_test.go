@@ -8,7 +8,7 @@ import (
 )
 
 // The functions in this file run queries on the store's file without the program. If possible,
-// tests name tables only here. If only one test needs a condition, the condition is in that test.
+// tests name tables only here. A condition that only one test needs is in that test.
 
 // letters returns the number of letters in the given states. Without states, it returns the number
 // of all letters.

@@ -87,9 +87,9 @@ func TestTheDoctor(t *testing.T) {
 			}
 		})
 	}
-	// The user has all rights, but only the tag "management". The doctor can then check everything
-	// except the room of the broker. If the user has no tag, the doctor names the tag that is
-	// missing.
+	// The user has all rights, but only the tag "management". With this tag, the doctor can check
+	// everything except how much room for letters the broker has. If the user has no tag, the
+	// doctor names the tag that is missing.
 	node.Grant(t, vhost, user, ".*", ".*", ".*")
 	out = doctor(t, 1, limited)
 	for _, want := range []string{"ok       broker main", "problem  paths of main", "ok       room at main", "The user needs the tag monitoring", "ok       clock"} {

@@ -102,7 +102,8 @@ func TestOperationOnAQuery(t *testing.T) {
 		t.Fatalf("%d letters came back; the operation says %+v", sent, op)
 	}
 
-	// After the fix, the operation must continue, although dlo is killed five times.
+	// After the worker's bug is fixed, the operation must continue, although the test kills dlo
+	// five times.
 	a.mu.Lock()
 	broken = false
 	a.mu.Unlock()

@@ -215,7 +215,7 @@ func TestTheWholeWay(t *testing.T) {
 	chosen := strings.Fields(testenv.Run(tab, chromedp.Evaluate[string](`[...document.querySelectorAll('[data-pick]:checked')].map(x => x.value).join(' ')`)))
 	tab.Act(`document.querySelector('.bulkbar [value="requeue"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Requeue 50 letters to the tail')`)
-	// If the form offers a canary, the requeue uses none.
+	// If the form of the requeue offers a canary, the test turns it off.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`for (const [name, value] of [['canary', '0'], ['rate', '100000'], ['stop_at', '0']]) document.querySelectorAll('[name=' + name + ']').forEach(x => x.value = value)`))
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	on(`location.pathname.startsWith('/operations/O-') && /50/.test(document.querySelector('#progress').innerText)`)

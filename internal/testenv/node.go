@@ -20,7 +20,8 @@ const (
 	// machine, and 11 to 31 s on a busy machine with two cores. During a cold build of everything, it
 	// took more than 90 s.
 	readyLimit = 5 * time.Minute
-	// endLimit is the time limit for a clean stop. It takes about 7 s on an idle machine.
+	// endLimit is the time limit for a clean stop of a node. On an idle machine, a node stops in
+	// about 7 s.
 	endLimit = 90 * time.Second
 	// toolLimit is the time limit for one call of rabbitmqctl. Each call starts an Erlang VM.
 	toolLimit = 90 * time.Second
@@ -177,9 +178,9 @@ func (n *Node) env() []string {
 		"RABBITMQ_CONF_ENV_FILE=/dev/null",
 		// +sbwt none disables the busy waiting of the schedulers, which would use up a small machine.
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}",
-		// With this variable, the script becomes the VM itself. Without it, the script would watch
-		// the VM from a second process. The VM is then our child and ends with us
-		// (sbin/rabbitmq-server of 3.10.8, 4.0.5 and 4.3.6).
+		// With this variable, the script of RabbitMQ becomes the VM itself. The VM is then a child
+		// of this process and ends with it. Without the variable, the script would watch the VM
+		// from a second process (sbin/rabbitmq-server of 3.10.8, 4.0.5 and 4.3.6).
 		"RUNNING_UNDER_SYSTEMD=true",
 	}
 }

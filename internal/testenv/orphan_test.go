@@ -90,8 +90,8 @@ func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 		}
 	}
 
-	// The helpers of Chromium end a moment later. They may add a file to a folder that is being
-	// removed.
+	// The helper processes of Chromium end a moment later than Chromium. Until then, they may add a
+	// file to a folder that is being removed.
 	longAgo := time.Now().Add(-time.Hour)
 	for kind, path := range map[string]string{"node": node, "browser": browser} {
 		for there := true; there; {

@@ -9,8 +9,9 @@ import (
 	"strconv"
 )
 
-// Ports are below Linux's range for outgoing connections (32768 to 60999), so that a node finds its
-// ports free after a restart. RabbitMQ's tools use the node's distribution port + 10000.
+// The ports of a node are below Linux's range for outgoing connections (32768 to 60999), so that
+// the node finds its ports free after a restart. RabbitMQ's tools use the node's distribution port
+// + 10000.
 const (
 	lowestPort = 20000
 	portRange  = 11000
