@@ -199,7 +199,7 @@ func repair(t *testing.T, script bool) {
 		t.Errorf("the record holds %d %q", code, sent)
 	}
 
-	// The same change is made for the other five letters of the group.
+	// The test makes the same change for the other five letters of the group.
 	a.publish(5, func(n int) (string, string) { return letter(n + 1) })
 	dead(5)
 	r.tab.Open(p.url + "/letters/" + string(p.ids(`SELECT id, random FROM letters WHERE state = 'dead' ORDER BY id LIMIT 1`)[0]) + "/edit")
