@@ -194,7 +194,7 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 		}
 	}
 
-	// A program that may not publish still rejects messages, and does not end.
+	// If the program may not publish annotations, it must still reject messages, and must not end.
 	stop = l.start(t, cmd, a.conn, strings.Replace(url, "guest:guest", "mute:mute", 1), queue)
 	a.publish(2, func(i int) (string, string) { return fmt.Sprintf(`{"id": %d}`, 10+i), "" })
 	eventually(t, "two letters without a word", func() bool {
@@ -205,7 +205,8 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 
 // start runs the program until the returned function "stop" is called. If the program ends before
 // it consumes, start runs it again, as a supervisor would do. That is necessary because php-amqplib
-// waits at most 3 s for a connection. The test fails if the program ends after that.
+// waits at most 3 s for a connection. If the program ends after it has begun to consume, the test
+// fails.
 func (l *language) start(t *testing.T, program *exec.Cmd, conn *amqp.Connection, url, queue string) (stop func()) {
 	t.Helper()
 	env := program.Env

@@ -181,8 +181,8 @@ func (w *delayWorker) done() int {
 // TestRetryRecipesWithDelayQueues runs each recipe with a worker that fails. The worker is then
 // repaired and gets its letters back as one group. Origin, reason and rule of the letters must
 // belong to the queue that the worker consumes. dlo knows this queue from x-death, from the broker
-// or from its configuration. If none of them names the queue, dlo holds the letters with a question
-// until people send them to the queue.
+// or from dlo's configuration. If none of them names the queue, dlo holds the letters with a
+// question until people send them to the queue.
 func TestRetryRecipesWithDelayQueues(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -354,8 +354,8 @@ func TestADrainOverLostConnections(t *testing.T) {
 }
 
 // TestADrainOverARestartOfTheBroker kills the broker during a drain. The broker forgets some
-// acknowledgements and delivers these letters again. dlo must merge them into their rows, and the
-// drain must continue to its end.
+// acknowledgements, and delivers the acknowledged letters again. dlo must merge them into their
+// rows, and the drain must continue to its end.
 func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBroker(t)
@@ -435,8 +435,7 @@ func TestADrainIsCutOff(t *testing.T) {
 
 // TestTheNextDrainClosesWhatACrashLeftOpen covers a crash in the middle of a window, which is a
 // batch of letters that a drain takes. The next drain must first decide what happened to this
-// window. It must do this even if the window was acknowledged, so that none of its letters can come
-// back.
+// window, even if the window was acknowledged and none of its letters can come back.
 func TestTheNextDrainClosesWhatACrashLeftOpen(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

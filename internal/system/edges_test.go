@@ -11,10 +11,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestLettersAtTheEdges sends unusual letters in one window with ordinary ones. They have 10,000
-// entries of x-death, no properties, names of 255 bytes, or names that are not UTF-8. Each letter
-// must be stored, must be shown, and must accept actions. Letters that cannot be sent must be held
-// or dead with an accurate reason, and all others must arrive.
+// TestLettersAtTheEdges sends unusual letters in one window with ordinary ones. The unusual letters
+// have 10,000 entries of x-death, no properties, names of 255 bytes, or names that are not UTF-8.
+// Each letter must be stored, must be shown, and must accept actions. Letters that cannot be sent
+// must be held or dead with an accurate reason, and all others must arrive.
 func TestLettersAtTheEdges(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -360,7 +360,8 @@ func TestDloStartsWithoutAFirstUser(t *testing.T) {
 	}
 }
 
-// TestTheAuditIsCopied checks that the audit file contains every act up to the stop of the server.
+// TestTheAuditIsCopied checks that the copy of the audit log contains every action up to the stop
+// of the server.
 func TestTheAuditIsCopied(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.jsonl")

@@ -219,8 +219,8 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 }
 
 // TestOneBadDeployIsOnePage simulates a deploy that breaks ten queues at the same time. The pager
-// must ring once, and the webhook must receive all ten causes in one incident. Machines must
-// receive the operation that ends the incident.
+// must ring once, and the webhook must receive all ten causes in one incident. The webhook must
+// also receive the event about the operation that ends the incident.
 func TestOneBadDeployIsOnePage(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

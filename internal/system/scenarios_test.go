@@ -17,9 +17,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// The tests in this file are the scenarios of the product about operations. They use fewer letters
-// and a real broker. TestOperationOnAQuery is the scenario with a whole flood, a broken worker and
-// five kills.
+// The tests in this file are the product's scenarios about operations, with a real broker, but with
+// fewer letters. TestOperationOnAQuery is the scenario with a whole flood, a broken worker and five
+// kills.
 
 // rejecting is a configuration without retries, so that letters are dead immediately.
 const rejecting = "default: {retry: {delays: []}}\nrequeue: {watch: 2s}\n"

@@ -144,8 +144,8 @@ func (s *site) isAsBefore(before map[string][]string) {
 	})
 }
 
-// waitForState waits until the broker shows the given state. The figures of the broker are some
-// seconds late.
+// waitForState waits until the broker shows the given state, because the figures of the broker are
+// some seconds late.
 func (s *site) waitForState(before map[string][]string, what string, now func() map[string][]string) {
 	s.t.Helper()
 	diff := ""

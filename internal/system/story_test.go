@@ -186,7 +186,7 @@ func story(t *testing.T, script bool, width int64) {
 	r.picture("overview")
 	r.checkPage("overview")
 
-	// The query selects the dead letters in one queue that contain a word.
+	// The query selects those dead letters of one queue that contain a certain word.
 	r.press(`.tiles a`) // the tile with the number of dead letters
 	r.waitForTexts("245 match")
 	r.checkPage("letters")

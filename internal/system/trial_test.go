@@ -141,7 +141,8 @@ func TestATrialOnTheCommandLine(t *testing.T) {
 }
 
 // TestAForgedTrialIsHeld uses a message that died in the queue of trials but was not created by
-// this dlo. It must become an ordinary letter, and dlo must not send it to a queue of its own.
+// this dlo. The message must become an ordinary letter, and dlo must not send the letter to one of
+// dlo's own queues.
 func TestAForgedTrialIsHeld(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -83,8 +83,8 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	})
 	run(0, "", types("add", orders), "nothing new")
 
-	// If people picked a type, dlo must use it instead of the type that matches the body. A pick can
-	// be removed.
+	// If people picked a type for a letter, dlo must use it instead of the type that matches the
+	// body. People can remove the picked type again.
 	var listed []struct{ ID string }
 	if err := json.Unmarshal([]byte(run(0, "", []string{"letters", "list", "-o", "json"})), &listed); err != nil || len(listed) != 1 {
 		t.Fatal(listed, err)

@@ -203,8 +203,8 @@ func TestWaitQueuesThatVanish(t *testing.T) {
 }
 
 // TestKillsWhileLettersAreHandedOver kills dlo repeatedly while it hands letters over to the
-// broker. No letter may be lost. If a letter arrives twice, its token must be that of an attempt of
-// which dlo does not know whether it succeeded.
+// broker. No letter may be lost. If a letter arrives twice, both copies must carry the token of an
+// attempt whose outcome dlo does not know.
 func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

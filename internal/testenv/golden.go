@@ -28,8 +28,8 @@ var update = func() *bool {
 func Updates() bool { return *update }
 
 // Golden compares the output of a component with the file testdata/name. It compares outlines with
-// one element on each line (see outline). If they differ, Golden can therefore show single lines
-// instead of the whole page. `go test -update` rewrites the file.
+// one element on each line (see outline), so that it can show the lines that differ, and not the
+// whole page. `go test -update` rewrites the file.
 func Golden(t testing.TB, name string, component interface {
 	Render(ctx context.Context, w io.Writer) error
 },
