@@ -77,9 +77,9 @@ func TestThePolicyOfTheDocuments(t *testing.T) {
 	eventually(t, "what was rejected is in the inbox", func() bool { return ready(t, conn, "dlo.letters") == 2 })
 }
 
-// commandsOf returns the commands that run rabbitmqctl, dlo or curl in a section of a document, in
-// order. If "section" is "", it searches the whole document and returns only the rabbitmqctl
-// commands that protect queues.
+// commandsOf returns the commands that run rabbitmqctl, dlo or curl in the code blocks of a
+// section, in order. If "section" is "", it searches the whole document and returns only the
+// rabbitmqctl commands that protect queues.
 func commandsOf(t *testing.T, document, section string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../" + document)
@@ -96,8 +96,12 @@ func commandsOf(t *testing.T, document, section string) []string {
 		text, command = []byte(behind), regexp.MustCompile(`^ *(rabbitmqctl|dlo|curl) [-a-z]`)
 	}
 	var list []string
+	code := false
 	for line := range strings.Lines(string(text)) {
-		if command.MatchString(line) && (section == "" || strings.HasPrefix(line, "   ")) {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			code = !code
+		}
+		if code && command.MatchString(line) && (section == "" || strings.HasPrefix(line, "   ")) {
 			list = append(list, strings.TrimSpace(line))
 		}
 	}
