@@ -101,7 +101,7 @@ func commandsOf(t *testing.T, document, section string) []string {
 		if strings.HasPrefix(strings.TrimSpace(line), "```") {
 			code = !code
 		}
-		if code && command.MatchString(line) && (section == "" || strings.HasPrefix(line, "   ")) {
+		if command.MatchString(line) && (section == "" || code) {
 			list = append(list, strings.TrimSpace(line))
 		}
 	}
