@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestWhoTakesBoundsOff lists the files whose code reads letters of all queues, even if the grants
-// of the caller cover only some. docs/security.md refers to this list. Before a file is added,
-// somebody has to examine what such a caller could learn from it.
+// TestWhoTakesBoundsOff lists the files whose code reads the letters of all queues, even if the
+// caller has grants for only some of the queues. docs/security.md refers to this list. Before a
+// file is added to the list, somebody has to examine what such a caller could learn from this code.
 func TestWhoTakesBoundsOff(t *testing.T) {
 	t.Parallel()
 	want := []string{

@@ -73,8 +73,8 @@ var rooms = []room{
 // the package may import every package of dlo. The words "all but" precede a list of exceptions.
 const all = "all"
 
-// pure is the list of the packages that import only the standard library, and the packages of this
-// module that the variable "rooms" permits.
+// pure is the list of the packages that may import only the standard library and a few packages of
+// this module. The variable "rooms" says which packages of this module.
 var pure = []string{"internal/deadletter", "internal/api", "internal/query", "internal/failure", "internal/topology"}
 
 type pkg struct {

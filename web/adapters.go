@@ -146,8 +146,8 @@ func (w *Web) api(f func(r *http.Request) (any, error)) http.HandlerFunc {
 	}
 }
 
-// writePage renders the whole page before it writes anything. A rendering error therefore gives a
-// clean 500.
+// writePage renders the whole page before it writes anything. If rendering fails, the response is
+// therefore a status 500 without parts of the page.
 func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, code int, c templ.Component) {
 	var b bytes.Buffer
 	if err := c.Render(view.WithPrincipal(r.Context(), principal(r)), &b); err != nil {

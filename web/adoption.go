@@ -131,7 +131,8 @@ func (w *Web) adoptionForm(r *http.Request, change func(Adoption) error) (string
 	return "/queues#policies", err
 }
 
-// adoptedPolicies adds to the page of queues the policies that dlo has set.
+// adoptedPolicies adds the policies that dlo has set to the page of queues. It adds them only if
+// the caller may see all queues.
 func (w *Web) adoptedPolicies(ctx context.Context, p *view.QueuesPage) error {
 	if w.Adoption == nil || !deadletter.ScopeOf(ctx).Everywhere() {
 		return nil

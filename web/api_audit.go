@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// audit handles GET /audit?q=&limit=&after=&format=. Besides q, a request can narrow the audit with
+// audit handles GET /audit?q=&limit=&after=&format=. Besides q, a request can filter the audit with
 // the parameters in auditParameters, for example with "kind". The response is one page as JSON, or
 // all entries as CSV.
 func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {

@@ -19,8 +19,8 @@ import (
 // version, and the error names that version.
 const exportVersion = 1
 
-// exportedOf converts a letter to an exported line. The line contains masked values if the
-// parameter "reveal" is true and the principal may see them.
+// exportedOf converts a letter to an exported line. It hides masked values unless the parameter
+// "reveal" is true and the principal may see them.
 func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadletter.Letter, reveal bool) (api.ExportedLetter, error) {
 	out := api.ExportedLetter{
 		V: exportVersion, ID: l.ID, State: l.State,

@@ -112,7 +112,7 @@ func (p patient) Read(b []byte) (int, error) {
 	return p.body.Read(b)
 }
 
-// run reads lines until the request body ends.
+// run imports one letter for each line of the request body, until the body ends.
 func (m *importer) run(ctx context.Context, in *bufio.Reader) error {
 	limit := m.w.maxLine()
 	for number := 1; ; number++ {

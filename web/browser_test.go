@@ -47,7 +47,7 @@ func js[T any](tab *testenv.Tab, expression string) T {
 func eventually(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-		// While a page is loading or unloading, the JavaScript expression counts as not true yet.
+		// While the browser is loading or unloading a page, the expression counts as not true yet.
 		if tab.Is(expression) {
 			return
 		}

@@ -35,8 +35,8 @@ import (
 // canary is a text that every masked value contains.
 const canary = "kanarie-4111"
 
-// maskedHouse returns a dlo that has a letter with a masked value for each kind of masking rule.
-// The letters are classified and indexed as in production.
+// maskedHouse returns a dlo for tests. For each kind of masking rule, it has a letter in which this
+// rule masks a value. The letters are classified and indexed as in production.
 func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters map[string]string, metrics *prometheus.Registry) {
 	t.Helper()
 	types := descriptor.NewRegistry()

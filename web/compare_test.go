@@ -62,8 +62,8 @@ func TestTwoLettersAreCompared(t *testing.T) {
 	h.get("/letters/"+string(b)+"?q=").want(t, 200, "/letters/compare?a="+string(a)+"&amp;b="+string(b), "With the older letter")
 }
 
-// TestWhatIsMaskedIsComparedUnseen checks that a reader who may reveal learns whether masked values
-// are equal. Nobody may see the values.
+// TestWhatIsMaskedIsComparedUnseen compares letters with masked values. A reader with the right to
+// reveal must learn whether the values are equal, but nobody may see the values themselves.
 func TestWhatIsMaskedIsComparedUnseen(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)

@@ -51,8 +51,9 @@ func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 	return view.Confirm(p), nil
 }
 
-// confirmPage returns the page with the plan of an action. If a redirect is impossible, the page
-// shows a mistake at the field of the redirect, and the plan uses the queues of the letters.
+// confirmPage returns the page with the plan of an action. If the letters cannot be sent to the
+// chosen other queue, the page shows a mistake at the field for this queue. The plan then assumes
+// that the letters are sent to their own queues.
 func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	if c.request.Action == deadletter.VerbEdit && len(c.request.Patch) == 0 {
 		c.mistakes["patch"] = "Write what to change."

@@ -15,7 +15,7 @@ import (
 // unknown field 9.
 const mail = "\n\x03abc\x10\x05\x22\x10\n\nwelcome_v3\x12\x02enJ\x02hi"
 
-// mails returns a dlo with n letters of type EmailRequested, in base64.
+// mails returns a dlo with n letters of type EmailRequested. Their bodies are encoded in base64.
 func mails(t *testing.T, n int) (*house, []deadletter.ID) {
 	t.Helper()
 	h := open(t, withTypes)

@@ -48,8 +48,8 @@ func shortenHeaders(p *view.EditPage) {
 	}
 }
 
-// typedWhole reads which headers a person removes or cuts. It is for headers that are not shown in
-// a text field, because they are too long or not a single line of text.
+// typedWhole reads which headers the person wants to remove or cut. It handles only headers that
+// the page does not show in a text field, because they are too long or not a single line of text.
 func typedWhole(r *http.Request, p *view.EditPage, properties deadletter.Properties, e *deadletter.PropertyEdit) {
 	for i := range p.Whole {
 		h := &p.Whole[i]

@@ -125,9 +125,10 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	w.writePage(rw, r, code, view.Error(view.ErrorPage{Shell: shell, Status: code, Detail: sentence(err, code), Name: name}))
 }
 
-// cameFrom returns the path of the page from which a person sent a form. Browsers cannot open a
-// page again that was itself the response to a form. A form on such a page therefore names another
-// page in its field "return". For a GET request, cameFrom returns the path of the requested page.
+// cameFrom returns the path of the page from which a person sent a form. If that page was itself
+// the response to a form, a browser cannot open it again. The form on such a page therefore names
+// another page in its field "return". For a GET request, cameFrom returns the path of the requested
+// page.
 func cameFrom(r *http.Request) string {
 	if r.Method == http.MethodGet {
 		return localPath(r.URL.RequestURI())

@@ -91,9 +91,9 @@ func (w *Web) matchingRows(ctx context.Context, rows []deadletter.Row, terms []q
 	return slices.DeleteFunc(rows, func(r deadletter.Row) bool { return !has[r.ID] }), nil
 }
 
-// lookedFor returns the page of a list for a query that no index covers. The page offers no action
-// that could affect more letters than it shows. It also has no facets and no histogram, because
-// these count letters.
+// lookedFor returns the page with the results of a query that searches fields without an index. The
+// page offers no action that could affect more letters than it shows. It also has no facets and no
+// histogram, because these would have to count all matching letters.
 func (w *Web) lookedFor(ctx context.Context, p view.LettersPage, q query.Query, terms []query.Term, after string) (templ.Component, error) {
 	rows, how, next, err := w.look(ctx, q, terms, after, pageRows)
 	if err != nil {

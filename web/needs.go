@@ -123,8 +123,8 @@ var needs = map[string]deadletter.Verb{
 }
 
 // scoped contains the routes that show and change only what is within the scope of the caller. All
-// other routes are open only to callers whose permissions cover all queues. So a new route
-// discloses nothing until somebody has examined it and added it here.
+// other routes are open only to callers whose permissions cover all queues. A new route therefore
+// discloses nothing to other callers until somebody has examined it and added it here.
 //
 // TestTwoTeams requests the routes in "scoped" and searches the responses for bytes from outside
 // the scope. The route that imports letters is not in "scoped", because its response could disclose
@@ -151,8 +151,9 @@ var scoped = map[string]bool{
 	"POST /api/v1/annotations": true,
 }
 
-// neededBy returns the verb that the route of a request needs. The second result reports whether
-// the route shows and changes only what belongs to the queues that the caller may see.
+// neededBy returns the verb that the caller needs for the route of a request. The result "scope"
+// reports whether the route shows and changes only what belongs to the queues that the caller may
+// see.
 func neededBy(r *http.Request) (v deadletter.Verb, scope bool) {
 	method := r.Method
 	if method == http.MethodHead {

@@ -30,9 +30,10 @@ func TestControlOfAnOperation(t *testing.T) {
 	h.get("/operations/O-1?result=nonsense&after=!").want(t, 400)
 }
 
-// TestAHaltedOperationIsWorkForAPerson checks that Overview and Triage list a halted operation. If
-// a person wants to discard letters that belong to it, the plan must offer to cancel the rest of
-// the halted operation. The discard must then include these letters.
+// TestAHaltedOperationIsWorkForAPerson checks that Overview and Triage list an operation that a
+// person has paused. If a person wants to discard letters of the paused operation, the plan of the
+// discard must offer to cancel the rest of the operation. The discard must then include these
+// letters.
 func TestAHaltedOperationIsWorkForAPerson(t *testing.T) {
 	t.Parallel()
 	h := open(t)

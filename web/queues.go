@@ -124,7 +124,7 @@ func (d *depths) factsOf(ctx context.Context, facts func(context.Context, deadle
 	return known, max(left, 0)
 }
 
-// queueState is a queue with its state. Letters died in this queue, or its retries are held back.
+// queueState is the state of a queue in which letters died, or whose retries are held back.
 type queueState struct {
 	origin deadletter.Origin
 	counts map[deadletter.State]int
@@ -368,8 +368,8 @@ func pathGroup(r *http.Request) (deadletter.GroupID, error) {
 	return pathAs(r, "group", deadletter.ParseGroupID)
 }
 
-// pause pauses the automatic retries of a queue or a group. resume resumes them. If the current
-// state does not allow the step, the error explains why.
+// pause pauses the automatic retries of a queue or a group. If they are already paused, it returns
+// an error that says how to proceed.
 func (w *Web) pause(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
 	if w.draining() {
 		return errStopping

@@ -139,6 +139,6 @@ func (s *sums) fill(out *view.WhatIf, q query.Query) {
 	})
 }
 
-// stateAndRule returns a copy of an outcome that has only the state and the rule, because a query
-// cannot select by anything else.
+// stateAndRule returns a copy of an outcome that contains only the state and the rule. The other
+// fields are removed, because no query can select letters by them.
 func stateAndRule(d view.Decided) view.Decided { return view.Decided{State: d.State, Rule: d.Rule} }

@@ -32,8 +32,8 @@ func coverageOf(readings []deadletter.ReadCount) view.Coverage {
 }
 
 // typedQueues returns the queues in which letters died. For each queue, it lists the types of the
-// letters and how the types were chosen. The queue with the most letters comes first. The caller
-// still has to add the links.
+// letters, and how dlo chose each type. The queue with the most letters comes first. typedQueues
+// sets no links, so the caller has to add them.
 func (w *Web) typedQueues(readings []deadletter.ReadCount, picks []deadletter.Pick, bindings []view.TypeBinding) []view.TypedQueue {
 	at := map[deadletter.Origin]int{}
 	var list []view.TypedQueue

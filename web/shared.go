@@ -205,7 +205,7 @@ func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string
 	return values, nil
 }
 
-// propertyNames lists the names of the properties that valuesOf reads.
+// propertyNames lists the names under which the function valuesOf returns properties of a letter.
 var propertyNames = []string{"app", "type", "content-type", "key", "exchange"}
 
 func addValue(values map[string]string, name, value string) {

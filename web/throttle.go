@@ -59,8 +59,8 @@ func (l *throttle) take(key string, perSecond float64, now time.Time) time.Durat
 	return delay
 }
 
-// tooMany returns the error for a request that came too early. It returns nil if the request may
-// continue. Without sign-in, everybody is local and nobody is limited.
+// tooMany returns an error if the requests with a key come faster than "perSecond". It returns nil
+// if the request may continue. If dlo has no sign-in, it limits nobody.
 func (w *Web) tooMany(rw http.ResponseWriter, key string, perSecond float64) error {
 	if w.open || perSecond <= 0 {
 		return nil

@@ -310,7 +310,7 @@ func (w *Web) undoForm(r *http.Request) (string, error) {
 }
 
 // confirmGroups handles POST /triage/confirm. It shows the plan of an action on the letters of the
-// chosen groups. The plan covers all their letters that need a person.
+// chosen groups. The plan covers all letters of these groups that wait for a decision of a person.
 func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)

@@ -37,9 +37,9 @@ func (s *staged) Start(_ context.Context, by deadletter.Principal, broker string
 	return *s.newest, nil
 }
 
-// TestThreeStepsToTheFirstLetter checks that three steps are shown while the store is empty. The
-// trial letters of dlo itself do not count as letters. A trial must be possible once the broker is
-// connected, if the configuration permits trials.
+// TestThreeStepsToTheFirstLetter checks that pages show three steps to the first letter while the
+// store is empty. The trial letters of dlo itself do not count as letters. If the configuration
+// permits trials, a trial must be possible as soon as the broker is connected.
 func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	t.Parallel()
 	s := &staged{}

@@ -95,8 +95,9 @@ func TestAPersonIsRemovedWhileTheirOperationRuns(t *testing.T) {
 	g.ask("GET", "/audit?operation=O-1", nil).want(t, 200, "lena")
 }
 
-// TestNobodyGivesMoreThanTheyHave checks that an admin without the right to purge or to reveal
-// cannot invite a user with this right. TestPurgeAndRevealAreApart checks the same for tokens.
+// TestNobodyGivesMoreThanTheyHave checks invitations by an admin who lacks the right to purge or
+// the right to reveal. The admin must not be able to invite a user who has the right that the admin
+// lacks. TestPurgeAndRevealAreApart checks the same for tokens.
 func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)

@@ -138,7 +138,8 @@ func canRace() bool {
 	return err == nil
 }
 
-// results contains the results of all tests in all lanes.
+// results contains the results of all tests. Several lanes, which run tests at the same time, add
+// to it.
 type results struct {
 	mu       sync.Mutex
 	packages int

@@ -169,8 +169,9 @@ func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topo
 	return out, err
 }
 
-// apply records the policies of a plan, sets and proves them, and records that they are set. If a
-// step fails, it takes the policies back.
+// apply first records that the policies of a plan will be set. It then sets the policies, proves
+// them with test messages, and records that they are set. If a step fails, it removes the policies
+// again.
 func (a *Adoption) apply(ctx context.Context, by deadletter.Principal, p *Place, plan *topology.Plan) ([]topology.Proof, error) {
 	rows, err := a.record(ctx, by, plan)
 	if err != nil {
@@ -234,7 +235,8 @@ func (a *Adoption) newAct(kind string, by deadletter.Principal, rows []deadlette
 	return act
 }
 
-// setPolicies sets the policies of a plan, verifies that they apply, and proves them.
+// setPolicies sets the policies of a plan and verifies that they apply to their queues. It then
+// proves each policy with a test message.
 func (a *Adoption) setPolicies(ctx context.Context, p *Place, plan *topology.Plan) ([]topology.Proof, error) {
 	for i := range plan.Policies {
 		if err := p.Set(ctx, plan.Policies[i].Policy); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// giveUp takes back the policies of a plan that could not be applied. The parameter "cause" is the
-// error of that plan. The result wraps it, and names the policies that giveUp could not take back.
-// Run tries again to take them back.
+// giveUp removes the policies of a plan that could not be applied completely. The parameter "cause"
+// is the error of that plan. The result wraps this error, and names the policies that giveUp could
+// not remove. The method Run tries again later to remove them.
 func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Declared, by deadletter.Principal, cause error) error {
 	if errors.Is(cause, deadletter.ErrUnavailable) { // the broker may still carry out a request that timed out
 		return fmt.Errorf("%w. %s may be set now. dlo takes the policies back as soon as the management API responds", cause, policies(rows))
@@ -86,7 +86,7 @@ func (a *Adoption) takeBack(ctx context.Context, p *Place, d *deadletter.Declare
 	return a.store.Undeclare(ctx, []int64{d.ID}, act)
 }
 
-// planned reads a policy, as it was planned, from its record in the store.
+// planned decodes the plan of a policy from the record that the store has of this policy.
 func planned(d *deadletter.Declared) (topology.Planned, error) {
 	var p topology.Planned
 	if err := json.Unmarshal(d.Detail, &p); err != nil {

@@ -229,8 +229,8 @@ func unreadError(t api.Topology) error {
 	return errors.New("could not look at everything: " + strings.Join(list, "; "))
 }
 
-// dropping contains those kinds of findings that mean a loss. A queue with such a finding drops the
-// messages that its consumers reject.
+// dropping contains the kinds of findings that mean that messages are lost. If a queue has such a
+// finding, the broker drops the messages that the queue's consumers reject.
 var dropping = map[string]bool{
 	string(topology.NoExchange): true, string(topology.ExchangeMissing): true, string(topology.NoBinding): true, string(topology.QueueMissing): true, string(topology.PolicyShadowed): true,
 }

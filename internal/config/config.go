@@ -63,8 +63,8 @@ type Search struct {
 // Retention says how long letters in each state are kept before they are purged; 0 = forever.
 type Retention struct{ Settled, Discarded, Dead time.Duration }
 
-// Disk says how much free space the disk of the store must have. Below these limits, dlo accepts no
-// letters.
+// Disk says how much free space the disk of the store must have. If there is less free space, dlo
+// accepts no letters.
 type Disk struct {
 	StopBelow        int64 // minimum free space in bytes
 	StopBelowPercent int

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Masking contains the values that must not be shown. Fields with the option debug_redact are
-// masked too.
+// Masking says which headers and which fields of bodies dlo must not show. Protobuf fields with the
+// option debug_redact are masked too.
 type Masking struct {
 	Headers  []string // names of headers in lower case
 	Patterns []*regexp.Regexp

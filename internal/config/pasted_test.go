@@ -25,8 +25,9 @@ func inUse() *rules.Set {
 	}
 }
 
-// TestRulesThatAreWritten checks a list of rules, one rule, a part of a file and a whole file. It
-// checks which parts are taken from the rules in use.
+// TestRulesThatAreWritten checks the texts of rules that a person can paste: a list of rules, one
+// rule, a part of a file and a whole file. It also checks which parts are taken from the rules in
+// use.
 func TestRulesThatAreWritten(t *testing.T) {
 	t.Parallel()
 	const rule = "name: a\nmatch: {queue: sms}\ndead: {notify: [oncall]}\n"

@@ -153,7 +153,7 @@ func (d *decoder) checkWaitQueues(b *backOff, r *rules.Retry) {
 	}
 }
 
-// mirror is a rule with the key mirror_x_death, and the position of that key.
+// mirror is a rule with the key mirror_x_death, together with the position of this key in the file.
 type mirror struct {
 	node *yaml.Node
 	rule *rules.Rule

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ruleNodes contains the positions of the values of a rule. The checks that follow after all rules
-// have been read need them.
+// ruleNodes contains the positions in the file of the values of a rule. Some checks run only after
+// all rules have been read, and they need these positions to report a mistake.
 type ruleNodes struct {
 	entry, name *yaml.Node
 	clauses     map[string]*yaml.Node // positions of the clauses under match, by their keys
@@ -130,9 +130,9 @@ func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 	}
 }
 
-// treatment returns the functions that read what a rule does with its letters. It covers the keys
-// that the default rule can have too, apart from the key "retry". It does not cover the clauses
-// that select letters, because the default rule has none.
+// treatment returns the decoders of those keys of a rule that say what happens to its letters. It
+// covers the keys that the default rule can have too, apart from the key "retry". It does not cover
+// the keys that select letters, because the default rule has none.
 func (d *decoder) treatment(path string, r *rules.Rule) keys {
 	return keys{
 		"dead":     func(n *yaml.Node) { d.dead(n, path+".dead", r) },

@@ -22,8 +22,8 @@ func (r *recorder) Do(_ context.Context, method, path string, body, into any) er
 	return nil
 }
 
-// TestTheDrillKeepsToItsVHost checks that the fence refuses every call that does not concern the
-// drill's own objects.
+// TestTheDrillKeepsToItsVHost checks that the drill refuses every call to the management API that
+// does not concern the drill's own vhost, users and policies.
 func TestTheDrillKeepsToItsVHost(t *testing.T) {
 	t.Parallel()
 	const own = "dlo-drill-abcdefghij"

@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// goneFailures lists the failures in which an object that dlo needs is missing in the broker. To
-// cause such a failure, the drill deletes the object, for example a queue, a binding or a marker.
-// dlo declares some of these objects again automatically, but still reports the problem for a day.
-// Such a failure counts as cured once the object exists again.
+// goneFailures lists the failures in which the broker lacks an object that dlo needs, for example a
+// queue, a binding or a marker. To cause such a failure, the drill deletes the object. dlo declares
+// some of these objects again automatically, but still reports the problem for a day. The drill
+// therefore considers such a failure cured as soon as the object exists again.
 var goneFailures = []Failure{
 	{
 		Name: "inbox-deleted", Does: "dlo's own inbox is deleted", own: "drill.inbox-deleted", cure: byItself,
@@ -68,8 +68,9 @@ func (s *site) isBound(ctx context.Context, inbox string) bool {
 	return s.Do(ctx, "GET", s.bindings(inbox), nil, &list) == nil && len(list) > 0
 }
 
-// deleteMarker deletes the marker of an inbox. It then closes the connection of the session,
-// because only the next session looks for the marker.
+// deleteMarker deletes the marker of an inbox. dlo looks for the marker only when a session of the
+// inbox starts. Therefore deleteMarker also closes the connection of the current session, so that
+// dlo starts a new one.
 func (s *site) deleteMarker(ctx context.Context, inbox string) error {
 	if err := s.dropNamed(ctx, deadletter.MarkerPrefix(inbox)); err != nil {
 		return err

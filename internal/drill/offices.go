@@ -103,8 +103,8 @@ func ownInbox(inbox string) string {
 	return fmt.Sprintf("exchange: %s.dlx, inboxes: [%s], annotations: \"\"", inbox, inbox)
 }
 
-// startRenamed starts a dlo. The parameter "names" is a text for the configuration of this dlo. It
-// sets the name and the former names of the broker.
+// startRenamed starts a dlo whose broker has been renamed. The parameter "names" is YAML that sets
+// the name and the earlier names of the broker in the configuration.
 func (g *ground) startRenamed(ctx context.Context, names string) error {
 	if err := g.stop("renamed"); err != nil {
 		return err
@@ -146,7 +146,8 @@ func takeOver(ctx context.Context, g *ground, reported problem) error {
 	return g.startRenamed(ctx, "name: after, "+line)
 }
 
-// startWithDisk starts a dlo with further disk settings.
+// startWithDisk starts a dlo for the drill of a full disk. The parameter "guard" is YAML that is
+// added to the section "disk" of its configuration.
 func (g *ground) startWithDisk(ctx context.Context, guard string) error {
 	config := g.config("disk", g.entry("disk", ownInbox("drill.disk")), "")
 	_, err := g.start(ctx, "disk", strings.Replace(config, "disk: {reserve: 1MiB", "disk: {reserve: 1MiB"+guard, 1))

@@ -28,8 +28,8 @@ type Row struct {
 	Skipped string `json:"skipped,omitempty"` // why it was skipped
 }
 
-// Seen is what Overview, /readyz or the pager reported. Seconds is the time from the failure until
-// the report. For a report about a cure, it is the time from the cure.
+// Seen is what Overview, /readyz or the pager reported about a failure or about its cure. The field
+// Seconds is the time from the failure, or from the cure, until this report.
 type Seen struct {
 	Says    string
 	Seconds float64 // -1 = there was no report

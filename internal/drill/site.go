@@ -108,7 +108,7 @@ func (s *site) apiPath(kind string, names ...string) string {
 	return path
 }
 
-// build creates the vhost, its user and their rights.
+// build creates the vhost and the user of the drill, and gives the user rights in this vhost.
 func (s *site) build(ctx context.Context) error {
 	if s.made {
 		if err := s.Do(ctx, "PUT", s.apiPath("vhosts"), map[string]string{"description": "made by dlo drill, which removes it; dlo drill --clean does so too"}, nil); err != nil {

@@ -14,11 +14,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// storeFailures lists failures of the store: a store that was restored from a copy, and a store
-// that lacks one of the two proofs that it is current. One proof is the mark of the store in the
-// broker, and the other is the note beside the store's file. The drill starts a separate dlo for
-// each failure. Before the failure, this dlo has sent letters back. Further letters wait in a
-// paused queue, and are due for a retry once the queue is resumed.
+// storeFailures lists failures of the store. In one failure, the store was restored from a copy. In
+// the others, the store lacks one of the two proofs that it is current: its mark in the broker, or
+// the note beside its file.
+//
+// The drill starts a separate dlo for each failure. Before the failure, this dlo has sent letters
+// back. Further letters wait in a paused queue, and are due for a retry once the queue is resumed.
 var storeFailures = []Failure{
 	{
 		Name: "store-restored", Does: "a copy of the store is put back, and letters were sent and received since; people requeue some of the held letters and discard the others",
@@ -206,7 +207,7 @@ func (g *ground) setRetries(ctx context.Context, name, verb string) error {
 	return g.office(name).post(ctx, "/api/v1/queues/"+verb, map[string]string{"queue": workOf(name)})
 }
 
-// startResumed starts a dlo that haveSent has stopped, and resumes its retries.
+// startResumed starts a dlo that the function haveSent has stopped, and resumes its retries.
 func (g *ground) startResumed(ctx context.Context, name string) error {
 	if _, err := g.start(ctx, name, g.storeConfig(name)); err != nil {
 		return err
@@ -217,7 +218,8 @@ func (g *ground) startResumed(ctx context.Context, name string) error {
 // stillFor is how long the drill checks that no due letter is sent.
 const stillFor = 3 * time.Second
 
-// expectNothingSent returns an error if a dlo sends a letter within stillFor.
+// expectNothingSent waits for the time "stillFor". It returns an error if a dlo sends a letter in
+// this time.
 func (g *ground) expectNothingSent(ctx context.Context, name string) error {
 	for end := time.Now().Add(stillFor); time.Now().Before(end); {
 		n, err := g.site.take(ctx, workOf(name), workBatch, true)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestARepairedWorkerRejectsNoMore calls repair while the worker is sending a request that rejects
-// messages. repair must wait until the request has ended. Otherwise the request could reject
-// letters that are requeued after the repair.
+// TestARepairedWorkerRejectsNoMore calls the method "repair" at a time when the worker is sending a
+// request that rejects messages. The method must wait until this request has ended. Otherwise the
+// request could reject letters that are requeued after the repair.
 func TestARepairedWorkerRejectsNoMore(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -53,7 +53,7 @@ func NewAlertmanager(o AlertmanagerOptions) (*Alertmanager, error) {
 // Alertmanager itself groups alerts.
 func (a *Alertmanager) Channel() Channel { return Channel{Sender: a} }
 
-// Send starts, renews or ends the alert of a message.
+// Send starts, renews or ends the alert in Alertmanager that belongs to a message.
 func (a *Alertmanager) Send(ctx context.Context, m Message) error {
 	return a.post(ctx, alertsOf(&m, a.now()))
 }

@@ -85,9 +85,9 @@ func (a *Aside) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 	return open, nil
 }
 
-// Due returns the deliveries in memory for a channel. If there are none, it returns those in the
-// store. While the store cannot record results, Due does not read the store. Otherwise the same
-// deliveries would be sent again and again.
+// Due returns the deliveries for a channel that are due and kept in memory. If there are none, it
+// returns the due deliveries of the store. While the store cannot record the results of deliveries,
+// Due does not read the store. Otherwise dlo would send the same deliveries again and again.
 func (a *Aside) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	if list := a.dueInMemory(channel, n); len(list) > 0 {
 		return list, nil
@@ -116,9 +116,10 @@ func (a *Aside) dueInMemory(channel string, n int) []deadletter.Delivery {
 	return list
 }
 
-// Delivered records the results of delivery attempts, in memory and in the store. If the store does
-// not accept results, they are kept in memory, and each call tries again to write them. If "ds" is
-// empty, Delivered only writes these kept results and returns the error of the store.
+// Delivered records the results of deliveries. If the store does not accept results, Delivered
+// keeps them in memory, and each later call tries again to write them to the store. If "ds" is
+// empty, Delivered only tries to write the results that are kept in memory, and returns the error
+// of the store.
 func (a *Aside) Delivered(ctx context.Context, ds []deadletter.Delivered) error {
 	a.mu.Lock()
 	list := a.unrecorded
@@ -147,7 +148,7 @@ func (a *Aside) Delivered(ctx context.Context, ds []deadletter.Delivered) error 
 	return err
 }
 
-// record records the result of an attempt for a delivery in memory.
+// record keeps the result of a delivery attempt in memory.
 func (a *Aside) record(d deadletter.Delivered) {
 	i := slices.IndexFunc(a.due, func(kept deadletter.Delivery) bool { return kept.ID == d.ID })
 	switch {

@@ -27,7 +27,8 @@ type pace struct {
 	full time.Time // time at which the full burst is available again
 }
 
-// wait returns how long the next message must wait. If it returns 0, the message counts as sent.
+// wait returns how long the next message must wait before it may be sent. If wait returns 0, it
+// assumes that the caller sends the message now, and counts it.
 func (p *pace) wait(now time.Time, every time.Duration, burst int) time.Duration {
 	if p.full.Before(now) {
 		p.full = now

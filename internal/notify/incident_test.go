@@ -168,9 +168,10 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 	})
 }
 
-// TestAnAlertGoesOnAsItsNext checks an incident whose first group no longer needs people. The alert
-// of this group must end, and the alert of the second group must begin at the same time. When the
-// incident ends, the alerts of all its groups must end, including the group that has left it.
+// TestAnAlertGoesOnAsItsNext checks the alerts of an incident after its first group has left it.
+// The alert of the first group must end, and the alert of the second group must begin at the same
+// time. When the incident ends, the alerts of all its groups must end, also the alert of the group
+// that has left it.
 func TestAnAlertGoesOnAsItsNext(t *testing.T) {
 	t.Parallel()
 	d := someIncident(deadletter.NoticeUpdated, 3)

@@ -145,8 +145,8 @@ func (m *Mail) dial(ctx context.Context) (*smtpSession, error) {
 	return newSMTPSession(bound, bound, m.tls, open)
 }
 
-// isPrivate reports whether the mail server has an address that only allow_private permits. Mail
-// may be sent to such a server without TLS.
+// isPrivate reports whether the address of the mail server is private, so that dlo connects to it
+// only because allow_private is set. Mail may be sent to such a server without TLS.
 func (m *Mail) isPrivate(c net.Conn) bool {
 	a, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	return err == nil && m.o.AllowPrivate && isPrivate(kindOf(a.Addr().Unmap()))

@@ -57,7 +57,7 @@ type Line struct {
 	Last             time.Time
 }
 
-// These are the names of the facts in a message.
+// A message contains facts, for example the name of a queue. These are the names of the facts.
 const (
 	factGroup   = "group"
 	factQueue   = "queue"

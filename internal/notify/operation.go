@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// operation fills in everything about a finished operation, for a message to machines.
+// operation sets all fields of a message about a finished operation. The message is for programs.
 func (m *Message) operation(o Office, op *deadletter.Operation) {
 	var parts []string
 	for _, r := range deadletter.Results {

@@ -67,8 +67,8 @@ func (w *worker) recordFailed(p []deadletter.Delivery, err error) bool {
 	return final
 }
 
-// send sends one message. If dlo stops while a message is being sent, the message gets some more
-// time to arrive. If the sender panics, the other channels continue.
+// send sends one message to its receiver. If dlo stops while the message is being sent, the message
+// gets some more time to arrive. If the sender panics, the other notification channels continue.
 func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest)
 	defer cancel()

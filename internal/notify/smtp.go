@@ -143,7 +143,7 @@ func (r replyError) Error() string { return string(r) }
 
 func isReply(err error) bool { var r replyError; return errors.As(err, &r) }
 
-// mailError describes an error in a step of the session. A 5xx reply is permanent. A 4xx reply,
+// mailError describes an error in a step of an SMTP session. A 5xx reply is permanent. A 4xx reply,
 // such as 421, is not.
 func mailError(step string, err error) error {
 	if err == nil {

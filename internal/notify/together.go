@@ -34,7 +34,7 @@ func Together(o Office, ds []deadletter.Delivery) Message {
 	return m
 }
 
-// lineText returns the text that a line shows in addition to its title: the group, the reason, the
+// lineText returns the text after the title in one line of a message: the group, the reason, the
 // type, the start and the owner.
 func lineText(m *Message) string {
 	var parts []string

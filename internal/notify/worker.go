@@ -142,8 +142,9 @@ func (w *worker) withoutQuiet(q Quiet, due []deadletter.Delivery) (sendable []de
 	return sendable, postponed
 }
 
-// parcels distributes deliveries over messages, in order. If "together" is true and there are many
-// deliveries, it puts them all into one message, except for digests.
+// parcels divides deliveries among messages, and keeps their order. If "together" is true and there
+// are many deliveries, one message contains all of them except digests. Each digest is a message of
+// its own.
 func parcels(together bool, due []deadletter.Delivery) [][]deadletter.Delivery {
 	var joint []deadletter.Delivery
 	var alone, each [][]deadletter.Delivery
@@ -161,8 +162,8 @@ func parcels(together bool, due []deadletter.Delivery) [][]deadletter.Delivery {
 	return each
 }
 
-// deliver sends one message and records the result. It returns false if the channel must rest
-// before the next message.
+// deliver sends one message and records the result. It returns false if the receiver of the channel
+// needs a pause before the next message.
 func (w *worker) deliver(ctx context.Context, o Office, c Channel, p []deadletter.Delivery) bool {
 	m := Together(o, p)
 	if len(p) == 1 {

@@ -313,9 +313,9 @@ func joinReasons(a, b string) string {
 	return a + "; " + b
 }
 
-// Inspect returns an error if a queue that is not an inbox cannot be drained. It returns nil if the
-// queue can be drained. The error wraps ErrNotFound, ErrInvalid or ErrConflict. It wraps
-// ErrUnavailable if the broker cannot be reached.
+// Inspect checks whether dlo can drain a queue that is not an inbox. It returns nil if it can.
+// Otherwise the error wraps ErrNotFound, ErrInvalid or ErrConflict. If the broker cannot be
+// reached, the error wraps ErrUnavailable.
 func (l *Link) Inspect(ctx context.Context, queue string) error {
 	conn, err := l.dial(ctx, "look at "+queue)
 	if err != nil {

@@ -18,9 +18,9 @@ type outspoken struct {
 	properties amqp.Table // the properties of the connection
 }
 
-// Response adds the capability authentication_failure_close to the capabilities that the client
-// sends. The client calls Response just before it sends the frame that contains both the response
-// and the capabilities, so the capability can still be added.
+// Response adds the capability authentication_failure_close to those that the client library sends
+// to the broker. The library calls Response to get the password for a frame, and then sends the
+// frame with the capabilities too. Therefore it is not too late to add a capability.
 func (a outspoken) Response() string {
 	if capabilities, ok := a.properties["capabilities"].(amqp.Table); ok {
 		capabilities["authentication_failure_close"] = true

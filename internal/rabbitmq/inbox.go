@@ -201,11 +201,12 @@ func (i *Inbox) Close() {
 	}
 }
 
-// Next waits for the first letter, and then collects letters until the window is full or its time
-// is over. It returns the letters unacknowledged and in delivery order, and the broker delivers
-// nothing more until Ack. When ctx ends, Next returns the letters that it has. If it has none, it
-// returns the error of ctx. For a drain that somebody requested, it returns no letters when the
-// queue is empty.
+// Next waits for the first letter, and then collects letters until the window is full or the time
+// for collecting is over. It returns the letters in delivery order without acknowledging them. The
+// broker delivers no further letters until Ack is called.
+//
+// When ctx ends, Next returns the letters that it has collected. If there are none, it returns the
+// error of ctx. In a drain that somebody requested, it returns no letters when the queue is empty.
 func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 	for began := time.Now(); ; {
 		n := i.prefetch

@@ -52,8 +52,8 @@ func TestALetterConnPassesWhatIsNotForIt(t *testing.T) {
 	}
 }
 
-// TestALetterConnEndsWithItsConnection covers connections that end in the middle of a frame. It
-// also covers headers that are too large.
+// TestALetterConnEndsWithItsConnection reads from connections that end in the middle of a frame,
+// and from a connection with headers that are too large. Reading must fail in both cases.
 func TestALetterConnEndsWithItsConnection(t *testing.T) {
 	t.Parallel()
 	whole := contentHeader(60, "\x20\x00"+longString(""))

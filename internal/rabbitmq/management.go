@@ -73,8 +73,8 @@ var errNoQueue = errors.New("no such queue")
 // after the last one.
 var errBadRequest = errors.New("the API answered 400 Bad Request")
 
-// errNotAsked means that the API has no URL for the name of a queue, so nothing is known about the
-// queue.
+// errNotAsked means that the management API has no URL for the name of a queue. dlo can therefore
+// learn nothing about this queue.
 var errNotAsked = errors.New("the API has no address for this name")
 
 // canAsk reports whether a name can be the last segment of a URL path. The API reads paths as

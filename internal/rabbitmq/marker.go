@@ -71,9 +71,9 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	if conn.IsClosed() {
 		return nil
 	}
-	// A marker is a queue with one message. A restart of the broker drops this message. If dlo
-	// could not put the message into the queue, dlo would later take its absence for a restart. The
-	// queue is therefore deleted.
+	// A marker is a queue with one message, and a restart of the broker drops this message. Here
+	// dlo could not put the message into the queue. If the queue stayed empty, dlo would later
+	// conclude that the broker has restarted. dlo therefore deletes the queue.
 	return onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDelete(name, false, false, false)
 		return err

@@ -14,8 +14,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestWhereAQueueLeads checks what Onward reports about queues in which letters expired, on this
-// version of the broker.
+// TestWhereAQueueLeads checks the method Onward on this version of the broker. For queues in which
+// letters expired, the method must report where the broker sends these letters.
 func TestWhereAQueueLeads(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

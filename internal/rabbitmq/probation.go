@@ -21,8 +21,9 @@ func (p *probation) end() {
 	p.began = time.Time{}
 }
 
-// proofTimer returns a channel on which a value arrives when the session has lived long enough, so
-// that the inbox counts as read. It returns nil if the inbox counts as read already.
+// proofTimer returns a channel that receives a value when the current session with the inbox has
+// lasted long enough to prove that dlo can read the inbox. It returns nil if this is already
+// proved.
 func (p *probation) proofTimer() <-chan time.Time {
 	if !p.on {
 		return nil

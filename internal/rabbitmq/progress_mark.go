@@ -175,9 +175,9 @@ func putMark(c *confirming, queue string, p deadletter.Progress) error {
 	return nil
 }
 
-// onMarks calls fn with the channel that is reserved for the marks of stores, which are messages
-// that record how far a store has got. If the queue has no leader, a reply may take a minute. When
-// ctx ends, onMarks stops waiting, and the channel is not used again.
+// onMarks calls fn with the channel that is reserved for the marks of stores. A mark is a message
+// that records how far a store has got. If the queue of the marks has no leader, a reply may take a
+// minute. Therefore onMarks stops waiting when ctx ends, and the channel is then not used again.
 func (l *Link) onMarks(ctx context.Context, fn func(*confirming) error) error {
 	c, err := l.markChannel()
 	if err != nil {

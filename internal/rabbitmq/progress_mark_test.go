@@ -14,7 +14,8 @@ import (
 )
 
 // marking returns a link whose publishing connection is open, and a channel on another connection.
-// The tests write marks over the link: messages that record how far a store had got.
+// Through the link, the tests write marks of a store, which are messages that record how far the
+// store had got.
 func marking(t *testing.T) (*Link, *amqp.Channel) {
 	t.Helper()
 	_, url := testenv.VHost(t)

@@ -197,11 +197,12 @@ func (m *message) setConfirmed(returned map[deadletter.Token]string) {
 	}
 }
 
-// endUnanswered sets the outcomes of the remaining messages after the channel closed. Acks that
-// arrived before still count. The broker does not say for which message it closed the channel. If
-// only one message was sent, that message was the reason. Otherwise all messages without a reply
-// are in doubt: dlo does not know whether they have arrived. It then has to send each of them again
-// alone.
+// endUnanswered sets the outcomes of the messages that had no reply when the channel closed. Acks
+// that arrived before still count.
+//
+// The broker does not say for which message it closed the channel. If only one message was sent,
+// that message was the reason. Otherwise all messages without a reply are in doubt, which means
+// that dlo does not know whether they have arrived. dlo then has to send each of them again alone.
 func (l *Link) endUnanswered(sent []*message, returned map[deadletter.Token]string, err *amqp.Error) {
 	for _, m := range sent {
 		if m.outcome.Kind == deadletter.OutcomeInDoubt && m.confirm.Acked() {
@@ -233,8 +234,9 @@ func (l *Link) endUnanswered(sent []*message, returned map[deadletter.Token]stri
 }
 
 // mayNot records that the broker has refused a message because the user may not publish it. If the
-// message was for a wait queue, letters wait for a while in dlo's store, and not in wait queues.
-// Otherwise, dlo publishes no messages until the user may publish.
+// message was for a wait queue, letters wait for their retries in dlo's store for a while, instead
+// of in wait queues of the broker. If the message was for any other queue, dlo publishes no
+// messages until the user may publish.
 func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	if wait == nil {
 		l.noteRight("write", defaultExchange, err)

@@ -27,9 +27,9 @@ var errNoManagement = errors.New("the broker has no management URL in the config
 // difference whether the request asks for statistics.
 const lookWait = 20 * time.Second
 
-// newLooks returns the client that reads dead-letter paths. It has a longer timeout than the client
-// for questions about single queues, because nothing waits for the paths. It is a separate client,
-// so that slow reading does not delay those questions.
+// newLooks returns the client that reads the dead-letter paths of whole vhosts. It has a longer
+// timeout than the client that reads single queues, because nothing waits for the paths. It is a
+// separate client, so that slow reading of paths does not delay the reading of single queues.
 func newLooks(raw string) (*Management, error) {
 	m, err := newManagement(raw)
 	if err != nil {

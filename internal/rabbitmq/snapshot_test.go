@@ -90,7 +90,8 @@ func TestASnapshotOfAVHost(t *testing.T) {
 			t.Fatal(len(list), err)
 		}
 		s = list[0]
-		// The API does not show the numbers of a new queue for some seconds.
+		// For some seconds after a queue is declared, the management API does not report its
+		// numbers.
 		if !slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return !q.Ready.Known || !q.Consumers.Known }) || time.Now().After(until) {
 			break
 		}

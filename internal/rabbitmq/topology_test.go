@@ -271,7 +271,7 @@ var faults = map[string]fault{
 	},
 }
 
-// rejectMessages says whether the consumer in the test case "storm" rejects messages without
+// rejectMessages is true while the consumer in the test case "storm" rejects messages without
 // requeue.
 var rejectMessages atomic.Bool
 

@@ -20,9 +20,10 @@ func trialOf(id string) deadletter.TrialMessage {
 	return deadletter.TrialMessage{Properties: deadletter.Properties{MessageID: id, DeliveryMode: 2, Headers: deadletter.Table{deadletter.HeaderTrial: "mark"}}, Body: []byte("hello")}
 }
 
-// TestATrialGoesThroughItsQueue checks that Try rejects the message once, that the broker
-// dead-letters it to dlo's exchange, and that Try accepts it when it comes again. Afterwards Try
-// must delete the queue, although the queue would also expire.
+// TestATrialGoesThroughItsQueue checks the method Try, which sends a message to a queue for trials.
+// Try must reject the message once, and the broker must then dead-letter it to dlo's exchange. When
+// the message comes again, Try must accept it. Afterwards Try must delete the queue, although the
+// queue would also expire.
 func TestATrialGoesThroughItsQueue(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

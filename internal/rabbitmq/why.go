@@ -37,8 +37,8 @@ func errorText(err error) string {
 	return strings.Replace(err.Error(), e.Error(), reasonText(e), 1)
 }
 
-// unreadable is the list of the reasons that the client gives for a frame that it cannot read. None
-// has been seen since dlo withholds headers from the client.
+// unreadable lists the reasons with which the client library reports a frame that it cannot read.
+// Since dlo keeps message headers away from the client library, no such report has been seen.
 var unreadable = []string{amqp.ErrSyntax.Reason, amqp.ErrFrame.Reason, amqp.ErrFrameTooLarge.Reason}
 
 // reasonText returns the reason why a connection or channel ended, without repetitions. The client

@@ -150,9 +150,9 @@ func (i *Inbox) fetchRequeued(have, room int, take func(d *amqp.Delivery) error)
 }
 
 // sweepMost is the maximum time for fetching letters that the broker has put back into the queue
-// because of a cancel. It is enough for a window of 256 letters if each get takes 20 ms. When it
-// was 250 ms, some requeued letters were still in the queue ahead of the window in 12 of 144
-// windows (4.3.6 on a loaded machine).
+// because of a cancel. 5 seconds are enough for a window of 256 letters if each get takes 20 ms.
+// With a maximum of 250 ms, some requeued letters were still in the queue ahead of the window in 12
+// of 144 windows (4.3.6 on a loaded machine).
 const sweepMost = 5 * time.Second
 
 // Ack acknowledges a window. The broker may process the acknowledgement later. Fence waits until
@@ -164,9 +164,9 @@ func (i *Inbox) Ack(w []deadletter.Arrival) error {
 	return nil
 }
 
-// Fence sends a request on the channel of Ack and waits for the reply. When it returns nil, the
-// broker has processed the acknowledgement, and no letter of the window can come back while the
-// broker is running.
+// Fence waits until the broker has processed the last acknowledgement. For this, it sends a request
+// on the channel on which Ack has sent the acknowledgement, and waits for the reply. When Fence
+// returns nil, no letter of the acknowledged window can come back while the broker is running.
 func (i *Inbox) Fence() error {
 	i.applied = 0
 	if err := i.setPrefetch(i.prefetch); err != nil {

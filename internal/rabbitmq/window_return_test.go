@@ -90,11 +90,13 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 }
 
 // TestOpenWindowIsPassedByWhileItsSessionLives shows a case in which a new session cannot yet know
-// whether the last window (a batch of letters) will come back. If the network swallows everything
-// and no heartbeat has been missed yet, the broker considers the dead session alive. A new session
-// then gets the letters behind the window first. Its first letters therefore prove nothing about
-// the window until the broker has ended the old session. The old session has an exclusive queue,
-// which disappears when the broker has ended that session.
+// whether the broker will return the last window (a batch of letters) of the old session.
+//
+// In this case, the network drops all data of the old session. As long as no heartbeat has been
+// missed, the broker considers the old session alive and keeps its window. A new session then gets
+// the letters behind the window first. These letters therefore prove nothing about the window until
+// the broker has ended the old session. The old session has an exclusive queue, which disappears
+// when the broker has ended that session.
 func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 	t.Parallel()
 	const inbox = "inbox"
@@ -129,14 +131,15 @@ func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 // cuts is the number of times that a test cuts a connection for each combination of its parameters.
 const cuts = 4
 
-// death is a function that ends the connection from which a window of letters was taken. Before
-// that, it may acknowledge the window up to its last tag. The way in which it ends the connection
-// decides whether the broker still receives this ack. The parameter "cut" is the number of the
-// attempt, counted from 0.
+// death is a function that ends the connection over which dlo took a window of letters. Before
+// that, it may acknowledge the letters of the window up to the tag "last". It depends on the way in
+// which the connection ends whether the broker still receives this ack. The parameter "cut" is the
+// number of the attempt, counted from 0.
 type death func(t *testing.T, cut int, ch *amqp.Channel, last uint64, link *testenv.Link)
 
-// cutWindow fills an inbox, takes a window from it and kills the connection. It returns how the
-// window came back: "whole", "not at all", or a description of something else.
+// cutWindow fills an inbox, takes a window of letters from it and kills the connection. It returns
+// what the broker delivered again to the next session: the window "whole", "not at all", or a
+// description of something else.
 func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die death) string {
 	t.Helper()
 	const inbox = "inbox"

@@ -444,8 +444,8 @@ func (l *ledger) letter(id deadletter.ID) deadletter.Letter {
 	return letter
 }
 
-// taking is a queue for a drain. It has taken three letters, and it runs until the drain is
-// stopped.
+// taking is a test double of a drain. It has taken three letters from a queue, and it runs until
+// somebody stops it.
 type taking struct{ resolved chan struct{} }
 
 func (taking) Run(ctx context.Context) error   { <-ctx.Done(); return nil }

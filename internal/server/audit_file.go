@@ -52,7 +52,8 @@ func (a *auditFile) open() error {
 	return a.write(nil)
 }
 
-// position returns the path of the file that contains the id of the newest act in the audit file.
+// position returns the path of the file that says how far the audit has been copied. This file
+// contains the id of the newest audit entry in the audit file.
 func (a *auditFile) position() string { return a.path + ".position" }
 
 // run copies acts until ctx is done. It then copies the acts that are left.

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// copied returns an audit file for an audit log with n acts.
+// copied returns an audit file with the audit log that it copies. The log has n acts.
 func copied(t *testing.T, n *int64) *auditFile {
 	t.Helper()
 	return &auditFile{

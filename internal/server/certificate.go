@@ -42,7 +42,7 @@ func readCertificate(files config.TLS) (*certificate, error) {
 	return c, nil
 }
 
-// changeTimes returns when the two files were last changed.
+// changeTimes returns when the file of the certificate and the file of the key were last changed.
 func (c *certificate) changeTimes() (changed [2]time.Time, err error) {
 	for i, name := range []string{c.files.Cert, c.files.Key} {
 		info, err := os.Stat(name)

@@ -38,10 +38,11 @@ func allAddresses(ctx context.Context, cfg config.Config, lookup resolver) ([][]
 	return all, nil
 }
 
-// addresses resolves a listen address to addresses of the form host:port, IPv4 first. If other
-// machines can reach dlo, the configuration must protect it. The parameter "lacks" says what is
-// missing for that. If "lacks" is not "", all addresses must be loopback addresses. A name is
-// resolved only here, so that dlo listens on exactly the addresses that were checked.
+// addresses resolves a listen address to addresses of the form host:port, IPv4 first.
+//
+// The parameter "lacks" says what the configuration lacks before other machines may reach dlo. If
+// it is not "", all addresses must be loopback addresses. A name is resolved only here, so that dlo
+// listens on exactly the addresses that were checked.
 func addresses(ctx context.Context, listen, lacks string, lookup resolver) ([]string, error) {
 	if _, ok := socketOf(listen); ok { // the mode of the socket says who can connect
 		return []string{listen}, nil

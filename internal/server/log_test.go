@@ -15,9 +15,10 @@ type writer func([]byte) (int, error)
 
 func (w writer) Write(text []byte) (int, error) { return w(text) }
 
-// TestTheLogFoldsWhatRepeats checks that the first lines of a kind are written immediately. Further
-// lines of that kind must be counted and reported each minute. New lines must be written
-// immediately, even during a flood.
+// TestTheLogFoldsWhatRepeats checks how the log handles lines that repeat. The first lines of a
+// kind must be written immediately. Further lines of the same kind must be counted, and the log
+// must report their number each minute. A line of a new kind must be written immediately, even
+// during a flood of repeated lines.
 func TestTheLogFoldsWhatRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -43,8 +43,8 @@ func (s *Server) strays() []deadletter.Problem {
 	return list
 }
 
-// strayProblem returns the problem of a broker whose letters no dispatcher sends. The problem names
-// the setting to add to the configuration.
+// strayProblem returns the problem of a broker that has letters in the store, but is not in the
+// configuration. Nothing sends these letters. The problem names the setting to add.
 func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.Problem {
 	p := nobodySends(stray, "broker "+deadletter.Visible(stray.Broker)+", which is not configured")
 	entry := "the entry with its new name"

@@ -76,9 +76,9 @@ func (s *Survey) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// watch reads one vhost again and again until ctx ends. Before the first time, it waits until dlo's
-// own exchange exists, because it would otherwise report that the exchange is missing. It does not
-// wait for this longer than the time between two readings.
+// watch reads one vhost again and again until ctx ends. Before the first reading, it waits until
+// dlo's own exchange exists, because it would otherwise report that the exchange is missing. It
+// waits for the exchange at most as long as the time between two readings.
 func (s *Survey) watch(ctx context.Context, i int) {
 	if ready := s.places[i].Ready; ready != nil {
 		patience, cancel := context.WithTimeout(ctx, s.every)

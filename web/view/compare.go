@@ -30,7 +30,7 @@ type ComparedField struct {
 // Sameness is the result of comparing one field.
 type Sameness string
 
-// These are the results of comparing one field.
+// These are the possible results when one field of two letters is compared.
 const (
 	SameEqual      Sameness = "same"
 	SameDifferent  Sameness = "different"

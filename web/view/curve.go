@@ -126,8 +126,9 @@ func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 		}
 		if len(shown) <= curveLabels || i == 0 || i == len(shown)-1 {
 			d.Label = Count(p.n) + ": after " + secondsWords(p.at)
-			// The line rises, so a label has room above the line to the left of a point, and below the line
-			// to the right of it.
+			// The line of the chart rises to the right. Therefore a label has room above the line
+			// if it stands to the left of its point, and below the line if it stands to the right
+			// of its point.
 			d.LX, d.LY, d.At = number(x-9), number(y-9), "end"
 			if x < (curveLeft+curveRight)/2 {
 				d.LX, d.LY, d.At = number(x+10), number(y+13), "start"

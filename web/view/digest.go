@@ -22,9 +22,9 @@ type DigestView struct {
 	Fixed map[deadletter.GroupID]deadletter.Deploy // for each group, the deploy after which no letter of the group died
 }
 
-// ready is about groups that a deploy may have fixed: no letter has died in them since the deploy.
-// It returns how many letters of these groups need a person, the number of the groups, and the link
-// to the letters.
+// ready finds the groups of the digest that a deploy may have fixed, because no letter has died in
+// them since the deploy. It returns how many letters of these groups need a person, the number of
+// the groups, and a link to the letters.
 func (d DigestView) ready() (letters, groups int, link string) {
 	var ids []string
 	for _, l := range d.Lines {

@@ -23,7 +23,7 @@ func (f *FirstRun) Running() bool {
 	return f != nil && f.Trial != nil && f.Trial.State == deadletter.TrialRunning
 }
 
-// connected reports whether dlo is connected to the broker that the first steps use.
+// connected reports whether dlo is connected to the broker of the three first steps.
 func (s Shell) connected(f FirstRun) bool {
 	for _, b := range s.Brokers {
 		if b.Name == f.Broker {
@@ -33,7 +33,7 @@ func (s Shell) connected(f FirstRun) bool {
 	return false
 }
 
-// connection describes whether dlo is connected to the broker that the first steps use.
+// connection describes whether dlo is connected to the broker of the three first steps.
 func (s Shell) connection(f FirstRun) []Span {
 	for _, b := range s.Brokers {
 		if b.Name == f.Broker && b.Up {
@@ -57,7 +57,8 @@ func (f FirstRun) command() string {
 		shellWord(`{"dead-letter-exchange":"`+line(f.Exchange, 200)+`"}`)
 }
 
-// trialStep is one of the four steps of a trial.
+// trialStep is one of the four steps of a trial, in which dlo sends a test letter through the
+// broker.
 type trialStep struct {
 	name string
 	at   time.Time // zero if the step has not happened yet

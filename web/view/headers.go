@@ -137,8 +137,8 @@ func fieldType(v any) string {
 	return "timestamp"
 }
 
-// fieldShown is the maximum number of bytes written for one header value. The table cuts the value
-// further.
+// fieldShown is the maximum number of bytes that are written for one header value. The table on the
+// page then shows only the beginning of a long value.
 const fieldShown = 16 << 10
 
 // writeField writes a header value so that people can read it. Text is written unchanged, tables in

@@ -42,7 +42,7 @@ func (p progress) done(sends bool) int {
 	return p.Good
 }
 
-// segment is one coloured part of a bar that is 100 wide.
+// segment is one coloured part of a bar. The width of the whole bar is 100.
 type segment struct{ Class, X, Width string }
 
 // segments returns the parts of a bar side by side. Each part that is not empty is at least 0.4

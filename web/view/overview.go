@@ -189,8 +189,8 @@ func (p OverviewPage) toRequeue() []Span {
 	}
 }
 
-// pagingProblem returns the first problem with the severity "page", or nil. While there is such a
-// problem, the overview does not say that nothing needs a person.
+// pagingProblem returns the first problem with the severity "page", or nil if there is none. The
+// overview says that nothing needs a person only if there is no such problem.
 func (p OverviewPage) pagingProblem() *Problem {
 	for i := range p.Problems {
 		if p.Problems[i].Pages {

@@ -140,8 +140,7 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 	}
 }
 
-// invisible holds the characters that pages must escape. They are some of the characters in the
-// constant "evil".
+// invisible contains the invisible characters that pages must escape.
 const invisible = "\x1b\x00\u202e\u200b"
 
 func local(link string) bool {

@@ -29,7 +29,7 @@ func (p QueuePage) place() string {
 	return "vhost " + line(p.Queue.Origin.VHost, 80) + " of broker " + line(p.Queue.Origin.Broker, 80)
 }
 
-// way says how dlo reads the broker of the queue.
+// way says whether dlo reads the queue's broker over AMQP or through the management API.
 func (p QueuePage) way() string {
 	if p.Passive {
 		return overAMQP

@@ -129,8 +129,8 @@ var guardMarks = map[deadletter.GuardState]mark{
 // observed is the mark of a queue whose letters dlo only stores and shows, but does not send.
 var observed = mark{"Observed", "search", "accent"}
 
-// waiting is the mark of a queue whose retries are not paused, but cannot be sent because the
-// broker does not take them.
+// waiting is the mark of a queue whose retries are not paused, but cannot be sent now because the
+// broker accepts no letters.
 var waiting = mark{"Waiting", "clock", "warn"}
 
 // guardMark returns the coloured mark that shows whether the retries of a queue are running. For

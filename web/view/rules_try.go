@@ -58,8 +58,8 @@ type RuleTotal struct {
 	Become  map[deadletter.RuleOutcome]int // the number of letters for each outcome
 }
 
-// Fate is a group of letters that had the same real outcome, and that would have the same outcome
-// under the tried rules.
+// Fate is a group of letters that had the same real outcome, and that would all have had the same
+// outcome if other rules had applied. A person tries these other rules on the page.
 type Fate struct {
 	Was, Would Decided
 	Same       bool // the rules would change nothing

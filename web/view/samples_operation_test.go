@@ -35,7 +35,7 @@ func sampleConfirmAll(v deadletter.Verb) ConfirmPage {
 	return p
 }
 
-// sampleTried returns the page of an operation on one letter. The letter came back.
+// sampleTried returns the page of an operation that requeued one letter. This letter came back.
 func sampleTried() OperationPage {
 	p := sampleOperation(deadletter.OperationDone, deadletter.VerbRequeue)
 	o := &p.Operation

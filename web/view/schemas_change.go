@@ -70,7 +70,7 @@ func (p SchemaUploadPage) comparedWords() string {
 	return text + "Nothing is changed yet."
 }
 
-// effects returns the effects of the change, one sentence each.
+// effects describes the effects of the uploaded schemas, one sentence each.
 func (p SchemaUploadPage) effects() []string {
 	out := []string{
 		p.addedWords() + " added, " + Count(len(p.Changed)) + " changed, " + Count(len(p.Removed)) + " removed" + removedNote(len(p.Removed)) + ".",

@@ -75,7 +75,7 @@ type TypedIn struct {
 	Link    string
 }
 
-// origin describes where a version of a set comes from.
+// origin says where a version of a set of schemas comes from: a file, a server or an upload.
 func (v SchemaVersion) origin() string {
 	switch v.Source {
 	case deadletter.SchemaDirectory:

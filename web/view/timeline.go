@@ -15,10 +15,11 @@ type happening struct {
 	Text  []Span
 }
 
-// timeline merges the deaths that the broker reports with what dlo recorded. The entries are
-// publish, deaths, arrival, attempts and returns, oldest first. Death times are whole seconds, and
-// each x-death entry contains only the time of its first death. So entries in the same second keep
-// their logical order.
+// timeline returns one list of the deaths that the broker reports and of the events that dlo
+// recorded. The events are the publishing, the arrival, the attempts and the returns of the letter.
+// The oldest entry comes first. The times of deaths are whole seconds, and each x-death entry
+// contains only the time of its first death. Therefore entries in the same second keep their
+// logical order.
 func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 	var out []happening
 	first, _ := deadletter.ReadDeaths(l.Properties.Headers, deadletter.NoOrigin)

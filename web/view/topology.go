@@ -43,7 +43,8 @@ type Drop struct {
 	PerDay int64 // -1 if unknown
 }
 
-// words describes the letters that dlo would receive if it changed the policy of the queue.
+// words describes the messages that the queue drops now. If dlo changed the policy of the queue,
+// all of them would become letters.
 func (d Drop) words() string {
 	volume := "How many is unknown."
 	if d.PerDay >= 0 {

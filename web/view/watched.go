@@ -88,7 +88,7 @@ func (c Chain) exchange() string {
 	return queueName(c.Exchange)
 }
 
-// tone returns the icon and the tone for the path of dead letters.
+// tone returns the icon and the colour of the mark for a dead-letter path.
 func (c Chain) tone() (icon, tone string) {
 	switch {
 	case !c.Known || !c.Judged:
