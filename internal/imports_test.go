@@ -122,8 +122,8 @@ func allowed(row, of string) bool {
 	return row != "nothing" && of == "internal/deadletter" || slices.Contains(strings.Fields(row), of)
 }
 
-// neverLinked contains, for each package, the packages that must not become part of its program,
-// not even through other packages. docs/architecture.md promises this.
+// neverLinked contains, for each package, the packages that it must not import, neither directly
+// nor through other packages. docs/architecture.md promises this.
 var neverLinked = map[string][]string{
 	"internal/cli":        {module + "internal/store", module + "internal/rabbitmq", "github.com/rabbitmq/amqp091-go", "modernc.org/sqlite"},
 	"internal/payload":    {"net/http", "google.golang.org/grpc"},
@@ -200,8 +200,8 @@ const (
 	tableEnds    = "<!-- end of rooms -->\n"
 )
 
-// TestTheHouseOfTheDocument checks that docs/architecture.md contains the table that is written
-// from the variable "rooms".
+// TestTheHouseOfTheDocument checks the table of packages in docs/architecture.md. It must be equal
+// to the table that is written from the variable "rooms".
 func TestTheHouseOfTheDocument(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder

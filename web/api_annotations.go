@@ -62,7 +62,7 @@ func (w *Web) apiAnnotate(r *http.Request) (any, error) {
 	return api.Annotated{New: sum.New, Again: sum.Again, Joined: sum.Joined}, err
 }
 
-// annotationsRead is the body of the request: one annotation or an array.
+// annotationsRead is the JSON body of a request that sends annotations: one annotation or an array.
 type annotationsRead struct {
 	each []json.RawMessage
 	many bool

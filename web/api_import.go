@@ -90,7 +90,7 @@ func (w *Web) importLetters(rw http.ResponseWriter, r *http.Request) (any, error
 	return m.out, err
 }
 
-// act returns the entry of the import for the audit.
+// act returns the audit entry of the import.
 func (m *importer) act() deadletter.Act {
 	a := &m.out
 	return deadletter.Act{
@@ -206,7 +206,8 @@ const (
 
 func tooLong(name string) bool { return len(name) > maxName }
 
-// read converts a line to a letter. If the line must be skipped, it returns the reason.
+// read converts a line of an import to a letter. If the import must skip the line, it returns the
+// reason.
 func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 	var in api.ExportedLetter
 	d := json.NewDecoder(bytes.NewReader(text))

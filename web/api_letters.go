@@ -14,8 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// The calls that are described below return letters as JSON. Times are RFC 3339 in UTC, and absent
-// if they are unknown. Bytes are base64.
+// The calls in the section below return letters as JSON. A time is RFC 3339 in UTC, and it is
+// absent if it is unknown. Bytes are base64.
 
 func groupName(g deadletter.GroupID) string {
 	if g == 0 {

@@ -80,8 +80,8 @@ func (w *Web) apiPickType(r *http.Request) (any, error) {
 	return w.createPick(r, &l, p)
 }
 
-// pickFor returns a pick whose type the caller must add: it says only whether the type is picked
-// for the letter, for its group or for its queue. The parameter "target" names one of these.
+// pickFor returns a pick for a letter, for its group or for its queue. The parameter "target" says
+// which of the three. The caller must add the type that the person picked.
 func pickFor(l *deadletter.Letter, target string) (deadletter.Pick, error) {
 	switch target {
 	case "", "letter":

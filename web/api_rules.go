@@ -154,8 +154,8 @@ func apiSteps(steps []rules.Step) []api.RuleStep {
 	})
 }
 
-// letterSteps tests the rules in use on a letter whose values are not masked yet. It returns nil if
-// the rules are unknown, or if they do not apply to the letter.
+// letterSteps tests the rules in use on a letter. The caller must pass the letter before its values
+// are masked. The result is nil if the rules are unknown, or if they do not apply to the letter.
 func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]api.RuleStep, error) {
 	if w.Rules == nil || l.Tried() || !deadletter.ScopeOf(ctx).Everywhere() { // rules name queues that this principal may not see
 		return nil, nil

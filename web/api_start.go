@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// request converts the body of a call to a request to the operation desk.
+// request converts the JSON body of an API call to the request that the operation desk takes.
 func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	var in api.OperationRequest
 	var out operation.Request

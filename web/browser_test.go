@@ -97,7 +97,7 @@ func TestRequeueByKeyboard(t *testing.T) {
 	tab.Do(chromedp.KeyEvent("g"), chromedp.KeyEvent("l"))
 	eventually(t, tab, `location.search == '?q=state%3Adead' && document.querySelectorAll('[data-row]').length == 3`)
 
-	// A link must announce new letters, and no row may move.
+	// The list must show a link to the new letter, and none of its rows may move.
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	h.receive("sms", 1, "x")
 	eventually(t, tab, `!document.querySelector('[data-fresh]').hidden`)
@@ -175,8 +175,8 @@ func TestALettersTabsAndActions(t *testing.T) {
 	eventually(t, tab, `document.querySelector('#dlg-keys').open`)
 	tab.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("/"))
 	eventually(t, tab, `document.querySelector('#dlg-jump').open && document.activeElement.id == 'jump-in'`)
-	// The browser protocol types the slash into the field, although the page has handled the key. A
-	// real keyboard would not do so.
+	// The browser protocol types the slash into the field, although the page has already handled
+	// the key. The test deletes the slash, because a real keyboard would not type it.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
 	tab.Do(chromedp.KeyEvent("o-1"), chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.pathname == '/operations/O-1'`)

@@ -63,9 +63,9 @@ func TestALetterIsCopied(t *testing.T) {
 	}
 }
 
-// TestWhatIsMaskedIsInNoCommand copies a letter with masked values as a command. The command must
-// be shown only if the principal has the right to reveal and asks for it. The audit must record
-// each such command.
+// TestWhatIsMaskedIsInNoCommand requests a command that publishes a copy of a letter. The letter
+// has masked values. The page must show the command only if the principal has the right to reveal
+// and asks for it. The audit must record each command that is shown.
 func TestWhatIsMaskedIsInNoCommand(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)

@@ -172,7 +172,8 @@ func (w *Web) startOperation(r *http.Request) (string, error) {
 	return view.OperationFrom(id, backTo(r, "")), err
 }
 
-// showFormAgain returns an error because of which a form is shown again with its mistakes.
+// showFormAgain shows the form of a plan again, with its mistakes. For this, it returns an error
+// that contains the page.
 func (w *Web) showFormAgain(r *http.Request, c choice, refused error) error {
 	p, err := w.confirmPage(r, c)
 	if err != nil {

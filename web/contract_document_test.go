@@ -77,8 +77,8 @@ var known = []string{
 	"minimum", "maximum", "exclusiveMinimum", "default", "description",
 }
 
-// violations returns the places where a value violates a schema. If the schema does not leave its
-// keys open, a key of the value that no part of the schema names is a violation too.
+// violations returns the places where a value violates a schema. If the schema allows only the keys
+// that it names, any other key of the value is a violation too.
 func (d *document) violations(schema, v any, at string) []string {
 	wrong, named, open := d.check(schema, v, at)
 	if m, ok := v.(map[string]any); ok && !open {

@@ -124,8 +124,9 @@ func componentOf(schema any) string {
 	return strings.TrimPrefix(ref, "#/components/schemas/")
 }
 
-// sameName checks that the document describes a type of internal/api by the component with the same
-// name. Only this type may use the component. sameName also records that the type is used.
+// sameName checks the component with which the document describes a type of internal/api. The
+// component must have the same name as the type, and no other type may use it. sameName also
+// records that the type is used.
 func (c *contract) sameName(t reflect.Type, name, at string) bool {
 	own := ""
 	if t == reflect.TypeFor[api.Time]() {
@@ -159,8 +160,8 @@ func (c *contract) holdKind(s map[string]any, at, kind string, format, encoding 
 	}
 }
 
-// holdMap checks the schema of an object against the value type of a map. The document may list the
-// keys of the map.
+// holdMap checks the schema of an object against the value type of a Go map. It accepts a schema
+// that lists the keys of the map.
 func (c *contract) holdMap(value reflect.Type, s map[string]any, at string, u use) {
 	properties, _ := s["properties"].(map[string]any)
 	for name, p := range properties {

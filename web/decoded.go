@@ -69,7 +69,7 @@ type window payload.Range
 
 func (a window) empty() bool { return a.From >= a.To }
 
-// windowOf parses a range such as "12-34". For any other text, it returns an empty window.
+// windowOf parses a range of bytes such as "12-34". For any other text, it returns an empty range.
 func windowOf(text string) window {
 	from, to, _ := strings.Cut(text, "-")
 	first, err1 := strconv.Atoi(from)
@@ -240,9 +240,10 @@ func errorFrom(l *deadletter.Letter) []view.Span {
 	best := ""
 	for name, value := range l.Arrived.Headers {
 		text, ok := value.(string)
-		// The error text may contain the value of a header. The longest such value counts as the
-		// source of the text. If several have the same length, the header whose name comes first is
-		// used, so that the page does not vary.
+		// A header counts as the source of the error text if the text contains its value. If
+		// several headers qualify, the header with the longest value counts. Among values of the
+		// same length, the header whose name comes first in the alphabet counts, so that the page
+		// always shows the same one.
 		if ok && len(text) >= 4 && strings.Contains(l.Error, deadletter.Visible(text)) {
 			if was, _ := l.Arrived.Headers[best].(string); len(text) > len(was) || len(text) == len(was) && name < best {
 				best = name

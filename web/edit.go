@@ -72,9 +72,9 @@ func (w *Web) editBasis(r *http.Request, revision, key string) (l, basis deadlet
 	return l, basis, nil
 }
 
-// rewind puts the letter l back into the state in which it was before a revision was made. It looks
-// for the revision with the given idempotency key, and also ignores all later revisions. If there
-// is no such revision, it changes nothing.
+// rewind puts the letter l back into the state that it had before the revision with a given
+// idempotency key was made. It removes this revision and all later revisions from l. If there is no
+// such revision, it changes nothing.
 func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 	if key == "" || l.Revision == 0 {
 		return nil

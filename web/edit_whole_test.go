@@ -57,8 +57,9 @@ func TestWhatCannotBeSentIsCutOnItsPage(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSentIsCutByTheAPI cuts and removes headers that cannot be sent, in one
-// API call. Before that, it makes calls with mistakes, which must be reported.
+// TestWhatCannotBeSentIsCutByTheAPI covers a letter with headers that are too large to be sent. One
+// API call cuts and removes these headers. Before that, the test makes calls with mistakes, and the
+// API must report them.
 func TestWhatCannotBeSentIsCutByTheAPI(t *testing.T) {
 	t.Parallel()
 	h := open(t, withTypes)

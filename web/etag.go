@@ -61,7 +61,7 @@ func ifMatch(r *http.Request) (tags []string, err error) {
 	return tags, nil
 }
 
-// tagOf returns the tag of a value. Equal values have the same tag.
+// tagOf returns the entity tag of a value. Equal values have the same tag.
 func tagOf(v any) string {
 	text, _ := json.Marshal(v) // encoding cannot fail for a value of the API
 	sum := sha256.Sum256(text)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestIfMatch checks that a change is refused if it is based on an older state. It must then have
-// no effect.
+// TestIfMatch sends changes that are based on an older state of an object. dlo must refuse them,
+// and they must have no effect.
 func TestIfMatch(t *testing.T) {
 	t.Parallel()
 	h := open(t)

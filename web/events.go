@@ -58,9 +58,9 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 		_, err := fmt.Fprintf(rw, format, args...)
 		return err == nil && stream.Flush() == nil
 	}
-	// The reader of the stream gets only changes that happen from now on, and only those within the
-	// scope of the request. Later reports about dead-letter paths are compared with the reports of
-	// this moment.
+	// The stream contains only changes that happen from now on, and only those within the scope of
+	// the request. The reports about dead-letter paths that dlo has now are kept, and later reports
+	// are compared with them.
 	scope, asked, looks := deadletter.ScopeOf(r.Context()), w.Now(), w.reports(r.Context())
 	if r.Method == http.MethodHead || !send("retry: 3000\n\n") {
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// guardedWeb returns a Web that fails the test if a request uses anything behind the first checks.
-// Every method of its store and its desk panics, and its other dependencies report each call.
+// guardedWeb returns a Web whose first checks must reject every request of the test. If a request
+// reaches the store, the desk or another dependency, the test fails.
 func guardedWeb(t *testing.T) *web.Web {
 	t.Helper()
 	touched := func(what string) { t.Errorf("%s was asked", what) }

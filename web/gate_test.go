@@ -78,8 +78,8 @@ func TestAPurgeOfAnyQueueAsksAgain(t *testing.T) {
 }
 
 // TestAnEditReplacesNoMaskedValueOfOthers checks when an operation that edits letters may replace a
-// masked value. The author of the operation must have the right to reveal the value. If the grant
-// needs the password again, the author must give the password first.
+// masked value. The author of the operation must have the right to reveal the value. If this right
+// depends on a password that was given recently, the author must first give the password.
 func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 	t.Parallel()
 	pin, err := deadletter.ParseFieldPath("pin")
@@ -138,9 +138,10 @@ func TestViewAsAsksAgain(t *testing.T) {
 	}
 }
 
-// TestLettersOfUnknownOriginAreActedOn covers letters of unknown origin. A person with a right for
-// their inbox must be able to act on them, on their group and on operations with them. A person
-// with a right for another queue must find none of these.
+// TestLettersOfUnknownOriginAreActedOn covers letters of unknown origin in an inbox. A person with
+// a right for this inbox must be able to act on the letters, on their group and on operations with
+// them. For a person who has a right only for another queue, neither the letters nor the group nor
+// the operations may exist.
 func TestLettersOfUnknownOriginAreActedOn(t *testing.T) {
 	t.Parallel()
 	who := teamB

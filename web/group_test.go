@@ -49,8 +49,9 @@ func (h *house) requeued(ids []deadletter.ID) time.Time {
 	return now
 }
 
-// TestAGroupSaysWhatIsDifferent covers a queue in which the letters of one tenant die, while those
-// of other tenants have not come back after a requeue. Masked values must not be compared.
+// TestAGroupSaysWhatIsDifferent checks how a group of dead letters differs from other letters of
+// its queue. In the test, the letters of one tenant die, and requeued letters of other tenants have
+// not come back. The page must name this tenant. It must not compare masked values.
 func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 	t.Parallel()
 	masks := payload.Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`secret-[a-z]+`)}}

@@ -16,7 +16,8 @@ import (
 // masked.
 func (w *Web) hide(l *deadletter.Letter) bool {
 	first, last := w.hideProperties(&l.Properties), w.hideProperties(&l.Arrived)
-	// The summary may have been written before a mask was configured, so it is masked when it is read.
+	// The store may contain a summary of the letter that was written before a mask was configured.
+	// Therefore the summary is masked here, when it is read.
 	summary, summarised := w.Header("", l.Summary)
 	text, told := w.Header("", l.Error)
 	l.Summary, l.Error = summary, text

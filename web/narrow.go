@@ -14,9 +14,10 @@ import (
 // narrow returns the query to which a button of a list leads. It also reports whether that query
 // differs from the query "q" of the form. Besides q, each button sends one parameter:
 //
-//   - "add" appends text.
-//   - "toggle" and "exclude" switch a term with one value.
-//   - "range" is a preset, "from" and "to" are times, and "between" is an interval.
+//   - "add" contains text that narrow appends to the query.
+//   - "toggle" and "exclude" contain a term with one value, which narrow adds or removes.
+//   - "range" contains the name of a time range, "from" and "to" contain times, and "between"
+//     contains an interval.
 //
 // Without q and add, the query selects the letters that need a person.
 func (w *Web) narrow(form url.Values) (string, bool) {

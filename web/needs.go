@@ -7,11 +7,13 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// needs contains, for each route, a verb. To use the route, a caller must be allowed to do what the
-// verb says. The map contains every route that changes something, and every route that shows more
-// of a letter than its metadata. Later, the handler checks the affected letter or other object with
-// deadletter.Allow. A GET route that is not in the map needs VerbView. Any other route that is not
-// in the map is denied to everybody.
+// needs contains, for each route, the verb that a caller must be allowed to use. The map contains
+// every route that changes something, and every route that shows more of a letter than its
+// metadata. A GET route that is not in the map needs VerbView. Any other route that is not in the
+// map is denied to everybody.
+//
+// This check does not know the letter. Therefore the handler then checks the affected letter or
+// other object with deadletter.Allow.
 var needs = map[string]deadletter.Verb{
 	"POST /theme":                       deadletter.VerbView,
 	"POST /view-as":                     deadletter.VerbAccess,

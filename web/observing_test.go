@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestPagesSayThatDloOnlyObserves checks the note that dlo only observes some queues. It must be on
-// Overview and on Triage. A person who may see only some queues must not learn the names of other
-// queues from it.
+// TestPagesSayThatDloOnlyObserves checks the note that dlo only observes some queues. The note must
+// be on Overview and on Triage. If a person may see only some queues, the note must not disclose
+// the names of other queues.
 func TestPagesSayThatDloOnlyObserves(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Local

@@ -207,7 +207,7 @@ func (w *Web) operations(r *http.Request) (templ.Component, error) {
 }
 
 // control handles POST /operations/{id}/cancel, /pause and /resume. It then redirects to the page
-// that has the button.
+// whose form sent the request.
 func (w *Web) control(do steering) func(r *http.Request) (string, error) {
 	return func(r *http.Request) (string, error) {
 		if err := r.ParseForm(); err != nil {

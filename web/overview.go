@@ -78,8 +78,8 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	chosen := spans[p.Range]
-	// The code requests one bar more than the page needs, because the first and the last bar
-	// usually cover only part of a step.
+	// The code requests one bar more than the page needs, because the first and the last bar of a
+	// chart usually cover less time than the other bars.
 	if p.Arrivals, err = w.Store.Histogram(ctx, query.Query{}, p.Now.Add(-chosen.span), p.Now, chosen.bars+1); err != nil {
 		return nil, err
 	}
@@ -121,7 +121,8 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	return view.Overview(p), err
 }
 
-// addStanding adds to the page the facts for its summary sentence.
+// addStanding reads the numbers that the summary sentence of the overview needs, and adds them to
+// the page.
 func (w *Web) addStanding(r *http.Request, p *view.OverviewPage) (err error) {
 	ctx := r.Context()
 	if p.Standing, err = w.Store.Standing(ctx); err != nil {

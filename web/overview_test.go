@@ -123,8 +123,9 @@ func TestHealthNamesTheLastNotice(t *testing.T) {
 	h.get("/").want(t, 200, "last one sent ", " to oncall")
 }
 
-// TestTheFirstChartIsOfAnHour checks the chart if no time range is requested. It must cover an hour
-// while all letters have arrived within the last hour. Later it must cover a day.
+// TestTheFirstChartIsOfAnHour checks how much time the chart covers if the request names no time
+// range. If all letters have arrived within the last hour, the chart must cover an hour. As soon as
+// a letter is older, it must cover a day.
 func TestTheFirstChartIsOfAnHour(t *testing.T) {
 	t.Parallel()
 	h := open(t)

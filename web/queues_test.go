@@ -76,7 +76,8 @@ func TestQueuesWithOddNames(t *testing.T) {
 			t.Errorf("%q has no name on the page", name)
 		}
 	}
-	// Every link must lead to the only letter of its queue.
+	// Each queue on the page has exactly one letter. Therefore each link with the name of a queue
+	// must lead to one letter.
 	page := h.get("/queues").want(t, 200).text
 	links := strings.Split(page, `href="/letters?q=`)[1:]
 	found := 0

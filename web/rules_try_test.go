@@ -126,8 +126,8 @@ func TestWhatIsAsItWasIsSaid(t *testing.T) {
 	}
 }
 
-// TestRulesAreTriedAsOfTheDeath checks that the tried rules see the age that the letter had when it
-// died. Attempts that were made after that must not count.
+// TestRulesAreTriedAsOfTheDeath tries rules on a letter that has died. The rules must see the age
+// that the letter had when it died. They must not count attempts that were made after the death.
 func TestRulesAreTriedAsOfTheDeath(t *testing.T) {
 	t.Parallel()
 	h := open(t, withRetries)
@@ -341,8 +341,8 @@ func TestTheRulesInUseCanBePastedBack(t *testing.T) {
 	}
 }
 
-// TestRulesLeftOutAreNamed checks that the result names rules that are missing in a text, because
-// the text replaces the whole list.
+// TestRulesLeftOutAreNamed tries a text of rules that lacks some of the rules in use. The result
+// must name these rules, because the text replaces the whole list.
 func TestRulesLeftOutAreNamed(t *testing.T) {
 	t.Parallel()
 	h := open(t, withRetries, func(o *web.Options) {

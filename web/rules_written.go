@@ -66,7 +66,7 @@ type writtenError struct{ error }
 
 func (e writtenError) Unwrap() []error { return []error{deadletter.ErrInvalid, e.error} }
 
-// LogValue returns the text that is logged in place of the mistakes.
+// LogValue returns the text that the log contains instead of the mistakes.
 func (e writtenError) LogValue() slog.Value {
 	return slog.StringValue("mistakes in rules that were to be tried")
 }

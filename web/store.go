@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// storeAnswer is a function that records the answer of a person: the store is current, or it is an
-// older copy.
+// storeAnswer is a function that records what a person has answered about the store: it is current,
+// or it is an older copy.
 type storeAnswer = func(d Desk, ctx context.Context, by deadletter.Principal) error
 
 // storeForm handles POST /store/accept and POST /store/hold.

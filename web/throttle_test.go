@@ -10,8 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestLimits checks that no single principal can keep dlo busy. An address from which no known
-// principal sends requests must not be able to do so either. Other requests must still be served.
+// TestLimits checks that nobody can keep dlo busy so that it serves no other requests. Neither a
+// single principal nor an address from which only unknown callers send requests may be able to do
+// so.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal

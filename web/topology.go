@@ -90,8 +90,10 @@ func groupAlike(reports []topology.Report) [][]topology.Finding {
 }
 
 // faultOf combines findings that differ only in the queue into one fault. It adds the plan that
-// cures the fault. If messages of a queue are redelivered again and again, it also adds the letters
-// that dlo sent to that queue. It can name only these letters, because the management API cannot
+// cures the fault.
+//
+// If messages of a queue are redelivered again and again, faultOf also adds the letters that dlo
+// sent to that queue. It cannot add messages of other senders, because the management API cannot
 // show messages without taking them from the queue.
 func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 	f := &same[0]
@@ -131,8 +133,8 @@ func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 	return p
 }
 
-// planFor returns the plan that cures a list of findings that differ only in the queue. It returns
-// nil if a policy cannot cure them. If the plan has no policies, it contains the reason.
+// planFor returns the plan that cures a list of findings of the same kind, one for each queue. If
+// no policy can cure them, it returns nil. If the plan has no policies, it contains the reason.
 func (w *Web) planFor(same []topology.Finding) *topology.Plan {
 	f := &same[0]
 	if !f.Plannable {

@@ -46,8 +46,8 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	rows(37)
 	press("a")
 	eventually(t, tab, `document.querySelector('[data-menu="assign"]').open && document.activeElement.name == 'owner'`)
-	// The browser protocol types the key into the field, although the page has handled the key. A real
-	// keyboard would not do so.
+	// The browser protocol types the key into the field, although the page has already handled the
+	// key. The test deletes the text, because a real keyboard would not type it.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
 	press("ana", kb.Tab, kb.Enter)
 	eventually(t, tab, `document.querySelector('.toast').innerText.startsWith('Assigned G-') && document.querySelector('.c-own [title="ana"]')`)
@@ -184,8 +184,8 @@ func TestTriageIsAccessible(t *testing.T) {
 	}
 }
 
-// TestInboxZeroOnAPhone checks the first tab of Triage when no group needs people any more. It must
-// show the decisions of the day, also on a phone.
+// TestInboxZeroOnAPhone checks the first tab of Triage when no group has letters that a person has
+// to decide about. The tab must show the decisions of the day, also on a phone.
 func TestInboxZeroOnAPhone(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

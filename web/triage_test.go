@@ -166,8 +166,8 @@ func TestTheDigestSaysWhatADeployHasEnded(t *testing.T) {
 	h.get("/triage?tab=digest").want(t, 200, "of 1 group, ready to requeue", `href="/letters?q=group%3AG-2+state%3Adead%2Cheld"`)
 }
 
-// TestADeployEndsOnlyWhatFailed checks that a deploy does not count as the fix of a group that was
-// already quiet for a long time before the deploy.
+// TestADeployEndsOnlyWhatFailed checks a group in which no letter died for a long time before a
+// deploy. dlo must not conclude that the deploy has fixed this group.
 func TestADeployEndsOnlyWhatFailed(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)

@@ -86,7 +86,8 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	h.post("/trial", url.Values{"broker": {"main"}}).want(t, 503)
 }
 
-// storeTrial stores a trial letter that is settled.
+// storeTrial stores a trial letter. The letter is already settled, which means that nobody needs to
+// act on it.
 func (h *house) storeTrial() deadletter.ID {
 	h.t.Helper()
 	h.window++

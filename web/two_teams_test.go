@@ -107,8 +107,8 @@ func (h *teams) arrive(inbox, queue, word string, n int) []deadletter.ID {
 	return ids
 }
 
-// twoTeams returns a dlo with the letters of two teams. Team B and an admin have done everything by
-// which a text of team B could get into a page of team A.
+// twoTeams returns a dlo with the letters of two teams. Team B and an admin have done many things
+// there, so that every text of team B that could get onto a page of team A exists.
 func twoTeams(t *testing.T) *teams {
 	t.Helper()
 	h := &teams{n: map[string]int{}}

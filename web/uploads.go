@@ -6,9 +6,9 @@ import (
 )
 
 // uploads contains the files that people have uploaded for a preview and not used yet. The server
-// keeps such a file, so that it uses exactly the file that was previewed. The alternative would be
-// to send the file again with the form of the preview. This would be larger by a third, because the
-// form would have to contain the file as text.
+// keeps such a file, so that it uses exactly the file that was previewed. Alternatively, the form
+// of the preview could contain the file and send it again. However, the file would have to be text
+// in the form, and the request would be larger by a third.
 type uploads struct {
 	mu   sync.Mutex
 	kept map[string]upload

@@ -44,7 +44,8 @@ func TestViewAs(t *testing.T) {
 		t.Error("the cookie stays")
 	}
 
-	// The cookie of an admin is used in the browser of a person who may see less.
+	// An admin has chosen "View as", and has a cookie for it. Here a person who may see less uses
+	// this cookie.
 	whole := h.post("/view-as", url.Values{"role": {"admin"}}).want(t, 303)
 	cookie = whole.Cookies()[0]
 	h.who = teamA(deadletter.RoleViewer)

@@ -12,10 +12,12 @@ import (
 )
 
 // TestViewersReadNothing checks that a viewer gets no byte of a body, a header or a property, and
-// cannot find letters by their values. The test also uses a person who may read the letters of one
-// queue, and may only see that there are letters in other queues. This person must be able to read
-// only the letters of the one queue, and letters of unknown origin in an inbox for which the person
-// has the right.
+// cannot find letters by their values.
+//
+// The test also uses a person who may read the letters of one queue. In other queues, this person
+// may only see that there are letters. The person must be able to read the letters of the one
+// queue. The person must also be able to read letters of unknown origin, if they are in an inbox
+// for which the person has the right. All other letters must stay unreadable.
 func TestViewersReadNothing(t *testing.T) {
 	t.Parallel()
 	h := &teams{n: map[string]int{}, said: "kanarie"}

@@ -207,7 +207,7 @@ func (w *Web) Server() *http.Server {
 	}
 }
 
-// places is a limit for the number of tasks of one kind that run at the same time.
+// places limits the number of tasks of one kind that run at the same time.
 type places chan struct{}
 
 // waitForPlace waits for a free place. It gives up when ctx ends. The caller must call the returned

@@ -47,7 +47,7 @@ type Place struct {
 	DeleteProbe func(ctx context.Context, queue string) error
 }
 
-// Adoption sets policies and takes them back, one change at a time.
+// Adoption sets policies and removes them again, one change at a time.
 type Adoption struct {
 	store   Store
 	places  []Place
@@ -82,8 +82,7 @@ func New(store Store, places []Place, changed func(broker, vhost string), crash 
 	return &Adoption{store: store, places: places, changed: changed, crash: crash, log: log, probing: map[string]chan struct{}{}}
 }
 
-// Run takes back policies that were recorded but not proved when dlo crashed. It runs until ctx
-// ends.
+// Run removes policies that dlo had set but not yet proved when it crashed. It runs until ctx ends.
 func (a *Adoption) Run(ctx context.Context) error {
 	for {
 		if err := a.recover(ctx); err != nil && ctx.Err() == nil {

@@ -295,9 +295,9 @@ func TestTheRetriesOfAQueueThatLeavesArePaused(t *testing.T) {
 	}
 }
 
-// TestWhatLeavesIsNamed removes a queue from its policy. The name of this queue is also a glob that
-// matches other queues, but no other queue may leave. If a later policy cannot be changed, the
-// error must name the queues that have left.
+// TestWhatLeavesIsNamed removes a queue from its policy, so that the queue leaves dlo. The name of
+// this queue is also a glob that matches other queues, but none of the other queues may leave. If a
+// later policy cannot be changed, the error must name the queues that have already left.
 func TestWhatLeavesIsNamed(t *testing.T) {
 	o := open()
 	o.snapshot.Queues = append(o.snapshot.Queues, topology.Queue{Name: "*"})

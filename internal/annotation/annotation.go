@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Store is the part of the store that an Intake needs.
+// Store contains the methods of the store that an Intake needs to store annotations.
 type Store interface {
 	Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error)
 	PruneAnnotations(ctx context.Context) (int, error)

@@ -30,8 +30,8 @@ type Annotation struct {
 	VHost      string `json:"vhost,omitempty"`
 }
 
-// Annotated is the response to POST /annotations. It contains the number of annotations that are
-// new, that repeat a recent one, and whose letters had already arrived.
+// Annotated is the response to POST /annotations. It contains three numbers: how many annotations
+// are new, how many repeat a recent one, and for how many the letter had already arrived.
 type Annotated struct {
 	New    int `json:"new"`
 	Again  int `json:"again"`  // annotations that repeat a recent one

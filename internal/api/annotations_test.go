@@ -11,9 +11,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAnAnnotationIsWhatIsRead checks that ReadAnnotation knows every field of Annotation. The test
-// gives one field after another a value that is not a string, and ReadAnnotation must reject it.
-// ReadAnnotation ignores members that it does not know, so it would not reject an unknown field.
+// TestAnAnnotationIsWhatIsRead checks that ReadAnnotation knows every field of the struct
+// Annotation. ReadAnnotation ignores fields that it does not know, and rejects a known field whose
+// value is not a string. Therefore the test gives one field after another such a value, and
+// ReadAnnotation must reject it.
 func TestAnAnnotationIsWhatIsRead(t *testing.T) {
 	t.Parallel()
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[api.Annotation]()) {

@@ -36,8 +36,8 @@ func NewAuditEntry(a deadletter.Act) AuditEntry {
 	return e
 }
 
-// recorded converts a number in an audit entry, such as how many letters were requested. It returns
-// nil if the number was not recorded.
+// recorded returns a number of an audit entry, for example the number of letters on which a person
+// asked to act. It returns nil if the entry does not contain this number.
 func recorded(n int) *int {
 	if n == deadletter.Unrecorded {
 		return nil

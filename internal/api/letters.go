@@ -151,8 +151,8 @@ type Letter struct {
 	Arrived    Arrived                     `json:"arrived"` // the letter as it was received last
 	Deaths     []Death                     `json:"deaths"`
 	History    []Event                     `json:"history"`
-	// Revisions lists the oldest revision first. A requeue sends the newest revision, and the field
-	// "decoded" shows that one.
+	// Revisions lists the oldest revision first. If the letter is requeued, dlo sends the newest
+	// revision. The field "decoded" shows the newest revision too.
 	Revisions []Revision `json:"revisions"`
 	// Withheld reports whether body, headers and properties are omitted because the caller may not
 	// read them.

@@ -75,8 +75,8 @@ type Facts struct {
 	Age      string              `json:"age,omitempty"`      // for example 2h
 }
 
-// RuleCount is about one rule. It counts the letters to which this rule would apply, by their
-// result. The response to POST /rules/test contains it.
+// RuleCount says to how many letters one rule would apply, and how many of them the rule would
+// retry, leave dead or discard. The response to POST /rules/test contains it.
 type RuleCount struct {
 	Rule    string `json:"rule"`
 	Delays  string `json:"delays"` // the retries and the final result of the rule, in one line

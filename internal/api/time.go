@@ -12,8 +12,9 @@ import (
 // the API use it instead of time.Time, so that every time in a response has this form.
 type Time struct{ time.Time }
 
-// At converts a time to a time of the API. For a time that RFC 3339 cannot represent, it returns
-// the zero Time. A header can contain such a time, because it may hold any number of seconds.
+// At converts a time to the type that the JSON of the API uses for times. RFC 3339 cannot represent
+// some times, and At returns the zero Time for them. A header can contain such a time, because it
+// may hold any number of seconds.
 func At(t time.Time) Time {
 	if y := t.UTC().Year(); t.IsZero() || y < 0 || y > 9999 {
 		return Time{}

@@ -89,7 +89,8 @@ type TopologyPlan struct {
 	Rule        string    `json:"rule,omitzero"`  // YAML of the rule that discards the messages that these queues drop by design; missing if they drop nothing
 }
 
-// Drop is a queue that drops messages by design. The messages expire, or the queue overflows.
+// Drop is a queue that drops messages on purpose, for example because the messages expire, or
+// because the queue has a length limit.
 type Drop struct {
 	Queue  string `json:"queue"`
 	Limit  string `json:"limit"`   // for example message-ttl 60000

@@ -9,10 +9,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// These are the default limits of NewBudget. RabbitMQ accepts bodies of up to 16 MiB by default.
-// The limits permit a body of that size if it is text, JSON or a message with a few large fields.
-// They do not permit 16 MB of empty sub-messages (2.4 GB of memory in dynamicpb) or of packed
-// varints (1.3 GB).
+// These are the default limits of NewBudget. RabbitMQ accepts bodies of up to 16 MiB by default. If
+// a body of that size is text, JSON or a message with a few large fields, the limits permit it.
+//
+// Two kinds of bodies of that size would take too much memory, and the limits do not permit them.
+// One kind consists of empty sub-messages, which would take 2.4 GB of memory in dynamicpb. The
+// other kind consists of packed varints, which would take 1.3 GB.
 const (
 	defaultBytes  = 16 << 20
 	defaultFields = 1_000_000
@@ -78,8 +80,9 @@ func (b *Budget) TakeMemory(n int64) error {
 	return nil
 }
 
-// TakeBytes takes n bytes from the budget for a layer of the body that is about to be unpacked,
-// such as gzip. The caller must also take the memory for it, before the memory is allocated.
+// TakeBytes reduces the budget by n bytes. It is called before a layer of the body is unpacked, for
+// example a gzip layer. Before the memory for this layer is allocated, the caller must also reduce
+// the budget for memory.
 func (b *Budget) TakeBytes(n int64) error {
 	if n > b.Bytes-b.used.Bytes {
 		return b.TooLargeUnpacked()
@@ -92,8 +95,8 @@ func (b *Budget) TooLargeUnpacked() error {
 	return &TooLargeError{"more than " + deadletter.Bytes(int(b.Bytes)) + " when unpacked"}
 }
 
-// SpareBytes returns how many bytes one more layer of the body, such as gzip, may have when it is
-// unpacked.
+// SpareBytes returns the maximum size in bytes that the next layer of the body may have after it is
+// unpacked. An example of a layer is gzip.
 func (b *Budget) SpareBytes() int64 { return b.Bytes - b.used.Bytes }
 
 // Left returns a new budget with the fields and the memory that are left in this one. An edit

@@ -83,9 +83,9 @@ type (
 
 func (c lettersRequeueCmd) Run(p *Program) error { return c.act(p, deadletter.VerbRequeue, c.pace()) }
 
-// pace returns a request that contains only the flags of `dlo letters requeue`: how fast letters
-// are sent and to which queue, how long the operation is held before it starts, and whether
-// restored letters are included.
+// pace returns a request in which only those fields are set that `dlo letters requeue` has flags
+// for. The flags say how fast letters are sent, to which queue, how long the operation is held
+// before it starts, and whether restored letters are included.
 func (c lettersRequeueCmd) pace() api.OperationRequest {
 	return api.OperationRequest{
 		Rate: c.Rate, Canary: c.Canary, CanaryWait: c.CanaryWait, StopAt: c.StopAt, MaxDepth: c.MaxDepth,

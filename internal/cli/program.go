@@ -132,7 +132,7 @@ const (
 	ExitFailed = 1
 	ExitUsage  = 2
 	exitPartly = 3
-	// Exit code 4 means that another dlo has the store open. It is not declared here.
+	// Exit code 4 means that another dlo has the store open. No command of this package returns it.
 	exitFindings = 5
 )
 

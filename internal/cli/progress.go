@@ -46,7 +46,7 @@ func (g *progress) show(o operation) {
 	g.width = len(line)
 }
 
-// end moves the cursor to the line below the bar.
+// end moves the cursor to the line below the progress bar.
 func (g *progress) end() {
 	if g.bar && g.width > 0 {
 		fmt.Fprintln(g.out)

@@ -72,7 +72,7 @@ func printTried(p *Program, raw json.RawMessage) error {
 	return printTable(p.Stdout, []string{"LETTERS", "CHANGES", "NOW", "WOULD", "RETRIES", "SUCH AS"}, rows)
 }
 
-// fateWords returns a rule and its outcome in the form that `dlo rules apply` also uses.
+// fateWords returns a rule and its outcome as text. `dlo rules apply` prints them in the same form.
 func fateWords(rule, outcome string, severity deadletter.Severity) string {
 	if severity != "" {
 		outcome += " (" + string(severity) + ")"

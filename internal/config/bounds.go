@@ -55,9 +55,10 @@ func (b *bounds) weight(n *yaml.Node) int {
 	return maxWeight - subtractSize(n, maxWeight)
 }
 
-// compare is called before two rules are compared, with the sizes of both rules. It subtracts the
-// cost of this comparison from the steps that are left. If too few steps are left, it returns
-// false, and the rules are not compared. A rule that can never be reached is then not reported.
+// compare is called before two rules are compared, with the sizes of both rules. It deducts the
+// cost of this comparison from a limited number of steps. If too few steps are left, it returns
+// false, and the rules are not compared. In that case, dlo does not report that one of them can
+// never be reached.
 func (b *bounds) compare(one, other int) bool {
 	if b == nil {
 		return true

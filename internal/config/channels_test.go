@@ -58,7 +58,8 @@ digest: {notify: [team]}
 	}
 }
 
-// kinds returns the fields of Channel that stand for kinds of channels.
+// kinds returns those fields of the struct Channel that stand for the kinds of channels, such as
+// Mail.
 func kinds() []reflect.StructField {
 	var list []reflect.StructField
 	for field := range reflect.TypeFor[config.Channel]().Fields() {

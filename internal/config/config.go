@@ -117,8 +117,8 @@ type Requeue struct {
 	Breaker        Breaker
 }
 
-// Nack is the back-off for letters that their queue rejects. People are notified after NoticeAfter
-// rejections, or when the rejections have lasted for NoticeAge.
+// Nack is the back-off for letters that the broker rejects when dlo sends them to their queue. dlo
+// notifies people after NoticeAfter rejections, or when the rejections have lasted for NoticeAge.
 type Nack struct {
 	First, Max  time.Duration
 	NoticeAfter int

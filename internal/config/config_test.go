@@ -42,8 +42,8 @@ func load(t testing.TB, text string) (config.Config, error) {
 // patterns compares regular expressions by their texts.
 var patterns = cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() == b.String() })
 
-// origin is for comparisons of configurations. It ignores the fields that say from where and when
-// settings were read.
+// origin contains options for comparing two configurations. With them, the comparison ignores the
+// fields that say from where and when settings were read.
 var origin = cmp.Options{cmpopts.IgnoreFields(rules.Set{}, "File", "Loaded"), cmpopts.IgnoreFields(config.Broker{}, "Setting")}
 
 func TestTheExampleHasEveryDefault(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// inUse returns rules that differ from the defaults of dlo.
+// inUse returns rules that differ from the defaults of dlo. The tests use them as the rules in use.
 func inUse() *rules.Set {
 	return &rules.Set{
 		Seed: 7, Was: map[string][]string{"main": {"old"}}, Channels: []string{"oncall"},

@@ -31,7 +31,8 @@ type delayAt struct {
 }
 
 // retry reads a back-off into r. It reports whether the file contains the delays of the back-off.
-// These are either explicit delays, or a first delay that grows.
+// The file can list the delays, or it can contain a first delay, from which each later delay is
+// computed.
 func (d *decoder) retry(n *yaml.Node, path string, r *rules.Retry) bool {
 	b := backOff{at: map[string]*yaml.Node{}, grown: rules.Retry{Factor: defaultFactor}}
 	before := len(d.mistakes)

@@ -92,7 +92,8 @@ func trimBreak(text string) string {
 	return text
 }
 
-// flowText returns the text of an item in a list in brackets.
+// flowText returns the text of an item as the file contains it. The item belongs to a YAML list
+// that is written in brackets.
 func (d *decoder) flowText(n *yaml.Node) string {
 	if n.Line < 1 || n.Line > len(d.lines) {
 		return ""
@@ -106,9 +107,9 @@ func (d *decoder) flowText(n *yaml.Node) string {
 	return strings.TrimSpace(text[:flowEnd(text)])
 }
 
-// flowEnd returns the position at which the value at the beginning of a text ends. The value is an
-// item of a list in brackets. It ends after its own closing bracket, or before the next comma or
-// bracket.
+// flowEnd returns the position at which a YAML value at the beginning of a text ends. The value is
+// an item of a list in brackets. If the value has brackets of its own, it ends after its closing
+// bracket. Otherwise it ends before the next comma or bracket.
 func flowEnd(text string) int {
 	depth := 0
 	fresh, quoted := true, false // fresh: a quoted text could begin here; quoted: a quoted text has just ended

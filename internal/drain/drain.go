@@ -200,7 +200,8 @@ func (d *Drains) Stop(ctx context.Context, by deadletter.Principal, id string) e
 	return nil
 }
 
-// claimStop records who stops a drain. If somebody is already stopping it, it returns nil.
+// claimStop records that a person wants to stop a drain, and returns the drain. If another person
+// is already stopping the drain, it returns nil.
 func (d *Drains) claimStop(by deadletter.Principal, id string) (*drain, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

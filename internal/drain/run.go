@@ -92,7 +92,7 @@ func (d *Drains) run(ctx context.Context, key [2]string, one *drain) {
 	delete(d.busy, key) // from now on, the queue can be drained again, and List shows this drain as ended
 }
 
-// words returns a text about a drain for the audit.
+// words returns a text for the audit. It names the drain, its queue and its broker.
 func (o *drain) words(text string) string {
 	return fmt.Sprintf("%s: queue %s of broker %s: %s", o.ID, deadletter.Visible(o.Queue), o.Broker, text)
 }

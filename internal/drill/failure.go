@@ -54,10 +54,12 @@ func (s *sign) officeName() string {
 	return s.office
 }
 
-// The drill causes the failures in waves, one wave after another. Wave 0 is the first one, with
-// failures that concern one queue or one dlo. waveClosed closes connections. dlo then checks
-// everything immediately, and the drill need not wait up to a minute for the next check. waveRights
-// removes rights of the user, and waveAway changes the user's password.
+// The drill causes the failures in several waves, one wave after another. Failures that concern one
+// queue or one dlo are in wave 0, which is the first.
+//
+// The failures in waveClosed close connections. When dlo has reconnected, it checks everything
+// immediately, so the drill need not wait up to a minute for the next check. The failures in
+// waveRights remove rights of the user. The failure in waveAway changes the user's password.
 const (
 	waveClosed = 1
 	waveRights = 2

@@ -57,8 +57,8 @@ func (g *ground) drains(inbox string) bool {
 	return o != nil && o.lastLook().inboxes[inbox]
 }
 
-// bindings returns the API path for the bindings between an inbox and its exchange. The inbox must
-// have a broker entry of its own.
+// bindings returns the API path for the bindings between an inbox and its exchange. It works only
+// for an inbox with a broker entry of its own, because such an inbox has an exchange of its own.
 func (s *site) bindings(inbox string) string {
 	return s.apiPath("bindings", "e", inbox+".dlx", "q", inbox)
 }

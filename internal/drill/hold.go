@@ -95,10 +95,11 @@ func (g *ground) awaitReports(ctx context.Context, f *Failure, row *Row, began t
 	return reported, err
 }
 
-// A failure is reported by /readyz, by Overview and by the pager. The parameter "l" contains what
-// the drill saw when it read the pages of a dlo. recordLook records in a row which of the three had
-// reported the failure by then. It keeps the first report of each, and stores the problem in the
-// variable to which "reported" points.
+// A failure is reported by /readyz, by Overview and by the pager. recordLook gets what the drill
+// saw when it last read the pages of a dlo (the parameter "l"). If /readyz or one of the other two
+// has reported the failure by then, recordLook writes the report into the row. It keeps only the
+// first report of each. It stores the problem that /readyz lists in the variable to which
+// "reported" points.
 func (g *ground) recordLook(s *sign, l look, row *Row, reported *problem, began time.Time) {
 	if l.at.Before(began) {
 		return

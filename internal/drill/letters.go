@@ -71,8 +71,8 @@ var letterFailures = []Failure{
 
 const closedLetters = 200 // letters for ten seconds of retries
 
-// needsPeople returns the expected report if letters of a queue need people. Its severity is
-// "page".
+// needsPeople returns the report that is expected if dead letters of a queue wait for a decision of
+// a person. Its severity is "page".
 func needsPeople(queue string) sign { return sign{group: queue, severity: deadletter.SeverityPage} }
 
 // failingHeaders are the headers of letters that a worker rejects.

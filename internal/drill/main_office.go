@@ -134,8 +134,8 @@ func (g *ground) mainConfig(list []Failure) string {
 	return g.config(mainOffice, g.entry(mainEntry, "inboxes: ["+strings.Join(inboxes, ", ")+"]")+entries, rules)
 }
 
-// mainEntry is the name of the broker in the configuration of the main dlo. For an inbox with a
-// broker entry of its own, entryOf returns the name of that entry.
+// mainEntry is the name of the broker in the configuration of the main dlo. Some inboxes of the
+// drill have a broker entry of their own. The function entryOf returns the name of such an entry.
 const mainEntry = "drill"
 
 func entryOf(inbox string) string { return strings.ReplaceAll(inbox, ".", "-") }

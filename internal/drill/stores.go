@@ -178,8 +178,8 @@ func (g *ground) haveSent(ctx context.Context, name string) error {
 	return g.stop(name)
 }
 
-// sendBack makes dlo send ten more letters back, and handles them as a worker would. The parameter
-// "sent" is the total number of letters that have then been sent back.
+// sendBack makes dlo send ten more letters back to a queue, and handles them as a worker would. The
+// parameter "sent" is the expected number of letters that dlo has sent back in total after that.
 func (g *ground) sendBack(ctx context.Context, name string, sent int) error {
 	if err := g.publishRejected(ctx, workOf(name), few); err != nil {
 		return err
@@ -322,8 +322,8 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 }
 
 // nothingHeld reports whether people have decided about all letters that were held because the
-// store was restored. dlo reports letters that are missing in the restored store for a day, but
-// without the severity "page" once no letter is held.
+// store was restored. dlo reports for a day that the restored store lacks letters. As soon as no
+// letter is held any more, the severity of this report is no longer "page".
 func nothingHeld(ctx context.Context, g *ground) bool {
 	o := g.office("restored")
 	for _, p := range o.lastLook().problems {

@@ -41,14 +41,14 @@ type Grant struct {
 	deadletter.Grant
 }
 
-// Everyone is a value of the field To of a grant. It stands for every person whom dlo knows. A
-// token is not a person. It has only the grant with which it was created, and grants that name the
-// token.
+// Everyone is a value of the field To of a grant. It stands for every person whose name dlo knows.
+// A token is not a person. It has only the grant with which it was created, and grants that name
+// the token.
 const Everyone = "everyone"
 
-// Tokens looks up API tokens. The context of TokenBy contains the address from which the token is
-// used (deadletter.FromAddress). If no token has the hash, or if the token has expired, the error
-// of TokenBy wraps deadletter.ErrNotFound.
+// Tokens finds API tokens by their hash. The context of TokenBy contains the address from which the
+// token is used (deadletter.FromAddress). If no token has the hash, or if the token has expired,
+// TokenBy returns an error that wraps deadletter.ErrNotFound.
 type Tokens interface {
 	TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken, error)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// kept maps hashes to tokens, like the store.
+// kept is a double of the store. It finds a token by its hash.
 type kept map[[32]byte]deadletter.APIToken
 
 func (k kept) TokenBy(_ context.Context, hash [32]byte) (deadletter.APIToken, error) {

@@ -125,8 +125,8 @@ func alertsOf(m *Message, now time.Time) []alert {
 var alertSeverities = []deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}
 
 // endsOf returns alerts that end earlier alerts of an incident. The alert of an incident names the
-// first group of the incident. If this group no longer needs people, a new alert names the next
-// group. The alert with the earlier group must then end.
+// first group of the incident. If this group leaves the incident, a new alert names the next group.
+// The alert that names the earlier group must then end.
 func endsOf(m *Message, since, now time.Time) []alert {
 	var all []alert
 	for _, c := range m.Left {

@@ -31,10 +31,10 @@ func (b *asideBox) OpenProblems(context.Context) (map[string]deadletter.Notice, 
 	return maps.Clone(b.open), b.unread
 }
 
-// TestAProblemIsToldPastAStoreThatTakesNothing checks a problem that cannot be written to the
-// store. On each channel, the beginning of the problem must be reported once, and its end must be
-// reported once. If a notice from the store was sent in the meantime, it must be recorded later and
-// not sent twice.
+// TestAProblemIsToldPastAStoreThatTakesNothing checks how dlo notifies people of a problem while
+// the store accepts no writes. On each channel, the beginning of the problem must be reported once,
+// and its end must be reported once. Some notices in the store may have been sent in the meantime.
+// They must be recorded later, and not be sent twice.
 func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

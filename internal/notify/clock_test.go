@@ -170,9 +170,9 @@ func TestEachDayHasOneDigestWhateverTheClocksDo(t *testing.T) {
 	})
 }
 
-// TestRestartsAndClockJumpsSendNoDigestTwice checks a process that records the days of its digests.
-// The process must send one digest per day, even if it checks only every few minutes, is restarted,
-// and has a clock that jumps.
+// TestRestartsAndClockJumpsSendNoDigestTwice checks that dlo sends one digest per day. In the test,
+// dlo checks only every few minutes, is restarted, and has a clock that jumps. It records the day
+// of each digest.
 func TestRestartsAndClockJumpsSendNoDigestTwice(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -93,7 +93,7 @@ var sayings = map[deadletter.NoticeKind]string{
 // kindWords describes a kind of notice in a few words, without the group of the notice.
 func kindWords(k deadletter.NoticeKind) string { return cmp.Or(sayings[k], "a notice") }
 
-// group fills in everything about a group, for a message about that group.
+// group sets all fields of a message about a group.
 func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	queue, title := line(g.Queue, factBytes), line(g.Title, titleBytes)
 	where := deathText(g)

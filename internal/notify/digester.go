@@ -14,8 +14,9 @@ import (
 
 // DigestStore is the part of the store that a Digester needs.
 type DigestStore interface {
-	// Digest returns the digest of a period. It contains the letters that died in the period and
-	// need people. It lists at most as many groups as the parameter "lines" says.
+	// Digest returns the digest of a period. It covers those letters that died in the period and
+	// that still wait for a decision of a person. The parameter "lines" is the maximum number of
+	// groups that the digest lists.
 	Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error)
 	DigestSize(ctx context.Context, from, to time.Time) (groups int, err error)
 	// SendDigest writes the digest of a day to the outbox, unless a digest of that day exists. The
@@ -83,9 +84,10 @@ func (d *Digester) Run(ctx context.Context) error {
 	}
 }
 
-// Step makes the digest that is due now, unless a digest of that day exists. With a new store, a
-// digest that was due before the start is stored but sent to nobody. So the first digest that
-// people get is the first one that becomes due after the start.
+// Step makes the digest that is due now, unless the store already has a digest of the day on which
+// it is due. If the store is new, a digest that was due before dlo started is stored but sent to
+// nobody. The first digest that people get is therefore the first one that becomes due after the
+// start.
 func (d *Digester) Step(ctx context.Context) error {
 	s, now := d.schedule.Load(), d.now()
 	day, at := s.Clock.Last(now)
@@ -136,9 +138,9 @@ func (d *Digester) window() (from, to time.Time) {
 	return from.In(zone(s.Clock.Zone)), now.In(zone(s.Clock.Zone))
 }
 
-// These constants are for the number of groups in a digest, which takes time to count. The result
-// is used again for twenty times as long as the count took, but at most for half a minute. Pages
-// that show the number therefore never use more than a twentieth of a processor.
+// These constants say how long dlo reuses the number of groups in a digest, because counting takes
+// time. dlo reuses the number for twenty times as long as the counting took, but at most for half a
+// minute. Pages that show the number therefore never use more than a twentieth of a processor.
 const (
 	sizeShare = 20
 	sizeMost  = 30 * time.Second

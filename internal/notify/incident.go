@@ -58,9 +58,9 @@ func (m *Message) incident(o Office, d *deadletter.Delivery) {
 	m.Title = line(m.Title+": "+line(groups[0].Title, titleBytes)+" and "+numberText(len(groups)-1)+" more", titleBytes)
 }
 
-// setFacts gives new values to the facts in a message about an incident, because an incident can
-// have several groups. It changes only facts that the message already contains. The number of
-// causes is the only fact that it may add.
+// setFacts gives new values to the facts in a message about an incident. The values of one group
+// are not enough, because an incident can have several groups. setFacts changes only facts that the
+// message already contains. Only the number of causes may be added.
 func (m *Message) setFacts(values map[string]string) {
 	for i, f := range m.Facts {
 		if v, ok := values[f.Name]; ok {

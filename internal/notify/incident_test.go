@@ -62,7 +62,8 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 			t.Errorf("%s: %s %q", kind, m.Event, m.Title)
 		}
 	}
-	// If a group with a lower severity joins, the severity of the incident stays the same.
+	// If a group with a lower severity joins an incident, the severity of the incident stays the
+	// same.
 	quiet := someIncident(deadletter.NoticeJoined, 2)
 	quiet.Notice.Severity = deadletter.SeverityNotify
 	if m := Compose(office, quiet); m.Severity != deadletter.SeverityPage {

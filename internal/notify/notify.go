@@ -1,7 +1,7 @@
-// Package notify notifies people: it sends the pages, notices and digests in the outbox to their
-// channels. Each is sent at least once. There is one file per kind of channel. The package does not
-// decide which failures are reported, or to whom. It reads no letters, because a notice already
-// contains its text. This text was masked before the notice was written.
+// Package notify sends notices and digests from the outbox to people, through the channels of the
+// configuration. Each is sent at least once. There is one file per kind of channel. The package
+// does not decide which failures are reported, or to whom. It reads no letters, because a notice
+// already contains its text. This text was masked before the notice was written.
 package notify
 
 import (
@@ -37,10 +37,10 @@ type Channel struct {
 
 // Store is the outbox of the store.
 type Store interface {
-	// Due returns up to n deliveries of a channel that are due now, oldest first. For each key, it
-	// returns only the first delivery that is neither sent nor failed, so that notices with the
-	// same key are sent in order. However, a notice with the severity "page" does not wait for
-	// deliveries that wait for the end of quiet hours.
+	// Due returns up to n deliveries of a channel that are due now, oldest first. Deliveries with
+	// the same key must be sent in order. Therefore Due returns for each key only the first
+	// delivery that is neither sent nor failed. There is one exception: a notice with the severity
+	// "page" does not wait for deliveries that wait for the end of quiet hours.
 	Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error)
 	// Delivered records the results of delivery attempts. It records either all of them or none. A
 	// result with a RetryAt but without a Detail is not a failure. It means that the delivery waits

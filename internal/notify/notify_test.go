@@ -20,7 +20,7 @@ const (
 	soft     = deadletter.SeverityNotify
 )
 
-// keysOf returns the events and keys of messages, in order.
+// keysOf returns the event and the key of each message, in the order of the messages.
 func keysOf(ms []Message) (out []string) {
 	for _, m := range ms {
 		out = append(out, string(m.Event)+" "+m.Key[len("dlo-01234567-"):])

@@ -33,7 +33,7 @@ type outboxRow struct {
 
 func (r *outboxRow) open() bool { return !r.Sent && !r.Failed }
 
-// add adds one notice per key for a channel.
+// add adds notices for a channel to the outbox. It adds one notice for each of the given keys.
 func (o *outbox) add(channel string, kind deadletter.NoticeKind, severity deadletter.Severity, keys ...string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/notify"
 )
 
-// outbox records notices and which problems are open, as the store does.
+// outbox is a double of the store. It records the notices, and which problems are open.
 type outbox struct {
 	told []string
 	open map[string]deadletter.Notice

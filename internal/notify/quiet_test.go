@@ -64,8 +64,8 @@ func TestQuietHoursAlwaysEnd(t *testing.T) {
 	})
 }
 
-// TestQuietHours runs in a synctest bubble, in which time begins at midnight UTC on Saturday, 1
-// January 2000.
+// TestQuietHours checks which notices wait until the quiet hours are over. It runs in a synctest
+// bubble, in which time begins at midnight UTC on Saturday, 1 January 2000.
 func TestQuietHours(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

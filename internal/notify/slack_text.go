@@ -30,9 +30,10 @@ func slackURL(url string) string {
 	return slackEscape.Replace(strings.NewReplacer("|", "%7C", "<", "%3C", ">", "%3E", " ", "%20").Replace(deadletter.Visible(url)))
 }
 
-// slackInert removes the effect of markup in text for services that are compatible with Slack's
-// webhooks. Some of these services ignore blocks and parse Markdown in the text. After each
-// character that could start a mention, a link or a style, an invisible word joiner is inserted.
+// slackInert removes the effect of markup in a text. It is for services that are compatible with
+// Slack's webhooks but ignore the blocks of a message and parse Markdown in its text. slackInert
+// inserts an invisible word joiner after each character that could start a mention, a link or a
+// style.
 var slackInert = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;",
 	"@", "@\u2060", "*", "*\u2060", "_", "_\u2060", "~", "~\u2060", "`", "`\u2060", "#", "#\u2060", "!", "!\u2060", "[", "[\u2060", "]", "]\u2060", "://", ":\u2060//", "www.", "www\u2060.", ":", ":\u2060",
@@ -71,8 +72,9 @@ func slackText(m *Message) string {
 	return strings.TrimSpace(b.String())
 }
 
-// slackSeverity returns the text with which the title of a message begins. For a message with
-// severity "page", this text makes it stand out. Without it, all messages in a chat look alike.
+// slackSeverity returns the text with which the title of a message begins. Without such a text, all
+// messages in a chat look alike. Therefore the text is "[page] " for a message with the severity
+// "page".
 func slackSeverity(m *Message) string {
 	if m.Severity == deadletter.SeverityPage && m.Event != Resolves {
 		return "[page] "

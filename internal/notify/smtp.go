@@ -135,8 +135,8 @@ func (p plainAuth) Next(_ []byte, more bool) ([]byte, error) {
 	return nil, nil
 }
 
-// replyError is the error for a reply of a mail server after which the mail is sent again. It
-// contains no text from the server, because that could repeat what the server received.
+// replyError is the error for a temporary refusal of a mail server. dlo sends the mail again later.
+// The error contains no text from the server, because the server could repeat what it received.
 type replyError string
 
 func (r replyError) Error() string { return string(r) }

@@ -124,8 +124,8 @@ func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration 
 	return 0
 }
 
-// withoutQuiet leaves out the deliveries that must wait for the end of quiet hours. Pages, digests
-// and machine notices never wait.
+// withoutQuiet leaves out the deliveries that must wait for the end of quiet hours. Notices with
+// the severity "page", digests and notices for machines never wait.
 func (w *worker) withoutQuiet(q Quiet, due []deadletter.Delivery) (sendable []deadletter.Delivery, postponed int) {
 	until := q.Until(w.n.o.Now())
 	if until.IsZero() {

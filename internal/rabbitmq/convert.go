@@ -43,8 +43,8 @@ func whyNotEncodable(p *deadletter.Publishing, frame int) error {
 	return p.Properties.Fits(frame - frameHead - headSize - 1)
 }
 
-// toTable converts a table to the type of the client. The client has its own types for tables and
-// decimals. All other values have the same Go types.
+// toTable converts a table of headers to the type of the AMQP client library. This library has its
+// own types for tables and decimals. All other values have the same Go types.
 func toTable(t deadletter.Table) amqp.Table {
 	if t == nil {
 		return nil

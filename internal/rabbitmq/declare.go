@@ -27,7 +27,8 @@ type inboxFacts struct {
 // later.
 var errNotDrained = errors.New("not drained")
 
-// refusal explains why a queue is not drained and wraps one of the errors of internal/deadletter.
+// refusal is the error for a queue that dlo does not drain. It contains the reason, and it wraps
+// one of the errors of internal/deadletter.
 type refusal struct {
 	kind error
 	text string

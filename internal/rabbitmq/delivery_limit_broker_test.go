@@ -11,8 +11,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestTheDeliveryLimitOfABroker loses deliveries until the broker deletes the message. It checks
-// that dlo computes the same limit from the argument, the policy and the operator policy.
+// TestTheDeliveryLimitOfABroker takes a message and loses its deliveries, until the broker deletes
+// the message. It checks that dlo computes the same delivery limit from the argument, the policy
+// and the operator policy as the broker.
 func TestTheDeliveryLimitOfABroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

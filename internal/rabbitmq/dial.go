@@ -45,8 +45,8 @@ func (l *Link) dialReading(ctx context.Context, purpose string) (*amqp.Connectio
 	return conn, letters, err
 }
 
-// dialBelow opens the TCP or TLS connection for the AMQP frames, in the same way as the client
-// (amqp091-go v1.16.0, DialConfig).
+// dialBelow opens the TCP or TLS connection for the AMQP frames, in the same way as the AMQP client
+// library (amqp091-go v1.16.0, DialConfig).
 func dialBelow(ctx context.Context, uri amqp.URI) (net.Conn, error) {
 	addr := net.JoinHostPort(uri.Host, strconv.Itoa(uri.Port))
 	if uri.Scheme != "amqps" {

@@ -9,10 +9,13 @@ import (
 )
 
 // outspoken is an authentication method that asks the broker to report a refused login. Without
-// this request, RabbitMQ closes the connection silently (3.10.8, 4.0.5, 4.3.6). The client reports
-// this as a wrong password, and it reports a network failure during the login in the same way. The
-// client has no option for this request, and it replaces the configured capabilities with its own.
-// It calls Response after that, so Response can still add the capability (amqp091-go v1.16.0).
+// this request, RabbitMQ closes the connection silently (3.10.8, 4.0.5, 4.3.6). The client library
+// then reports a wrong password, even if a network failure has ended the connection during the
+// login.
+//
+// The request is a capability of the connection. The library has no option for it, and it replaces
+// the configured capabilities with its own. After that, it calls the method Response, so Response
+// can still add the capability (amqp091-go v1.16.0).
 type outspoken struct {
 	amqp.Authentication
 	properties amqp.Table // the properties of the connection
@@ -29,8 +32,8 @@ func (a outspoken) Response() string {
 }
 
 // logins returns the authentication methods that a URL names. The parameter "properties" holds the
-// properties of the connection. The result is nil if the client does not know one of the methods,
-// because the client then reports the error itself.
+// properties of the connection. If the AMQP client library does not know one of the methods, the
+// result is nil. The library then reports this error itself.
 func logins(u amqp.URI, properties amqp.Table) []amqp.Authentication {
 	ways := map[string]amqp.Authentication{"PLAIN": u.PlainAuth(), "AMQPLAIN": u.AMQPlainAuth(), "EXTERNAL": &amqp.ExternalAuth{}}
 	names := u.AuthMechanism

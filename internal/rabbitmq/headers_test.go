@@ -167,9 +167,9 @@ var (
 		"\x00\x00\x00\x00\x60\x00\x00\x00" + shortString("type") + shortString("app")
 )
 
-// TestWhatTheClientReadsIsReadAlike compares how dlo and the client decode the same properties, if
-// the client can decode them. The results must be equal, so that dlo recognises a window that an
-// earlier version of dlo left open.
+// TestWhatTheClientReadsIsReadAlike compares how dlo and the AMQP client library decode the same
+// properties, if the library can decode them. Earlier versions of dlo used the library for this.
+// The results must be equal, so that dlo recognises a window that an earlier version left open.
 func TestWhatTheClientReadsIsReadAlike(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)

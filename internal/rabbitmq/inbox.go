@@ -72,9 +72,9 @@ func (l *Link) Once(queue string, limits Limits, report func(text string)) *Inbo
 // Limit limits each of the next windows to n letters.
 func (i *Inbox) Limit(n int) { i.most = n }
 
-// Prefetch returns how many unacknowledged letters the broker may deliver. Before the newest window
-// is acknowledged, the broker can deliver only letters of that window. After that, it can deliver
-// letters of the next window.
+// Prefetch returns the maximum number of letters that the broker may deliver without an ack. As
+// long as the newest window is not acknowledged, the broker can deliver only letters of this
+// window. After the ack, it can deliver letters of the next window.
 func (i *Inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
 // Open drops the rest of the previous session and begins another one. It tries as often as needed.
@@ -328,8 +328,9 @@ func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool 
 const onceSettled = 5 * time.Second
 
 // redeliveredLeaks reports whether a broker may flag the first delivery of a letter as a
-// redelivery. 4.0 does so if a quorum queue dead-letters into another quorum queue, and 4.3 always
-// does so (4.0.5, 4.3.6). 4.1 and 4.2 were not measured and are treated like 4.3.
+// redelivery. 4.0 (measured on 4.0.5) does so if a quorum queue dead-letters into another quorum
+// queue. 4.3 (measured on 4.3.6) always does so. 4.1 and 4.2 were not measured and are treated like
+// 4.3.
 func redeliveredLeaks(version, kind string) bool {
 	return atLeast(version, 4, 1) || atLeast(version, 4, 0) && kind != "classic"
 }

@@ -11,11 +11,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// lockInbox makes sure that nothing else drains the inbox. This could be another dlo, or an earlier
-// session whose end the broker has not noticed. Such a session still holds the letters of its last
-// window. A new session would receive the letters after that window, and would conclude that the
-// window was acknowledged (window_return_test.go). The lock is an exclusive queue, which exists as
-// long as this connection.
+// lockInbox makes sure that no other session drains the inbox. The other session could belong to
+// another dlo, or it could be an earlier session whose end the broker has not noticed yet.
+//
+// An earlier session still holds the letters of its last window. A new session would receive the
+// letters after that window, and would conclude that the window was acknowledged
+// (window_return_test.go). The lock is an exclusive queue, which exists as long as this connection.
 func (i *Inbox) lockInbox() error {
 	sum := sha256.Sum256([]byte(i.queue)) // the name of the inbox itself may already have the maximum length
 	lock := "dlo.epoch.lock." + hex.EncodeToString(sum[:16])
@@ -81,9 +82,10 @@ func (i *Inbox) awaitTurn() (*amqp.Channel, error) {
 			return ch, nil
 		case i.conn.IsClosed():
 			return nil, err
-		// In two cases, the queue will soon be free, and dlo tries again. In the first case, the
-		// last consumer of the queue has just ended. In the second case, an older dlo, which is
-		// about to end, has declared the queue with other arguments.
+		// The code below tries again in two cases, because the queue that serves as the lock will
+		// soon be free. In the first case, the last consumer of this queue has just ended. In the
+		// second case, an older dlo has declared the queue with other arguments, and this dlo is
+		// about to end.
 		case (isCode(err, amqp.NotFound) && !isAway(err) || isCode(err, amqp.PreconditionFailed)) && time.Since(began) < turnWait:
 		case !isCode(err, amqp.AccessRefused) || !strings.Contains(err.Error(), "exclusive use"):
 			i.unlocked = isAway(err) // 3.10.8 reports it immediately, 4.0.5 and 4.3.6 only after 65 s, so dlo does not ask again

@@ -13,11 +13,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestTheQueueOfTheTurnTakesNothing publishes a message to the queue that serves as the lock of an
-// inbox. This lock lets only one session at a time drain the inbox. Anybody with write permission
-// on the default exchange can publish to the queue. If the broker delivered the message, the
-// message would use up a delivery tag of the channel. The window of letters would then have a gap,
-// and dlo would return the window to the broker again and again.
+// TestTheQueueOfTheTurnTakesNothing publishes a message to the queue that is the lock of an inbox.
+// This lock lets only one session at a time drain the inbox. Anybody with write permission on the
+// default exchange can publish to the queue.
+//
+// The broker must not deliver the message. Otherwise the message would use up a delivery tag of the
+// channel. The window of letters would then have a gap in its tags, and dlo would return the window
+// to the broker again and again.
 func TestTheQueueOfTheTurnTakesNothing(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.Broker(t).VHost(t)

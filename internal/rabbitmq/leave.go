@@ -25,8 +25,8 @@ type Configured struct {
 type Leaving struct {
 	Removes []string  // objects to be removed, such as "queue dlo.letters"
 	Keeps   []Remains // objects of the configuration that stay
-	// Users lists the objects that send messages to the objects that Leave would remove. While there
-	// are any, Leave removes nothing.
+	// Users lists the objects that send messages to those objects that the method Leave would
+	// remove. As long as Users is not empty, Leave removes nothing.
 	Users []string
 
 	exchanges, queues []string // names of the objects to be removed
@@ -161,7 +161,8 @@ func (l *Link) crash(point string) {
 	}
 }
 
-// InUse returns an error that wraps ErrConflict if Leave would lose messages.
+// InUse returns an error that wraps ErrConflict if something still sends messages to the objects
+// that Leave would remove, because these messages would be lost.
 func (l *Leaving) InUse() error {
 	if len(l.Users) == 0 {
 		return nil

@@ -122,8 +122,8 @@ func (c *letterConn) keep(properties []byte) (number string) {
 	return number
 }
 
-// take returns the properties of a delivery and drops them. The parameter "number" is the number
-// under which letterConn has kept them.
+// take returns the properties that letterConn has kept for a delivery, and forgets them. The
+// parameter "number" is the number under which they are kept.
 func (c *letterConn) take(number string) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

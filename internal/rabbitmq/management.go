@@ -164,9 +164,9 @@ func (q *managedQueue) mayDelete(version string) bool {
 	return q.Type == "quorum" && limited
 }
 
-// deliveryLimit returns the delivery limit of a queue for which mayDelete returns true. If q is
-// nil, nothing is known about the queue, and deliveryLimit returns RabbitMQ's default limit. The
-// result is at least 1, because other code takes the limit 0 for "no limit".
+// deliveryLimit returns the delivery limit of a queue that has one, which means that mayDelete
+// returns true for it. If q is nil, nothing is known about the queue, and the result is RabbitMQ's
+// default limit. The result is at least 1, because other code takes the limit 0 for "no limit".
 func (q *managedQueue) deliveryLimit(version string) int {
 	if q == nil {
 		limit, _ := topology.DeliveryLimitOf("4")
@@ -265,11 +265,12 @@ func (m *Management) Own(ctx context.Context, vhost string) ([]managedQueue, err
 // (see Management).
 const lag = 15 * time.Second
 
-// KnownQueue queries an existing queue again and again, until the API shows its type. For a quorum
-// queue, the API must also show the effect of its policies. KnownQueue gives up after the time
-// "lag", and its result then lacks the values that the API does not show, for example on a broker
-// without statistics. If the parameter "patient" is true, it waits equally long for an API that
-// does not respond.
+// KnownQueue queries an existing queue again and again, until the management API shows its type.
+// For a quorum queue, the API must also show the effect of its policies.
+//
+// KnownQueue gives up after the time "lag". The result then lacks the values that the API does not
+// show, for example on a broker without statistics. If the API does not respond, KnownQueue gives
+// up earlier, unless the parameter "patient" is true.
 func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient bool) (*managedQueue, error) {
 	for began := time.Now(); ; {
 		q, err := m.Queue(ctx, vhost, name)

@@ -8,9 +8,11 @@ import (
 )
 
 // missingFacts returns what is known about a queue that the management API does not list. It also
-// asks the broker over AMQP (isGone), because the URL of the API may lead to another broker, and
-// because the API does not list the queues of an unreachable node. If the broker does not reply,
-// nothing is known. If there is no connection, or if this user may not ask, dlo believes the API.
+// asks the broker over AMQP (isGone) whether the queue exists. There are two reasons: the URL of
+// the API may lead to another broker, and the API does not list the queues of an unreachable node.
+//
+// If the broker does not reply, dlo knows nothing about the queue. If there is no connection, or if
+// dlo's user may not ask, dlo assumes that the queue does not exist.
 func (l *Link) missingFacts(queue string) deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
 	l.mu.Lock()

@@ -11,11 +11,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Onward finds out what comes after a queue in which a letter expired. The queue may only delay
-// retries: it holds a message for a time and then sends it back to the work queue. The parameter
-// "key" is the routing key with which the letter was published to that queue. The parameter "route"
-// says how the letter reached an inbox. Onward needs one request if the dead letters of the queue
-// go through the default exchange or dlo's exchange. Otherwise it needs three.
+// Onward finds out where the broker sends a letter that has expired in a queue. It is possible that
+// the queue exists only to delay retries: it holds a message for a time and then sends it back to
+// the work queue.
+//
+// The parameter "key" is the routing key with which the letter was published to the queue. The
+// parameter "route" says how the letter reached an inbox. If the dead letters of the queue go
+// through the default exchange or dlo's exchange, Onward needs one request. Otherwise it needs
+// three.
 func (l *Link) Onward(ctx context.Context, queue, key string, route deadletter.Route) deadletter.Onward {
 	on := l.onward(ctx, queue, key)
 	if on.Why != "" && l.broker.Exchange != "" && route.Exchange == l.broker.Exchange { // brokers publish to dlo's exchange, and hardly any other client does

@@ -119,8 +119,8 @@ func TestWhereAQueueLeads(t *testing.T) {
 
 // TestWhereAQueueLeadsWithoutAnAnswer covers letters that expired in a queue, while the management
 // API does not say where that queue sends its dead letters. If a letter came through dlo's
-// exchange, dlo must assume that the letter was meant for this queue and died there finally. For
-// other letters, the next queue is unknown, and the result contains the reason.
+// exchange, dlo must assume that the letter had reached the end of its way when it expired in this
+// queue. For other letters, the next queue is unknown, and the result contains the reason.
 func TestWhereAQueueLeadsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -97,9 +97,9 @@ func (l *Link) unmanagedProblem(err error) deadletter.Problem {
 	return p
 }
 
-// inboxLoses returns the settings that make the broker delete letters from an inbox, and how to
-// remove them. A delivery limit that the configuration accepts is not among them. The text is "" if
-// there are none.
+// inboxLoses describes the settings that make the broker delete letters from an inbox, and how to
+// remove these settings. If the configuration accepts the delivery limit of the inbox, inboxLoses
+// does not mention this limit. If there are no such settings, the text is "".
 func (l *Link) inboxLoses(inbox string, q *managedQueue) (text, cure string) {
 	what, limited := q.losingText(), q.mayDelete(l.Status().Version) && !slices.Contains(l.broker.AcceptLimited, inbox)
 	if what != "" {
@@ -215,9 +215,9 @@ func (q *managedQueue) losingText() string {
 	return strings.Join(list, ", ")
 }
 
-// losingOwnText returns a text with the settings that make the broker delete messages from a queue
-// that dlo itself declared with limits. It names a setting only if a policy makes it lower than the
-// argument of the queue.
+// losingOwnText describes the settings that make the broker delete messages from a queue. dlo
+// itself has declared the queue with limits. Therefore losingOwnText mentions a setting only if a
+// policy sets a lower value than the argument of the queue.
 func (q *managedQueue) losingOwnText() string {
 	var list []string
 	for _, s := range q.losingSettings() {

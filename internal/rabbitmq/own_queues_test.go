@@ -153,8 +153,8 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 	}
 }
 
-// TestADeliveryLimitIsFoundWhileAnInboxIsRead sets a delivery limit after a session has begun. dlo
-// must find it.
+// TestADeliveryLimitIsFoundWhileAnInboxIsRead sets a delivery limit for an inbox that dlo already
+// drains. dlo must notice the limit.
 func TestADeliveryLimitIsFoundWhileAnInboxIsRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -54,8 +54,8 @@ func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.Trial
 }
 
 // rejectUntil takes messages from the probe queue and rejects them, until somebody closes the
-// channel "arrived". It finds no message if the message has already died in another way. This can
-// happen if the policy under test also sets a length limit or a time-to-live.
+// channel "arrived". If the policy under test also sets a length limit or a time-to-live, the
+// message can die in that way before rejectUntil takes it.
 func (l *Link) rejectUntil(ctx context.Context, ch *amqp.Channel, queue string, arrived <-chan struct{}) error {
 	for {
 		d, ok, err := ch.Get(queue, false)

@@ -156,8 +156,9 @@ func changeMark(c *confirming, queue string, p deadletter.Progress) error {
 	return c.ch.Ack(last, true)
 }
 
-// putMark publishes the mark of a store, a message that records how far the store has got, and
-// waits for its confirm. If the broker returns the mark, the return arrives before the confirm.
+// putMark publishes the mark of a store, which is a message that records how far the store has got.
+// It waits for the confirm. If the broker cannot route the mark, it returns the mark before it
+// sends the confirm.
 func putMark(c *confirming, queue string, p deadletter.Progress) error {
 	confirm, err := c.ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{DeliveryMode: amqp.Persistent, ContentType: "application/json", Body: p.Bytes()})
 	if err != nil {

@@ -94,8 +94,8 @@ func TestAMarkUnderAPolicy(t *testing.T) {
 }
 
 // TestAMarkSurvivesItsReader covers a process that takes the mark of a store from its queue and
-// then dies. The broker must return the mark to the queue. If another caller knows that there is a
-// mark, that caller must wait until the mark is back.
+// then dies. The broker must return the mark to the queue. A caller that knows that the store has a
+// mark must wait until the mark is back.
 func TestAMarkSurvivesItsReader(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
@@ -118,8 +118,9 @@ func TestAMarkSurvivesItsReader(t *testing.T) {
 	}
 }
 
-// TestAMarkWhoseQueueIsGone deletes the queue of the mark, the message that records how far a store
-// has got. It checks that the next mark can still be written, but only over the given connection.
+// TestAMarkWhoseQueueIsGone deletes the queue of a store's mark, which is the message that records
+// how far the store has got. The next mark must still be written. If the caller names an earlier
+// connection than the present one, no mark may be written.
 func TestAMarkWhoseQueueIsGone(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)

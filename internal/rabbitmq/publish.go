@@ -105,8 +105,9 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 			m.setOutcome(deadletter.OutcomeInDoubt, "no answer")
 			sent = append(sent, m)
 			continue
-		// After ErrClosed, the client closes the channel only some time later. Therefore only the
-		// error can be checked here, and not yet the channel.
+		// When a send fails with ErrClosed, the client library closes the channel only some time
+		// later. Therefore this code can check only the error, and not whether the channel is
+		// closed.
 		case errors.Is(err, amqp.ErrClosed):
 			m.setOutcome(deadletter.OutcomeUnsent, "the connection ended before it was sent")
 		default:
@@ -249,8 +250,8 @@ func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	l.noteWaiters()
 }
 
-// setDoubtDetail sets the reason for each message about which the broker said nothing, so that it
-// may or may not have arrived.
+// setDoubtDetail sets the reason why messages are in doubt. A message is in doubt if the broker has
+// neither confirmed nor refused it, so that it may or may not have arrived.
 func setDoubtDetail(sent []*message, detail string) {
 	for _, m := range sent {
 		if m.outcome.Kind == deadletter.OutcomeInDoubt {

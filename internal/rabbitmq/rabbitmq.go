@@ -1,7 +1,10 @@
-// Package rabbitmq speaks AMQP 0-9-1 and the management API. It drains inboxes in windows and
-// publishes with confirms. Every session is disposable: after a close or a cancel, dlo drops all
-// objects of the session and begins another one. If a session receives nothing for a minute, it
-// consumes again on a new channel. The package stores no letters and makes no decisions about them.
+// Package rabbitmq speaks AMQP 0-9-1 and the management API. It drains inboxes in windows, which
+// are batches of letters, and it publishes with confirms. It stores no letters and makes no
+// decisions about them.
+//
+// dlo can end any session and begin a new one. After a close or a cancel, it uses no object of the
+// old session again. If a session receives nothing for a minute, it consumes again on a new
+// channel.
 package rabbitmq
 
 import (

@@ -10,10 +10,12 @@ import (
 )
 
 // TestWhatComesBackStandsBehindWhatCameBackBefore shows why the first window of a session takes all
-// letters that earlier sessions may have held. One session dies with 32 unacknowledged letters, and
-// the next session dies with the first 16 of them. A classic queue returns the 16 to their original
-// position. A quorum queue puts them behind the other 16, so a window of 16 would not come back
-// first. A window that takes all 32 comes back first and in order on both types.
+// letters that earlier sessions may have held.
+//
+// In the test, one session ends with 32 unacknowledged letters, and the next session ends with the
+// first 16 of them. A classic queue returns the 16 letters to their original position. A quorum
+// queue puts them behind the other 16 letters, so a window of 16 letters would not come back first.
+// A window that takes all 32 letters comes back first and in order from both types of queue.
 func TestWhatComesBackStandsBehindWhatCameBackBefore(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -105,8 +105,8 @@ func (l *Link) grantCommand(rights []deadletter.Right) string {
 
 // mayWrite checks whether dlo may publish. It publishes a mandatory message to a queue that does
 // not exist. If the user may publish, the broker returns the message. If not, the broker closes the
-// channel (3.10.8, 4.0.5, 4.3.6). A broker under an alarm does not reply. In that case, the check
-// shows nothing.
+// channel (3.10.8, 4.0.5, 4.3.6). A broker under an alarm does not reply. In that case, it stays
+// unknown whether dlo may publish.
 func (l *Link) mayWrite(ctx context.Context, conn *amqp.Connection) bool {
 	ch, err := conn.Channel()
 	if err != nil {
@@ -145,8 +145,9 @@ func (l *Link) mayRead(conn *amqp.Connection, queue string) error {
 	return nil
 }
 
-// lookAtRights checks the permissions for the queues dlo.epoch.* again if the broker has refused
-// them. Nothing else checks them before the next session.
+// lookAtRights checks again whether dlo may use the queues dlo.epoch.*, if the broker has refused
+// this before. Without this check, dlo would notice a new permission only when the next session
+// begins.
 func (l *Link) lookAtRights(ctx context.Context) {
 	if !slices.ContainsFunc(l.Status().Rights, func(r deadletter.Right) bool {
 		return r.Resource == epochQueues && r.State == deadletter.RightRefused
@@ -163,8 +164,8 @@ func (l *Link) lookAtRights(ctx context.Context) {
 	l.askForEpochs(conn)
 }
 
-// askForEpochs checks the permissions for the queues dlo.epoch.*. It uses a queue with a unique
-// name, which is deleted with the connection.
+// askForEpochs checks whether dlo may use queues whose names begin with dlo.epoch. For this, it
+// declares a queue with a unique name, which is deleted with the connection.
 func (l *Link) askForEpochs(conn *amqp.Connection) {
 	probe := nobody + string(deadletter.NewToken())
 	configure := onChannel(conn, func(ch *amqp.Channel) error {

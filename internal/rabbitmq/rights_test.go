@@ -37,9 +37,10 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// TestARightThatIsMissingHoldsNoLetter covers a user who may not publish, from the start or later.
-// dlo must send nothing and reject no letter. The problem must name the permission and the command
-// that grants it. After the grant, everything must continue automatically.
+// TestARightThatIsMissingHoldsNoLetter covers a user who has no permission to publish, and a user
+// who loses this permission later. dlo must send nothing and reject no letter. The problem must
+// name the permission and the command that grants it. As soon as the user has the permission, dlo
+// must send letters again automatically.
 func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -12,10 +12,12 @@ const (
 	scarceFailures = 3         // number of sessions in a row that settle no window before dlo waits for scarceWait
 )
 
-// checkDeliveriesLeft checks how close the letters of a window are to the delivery limit of the
-// inbox. After that many deliveries, the broker deletes a letter. checkDeliveriesLeft reports when
-// a letter has used up half of its deliveries, and again whenever one has used up more. On 4.3, a
-// letter keeps the delivery count of the queue in which it died.
+// checkDeliveriesLeft checks how often the letters of a window have already been delivered. When
+// the number of deliveries reaches the delivery limit of the inbox, the broker deletes the letter.
+//
+// checkDeliveriesLeft reports the first letter that has used up half of its deliveries. It reports
+// again whenever a letter has used up more deliveries than the last report said. On 4.3, a letter
+// keeps the delivery count of the queue in which it died.
 func (i *Inbox) checkDeliveriesLeft(w []deadletter.Arrival) {
 	limit, most := int64(i.facts.limit), int64(0)
 	if limit == 0 {

@@ -144,8 +144,9 @@ func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topolo
 	return s, ctx.Err()
 }
 
-// shovels reads the dynamic shovels of a vhost. A user without the tag policymaker may not see
-// them. In that case, the snapshot does not list them as unread.
+// shovels reads the dynamic shovels of a vhost. Only users with the tag policymaker may see them.
+// If dlo's user lacks this tag, the shovels are missing in the snapshot, and the snapshot does not
+// list them as unread.
 func (m *Management) shovels(ctx context.Context, vhost string, s *topology.Snapshot) {
 	var list []struct {
 		Name  string
@@ -164,8 +165,8 @@ func (m *Management) shovels(ctx context.Context, vhost string, s *topology.Snap
 	}
 }
 
-// queueReads is the maximum number of times that the queues of a vhost are read. They are read
-// again if they changed during the last read.
+// queueReads is the maximum number of times that dlo reads the queues of a vhost to take one
+// snapshot. It reads them again if a queue was deleted during the last reading.
 const queueReads = 3
 
 // queues reads the queues of a vhost page by page. If a queue is deleted between two pages, the

@@ -17,7 +17,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// fault is one fault of a vhost, and what dlo should do about it.
+// fault is a mistake in the configuration of a vhost that the test makes. It also contains what dlo
+// should do about this mistake.
 type fault struct {
 	orders  amqp.Table // arguments of the queue orders
 	letters amqp.Table // further arguments of the inbox
@@ -247,8 +248,8 @@ var faults = map[string]fault{
 		policy: toDLO(), idle: true, want: "left_behind orders", says: "Start a consumer", cure: startRejecting,
 		use: func(t *testing.T, ch *amqp.Channel) { publishTo(t, ch, "orders") },
 	},
-	// The pattern of this policy is one that dlo cannot evaluate. On a broker this causes no
-	// finding, because the broker itself reports which policy applies to a queue.
+	// The regular expression of this policy is one that dlo cannot evaluate. On a live broker, this
+	// must cause no finding, because the broker itself reports which policy applies to a queue.
 	"unknown pattern": {more: map[string]policyOf{"lookahead": {"^(?!mail|dlo).*$", 10, toDLO()}}},
 	"storm": {
 		policy: toDLO(),

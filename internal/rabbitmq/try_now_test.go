@@ -52,8 +52,8 @@ func TestTryNow(t *testing.T) {
 	for range 3 {
 		link.TryNow(t.Context())
 	}
-	// In this test, an attempt to connect takes no time, and the back-off after it is at least half
-	// a second.
+	// The limit below assumes that an attempt to connect takes no time, and that dlo waits at least
+	// half a second after it.
 	if n, most := calls.Load()-before, 2+int64(time.Since(began)/(tryAgain/2)); n > most {
 		t.Errorf("%d attempts, want %d at most", n, most)
 	}

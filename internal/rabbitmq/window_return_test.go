@@ -128,7 +128,8 @@ func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 	}
 }
 
-// cuts is the number of times that a test cuts a connection for each combination of its parameters.
+// cuts is the number of times that a test cuts a connection. It does so for each combination of the
+// test's parameters.
 const cuts = 4
 
 // death is a function that ends the connection over which dlo took a window of letters. Before
@@ -160,8 +161,8 @@ func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die d
 	<-closed
 	awaitSessionEnd(t, url)
 
-	// The test publishes one more letter, with the body "the end". Every letter that is received
-	// before it is still in the inbox.
+	// The test publishes one more letter, with the body "the end", and then reads the inbox. Every
+	// letter that it reads before "the end" was still in the inbox.
 	publishLetters(t, observer, inbox, "the end")
 	var left []amqp.Delivery
 	deliveries := consume(t, observer, inbox, 0)

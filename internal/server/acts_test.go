@@ -242,7 +242,8 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 			t.Errorf("the audit has\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	// dlo starts, and reloads its configuration file on request.
+	// First, dlo starts, and reloads its configuration file on request. The audit must contain
+	// this.
 	did("broker renamed dlo 1/1 broker main", "schema loaded dlo 1/1 schema protos")
 	l.cfg.Rules.File = filepath.Join(filepath.Dir(l.cfg.Store), "dlo.yaml")
 	l.reload(t.Context())
@@ -297,7 +298,8 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l.call(page, "POST", "/operations/"+strings.TrimPrefix(taken, "operation ")+"/cancel", "")
 	did("cancelled page 1/0 " + taken)
 
-	// People decide about groups. G-1 belongs to the broker that was renamed.
+	// People decide about groups. G-1 belongs to the broker that was renamed. The audit must record
+	// each decision.
 	l.call(page, "POST", "/triage", "do=snooze&for=4h&id=G-1")
 	l.call(api, "POST", "/groups/decisions", `{"groups":["G-1","G-2"],"resolve":{}}`)
 	l.call(cli, "PATCH", "/groups/G-1", `{"reopen":true}`)
@@ -312,7 +314,8 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("snoozed page 1/1 group G-1", "resolved api 2/2 group G-1, group G-2", "reopened cli 1/1 group G-1", "assigned page 2/2 group G-1, group G-2", "unassigned page 2/2 group G-1, group G-2",
 		"severity api 1/1 group G-1", "ticket cli 1/1 group G-1", "note api 1/1 group G-1", "merged cli 2/1 group G-2", "split api 1/1 group G-2", "undone page 1/1 group G-1")
 
-	// One group comes back. Another group grows and calms down.
+	// One group regresses, because a letter has died in it again. Another group grows and then
+	// calms down. The audit must contain these events.
 	l.die("main", "email", 2, 1)
 	did("regressed dlo 1/1 group G-2")
 	l.raw(`UPDATE groups SET first_at = first_at - 3 * 86400000 WHERE id = 2`)

@@ -183,7 +183,8 @@ func roomFor(one checkup, room int64, arrived store.Arrivals, err error, now tim
 }
 
 // skewed is the maximum difference between the clocks of this machine and of a broker. dlo reports
-// a larger difference as a problem, because it makes the times of deaths and arrivals confusing.
+// a larger difference as a problem, because such a difference makes the times of deaths and
+// arrivals confusing.
 const skewed = 5 * time.Second
 
 // ofClock compares the clock of this machine with the clock of the broker.

@@ -67,8 +67,8 @@ func (c Drill) Run(ctx context.Context, o Options) error {
 	return verdict(&report)
 }
 
-// verdict returns an error if dlo did not report or cure one of the failures that the drill caused,
-// or if the drill left one out.
+// verdict returns an error if dlo did not report or cure one of the failures that the drill caused.
+// It also returns an error if the drill did not cause one of the failures that it should cause.
 func verdict(r *drill.Report) error {
 	switch failed, skipped := r.Failed(), r.Skipped(); {
 	case failed > 0:

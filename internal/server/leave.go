@@ -116,8 +116,8 @@ func (s *Server) vhosts(applied []topology.Adopted) []leftVHost {
 	return list
 }
 
-// announce reads all vhosts, and returns an error if dlo cannot leave them. If "yes" is false, it
-// prints what would be removed.
+// announce reads all vhosts. It returns an error if dlo cannot remove its objects from one of them.
+// If "yes" is false, it prints what would be removed.
 func announce(ctx context.Context, out io.Writer, vhosts []leftVHost, applied []topology.Adopted, yes bool) error {
 	var refused []error
 	var lines []string

@@ -103,8 +103,9 @@ func missingForRemote(cfg config.Config) string {
 // lacksName reports whether the configuration does not contain the name by which people reach dlo.
 func lacksName(cfg config.Config) bool { return len(cfg.Hosts) == 0 && cfg.PublicURL == "" }
 
-// missingForOps is about the address for probes and metrics. It returns what the configuration
-// lacks to allow an address that other machines can reach. If nothing is missing, it returns "".
+// missingForOps checks the configuration of the address for probes and metrics. It returns what the
+// configuration lacks to allow an address that other machines can reach. If nothing is missing, it
+// returns "".
 func missingForOps(cfg config.Config) string {
 	if cfg.OpsOpen {
 		return ""

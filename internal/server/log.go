@@ -117,8 +117,8 @@ func (f *folds) endMinute(message string) {
 	m.timer.Reset(logFold)
 }
 
-// writeLast writes the last omitted line. It adds how many lines were omitted since the last
-// report.
+// writeLast writes one of the repeated log lines that were omitted, namely the last one. It adds to
+// the line how many lines were omitted since the last report.
 func (m *fold) writeLast() {
 	if m.left == 0 {
 		return

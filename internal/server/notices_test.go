@@ -23,7 +23,8 @@ var valid = map[string]any{
 }
 
 // TestEveryKindOfChannelHasASender checks that a sender can be created for every kind of channel in
-// a configuration. The channels have private addresses, which must be possible with allow_private.
+// a configuration. The channels of the test have private addresses. They set allow_private, so
+// these addresses must be accepted.
 func TestEveryKindOfChannelHasASender(t *testing.T) {
 	t.Parallel()
 	kinds, senders := 0, map[reflect.Type]string{}

@@ -32,7 +32,8 @@ func (troubled) Due(_ context.Context, channel string, _ int) ([]deadletter.Deli
 }
 func (troubled) Delivered(context.Context, []deadletter.Delivered) error { return nil }
 
-// TestEveryFindingIsAProblem checks that each problem appears on the pages and in /readyz.
+// TestEveryFindingIsAProblem makes several parts of dlo fail. Each failure must appear as a problem
+// on the pages and in /readyz.
 func TestEveryFindingIsAProblem(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -48,9 +48,9 @@ func (s *Server) allProblems() []deadletter.Problem {
 	return list
 }
 
-// toldProblems returns the problems about which people get notices. These are the problems of dlo
-// and its brokers, and the faults of the dead-letter paths. Only some pages show these faults, and
-// /readyz never does, because they do not keep dlo from working.
+// toldProblems returns the problems about which people get notices: the problems of dlo and its
+// brokers, and the faults of the dead-letter paths. The faults of the paths do not keep dlo from
+// working. Therefore only some pages show them, and /readyz never does.
 func (s *Server) toldProblems() []deadletter.Problem {
 	return append(s.allProblems(), s.pathProblems()...)
 }

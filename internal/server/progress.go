@@ -15,9 +15,9 @@ const (
 	restoreSaid = 24 * time.Hour   // minimum time for which a restore is reported
 )
 
-// noteProgress writes the progress of the store to a file beside the store, every ten seconds and
-// even while nothing is sent. If an older copy later replaces the store, dlo can notice that
-// decisions and arrivals are missing.
+// noteProgress writes the progress of the store to a file beside the store. It does so every ten
+// seconds, even while dlo sends no letters. If an older copy later replaces the store, dlo can
+// notice that decisions and arrivals are missing.
 func (s *Server) noteProgress(ctx context.Context) error {
 	for {
 		if err := s.store.Note(s.store.Progress()); err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// room is a set of background loops. They run until the context of the room is done, and the owner
-// of the room waits for their end.
+// room is a group of background loops. They run until the context of the room is done. The owner of
+// the room then waits until all loops have ended.
 type room struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup

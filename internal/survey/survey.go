@@ -134,10 +134,12 @@ const (
 	refreshWait = 10 * time.Second // maximum time that Refresh waits for the reading of all vhosts
 )
 
-// Refresh reads vhosts again and waits until they have been read. It leaves out a vhost that was
-// read shortly before. However, reading that began before the latest call of LookAgain is not
-// recent enough, because a plan could then repeat keys that a policy no longer has, and somebody
-// may copy that plan. An empty broker means all brokers, and an empty vhost means all vhosts.
+// Refresh reads vhosts again and waits until they have been read. An empty broker means all
+// brokers, and an empty vhost means all vhosts.
+//
+// Refresh does not read a vhost again if it was read shortly before. However, the earlier reading
+// must have begun after the latest call of LookAgain. Otherwise a plan could repeat keys that a
+// policy no longer has, and somebody may copy that plan.
 func (s *Survey) Refresh(ctx context.Context, broker, vhost string) {
 	ctx, cancel := context.WithTimeout(ctx, refreshWait)
 	defer cancel()
@@ -176,7 +178,7 @@ func (s *Survey) refresh(ctx context.Context, i int, enough time.Time) {
 }
 
 // lookAt reads one vhost. If it cannot read the vhost, the report keeps the findings of the last
-// time that dlo could.
+// reading that succeeded.
 func (s *Survey) lookAt(ctx context.Context, i int) {
 	p := s.places[i]
 	snapshot, err := p.Look(ctx)

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Form is a text format in which a letter can be copied.
+// Form is a format in which a person can copy a letter, for example as a curl command.
 type Form string
 
 // These are the formats in which a letter can be copied.

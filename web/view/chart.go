@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Histogram counts letters by the time they were received. Links contains a link for each bar, to a
-// list of the letters in that bar. A link that would be too long is "".
+// Histogram counts letters by the time they were received. The field Links contains one link for
+// each bar, which leads to the letters that the bar counts. A link that would be too long is "".
 type Histogram struct {
 	deadletter.Histogram
 	Links []string

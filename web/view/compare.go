@@ -145,7 +145,8 @@ func (f ComparedField) whyNotCompared() string {
 	return ""
 }
 
-// side returns the name of the side with index i.
+// side returns the name of one of the two compared letters: "A" or "B". If the page compares the
+// two versions of an edited letter, the names are "Received" and "Edited".
 func (p ComparePage) side(i int) string {
 	if p.Edited {
 		return []string{"Received", "Edited"}[i]

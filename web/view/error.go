@@ -38,7 +38,8 @@ func ErrorText(status int) string {
 	return "Your letters are safe."
 }
 
-// detail returns the details of this error. For a 404 they become a full sentence.
+// detail returns the details of the error that the page shows. If the status is 404 and the details
+// say what does not exist, they become a full sentence.
 func (p ErrorPage) detail() string {
 	text := line(p.Detail, 400)
 	if rest, ok := strings.CutPrefix(text, "there is no "); ok && p.Status == 404 {

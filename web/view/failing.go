@@ -17,8 +17,8 @@ const (
 )
 
 // saying contains the parts of an error that lists show, for example the message "tenant unknown"
-// and the class "TenantException". The message comes first, because it tells errors apart. The
-// class stands beside it, without its package.
+// and the class "TenantException". Lists show the message first, because messages differ more than
+// classes. Beside it, they show the class without its package.
 type saying struct {
 	message string // the message, or the class if there is no message
 	class   string // "" if there is no class, or if the message is the class

@@ -174,8 +174,8 @@ func TestTheAxisEndsNowAndNamesItsDays(t *testing.T) {
 }
 
 // TestADeployStandsWhereItsBarBegins checks that the bars, the times and the deploys of a chart
-// have the same scale. The chart of the test has a first bar that begins before it, and a last bar
-// that ends after it.
+// have the same scale. In the test, the first bar covers some time before the range of the chart,
+// and the last bar covers some time after it.
 func TestADeployStandsWhereItsBarBegins(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2026, 11, 20, 16, 10, 0, 0, time.UTC)

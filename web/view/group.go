@@ -201,8 +201,8 @@ func verdictOf(o deadletter.Operation) string {
 	return strings.Join(parts, ", ")
 }
 
-// externalLink returns the text unchanged. The second result reports whether the text can be a
-// link, because it is an http or https URL without invisible characters.
+// externalLink reports whether a text can be a link, and also returns the text unchanged. It can be
+// a link if it is an http or https URL without invisible characters.
 func externalLink(text string) (string, bool) {
 	return text, (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) && deadletter.Visible(text) == text
 }

@@ -68,8 +68,9 @@ func headerRows(p deadletter.Properties) []headerRow {
 	return rows
 }
 
-// fitHeaders escapes invisible characters and cuts long values. It returns as many rows as fit into
-// the budget, in bytes of HTML, and the number of rows that do not fit.
+// fitHeaders escapes invisible characters and cuts long values. It returns as many rows as the
+// budget allows, which is a number of bytes of HTML. It also returns the number of rows that are
+// left out.
 func fitHeaders(rows []headerRow, budget int) (kept []headerRow, left int) {
 	for i, r := range rows {
 		if len(r.Value) > maxValue {

@@ -46,8 +46,8 @@ func (h Hex) dump(nodes []TreeNode) []piece {
 		for i, c := range hex {
 			// The code below finds the byte to which the character i belongs. A byte takes three
 			// characters: two digits and a gap. After eight bytes, the gap is one character wider.
-			// A gap is highlighted only if the bytes on both sides are. It is part of a link only
-			// if both bytes belong to the same node.
+			// If the bytes on both sides of a gap are highlighted, the gap is highlighted too. If
+			// both bytes belong to the same node, the gap is part of the link to this node.
 			at := i / 3
 			if i >= 24 {
 				at = (i - 1) / 3

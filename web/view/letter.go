@@ -279,10 +279,10 @@ func cameBack(a deadletter.Attempt) string {
 	return text
 }
 
-// waitBefore returns how long the letter waited before the attempt with index i. If the previous
-// attempt came back, the wait began when it came back. Otherwise it began when the previous attempt
-// ended. The first wait began when the letter was received. The result is "" if the time is
-// unknown.
+// waitBefore returns how long the letter waited before the attempt with index i. Before the first
+// attempt, the wait began when dlo received the letter. Before a later attempt, the wait began when
+// the letter came back from the previous attempt. If the letter did not come back, the wait began
+// when the previous attempt ended. If the time is unknown, the result is "".
 func (p LetterPage) waitBefore(i int) string {
 	since := p.Letter.ReceivedAt
 	if i > 0 {

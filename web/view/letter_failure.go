@@ -17,7 +17,8 @@ func (p LetterPage) reporter() string {
 	return "its consumer, without a name"
 }
 
-// idWord returns the word that the framework of the consumer uses for the id of a message.
+// idWord returns the label for the id of a message: "Task id" if the consumer uses Celery, or else
+// "Message id".
 func (p LetterPage) idWord() string {
 	if p.Said.By == "Celery" {
 		return "Task id"

@@ -136,6 +136,7 @@ func TestTheTimelineIsInTheOrderInWhichItHappened(t *testing.T) {
 	}
 	// Two deaths of the letter are in the same second, and one is at an unknown time. The time at
 	// which the letter arrived comes from another clock, which is behind the clock of the broker.
+	// Nevertheless the entries must be in the right order.
 	at := now.Truncate(time.Second)
 	l := deadletter.Letter{ReceivedAt: at.Add(-3 * time.Second), Properties: deadletter.Properties{Headers: deadletter.Table{"x-death": []any{
 		deadletter.Table{"queue": "third", "reason": "expired", "time": at}, deadletter.Table{"queue": "second", "reason": "maxlen", "time": at}, deadletter.Table{"queue": "first", "reason": "something new"},

@@ -63,9 +63,9 @@ func (p OperationPage) command() string {
 	return text
 }
 
-// commandTitle returns the title above the command that starts the same operation. The command
-// selects letters only by the query. If the operation left out letters that match the query, the
-// command would act on them too, and the title says so.
+// commandTitle returns the title above a command that starts the same operation again. The command
+// selects letters only by the query. If the operation left out some letters that match the query,
+// the command would act on them too. In that case, the title says so.
 func (p OperationPage) commandTitle() string {
 	if p.Operation.Except+p.Operation.Changed > 0 {
 		return "The same query on the command line, including the letters left out"

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// progress contains the summed counts of an operation.
+// progress contains the numbers of letters of an operation, added up for the progress bar.
 type progress struct {
 	Total, Done, ToGo      int
 	Good, Back, Bad, Other int // Good + Back + Bad + Other = Done

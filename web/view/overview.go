@@ -167,8 +167,8 @@ func (p OverviewPage) standingVerdict() judgement {
 	return judgement{"good", "check", nothingNeeded, []Span{{Text: "No letter is dead, and none waits for a retry."}}, "", ""}
 }
 
-// quietSince says since when nothing has failed. If a deploy ended the failures, quietSince names
-// this deploy. If not, it returns the time of the last death.
+// quietSince returns a phrase that says since when no letter has died. If a deploy ended the
+// failures, the phrase names the deploy and its time. Otherwise it is the time of the last death.
 func (p OverviewPage) quietSince() string {
 	if p.Fix == nil {
 		return hourMinute(p.Now, p.Standing.LastAt)
@@ -181,7 +181,8 @@ func deployName(d deadletter.Deploy) string {
 	return strings.TrimSpace(line(d.Service, 60) + " " + line(d.Version, 60))
 }
 
-// toRequeue describes the letters that wait for a person when nothing is failing.
+// toRequeue returns a sentence for the case that nothing is failing, but letters wait for a
+// decision of a person. It says when the last letter died, and how many letters wait.
 func (p OverviewPage) toRequeue() []Span {
 	quiet := p.Standing.Quiet
 	return []Span{
@@ -238,8 +239,9 @@ func (p OverviewPage) worstGroupSentences() []Span {
 	return append(text, Span{Text: "; last death "}, clockSpan(p.Now, g.LastAt), Span{Text: ", " + Ago(p.Now, g.LastAt) + "."})
 }
 
-// fixedSentence returns a sentence with the number of groups that failed until a deploy and have
-// had no deaths since. It adds that it is too early to call these groups quiet.
+// fixedSentence returns a sentence with the number of groups that were failing before a deploy. No
+// letter has died in these groups since the deploy. The sentence adds that it is too early to call
+// the groups quiet.
 func (p OverviewPage) fixedSentence() []Span {
 	if p.Fix == nil {
 		return nil

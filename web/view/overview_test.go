@@ -7,9 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAProblemThatPagesIsTheVerdict checks the verdict of Overview if there is a problem with
-// severity "page". The problem must be the verdict, unless letters are failing or need people. If
-// it is the verdict, the page must not say that nothing needs a person.
+// TestAProblemThatPagesIsTheVerdict checks the first sentence of Overview, the verdict, if there is
+// a problem with the severity "page". If letters are failing or need people, the verdict must be
+// about them. Otherwise it must be the problem, and the page must not say that nothing needs a
+// person.
 func TestAProblemThatPagesIsTheVerdict(t *testing.T) {
 	t.Parallel()
 	problem := Problem{Title: "100 letters belong to broker main, which is not configured.", Text: "They wait.", Cure: "was: [main]", Pages: true}

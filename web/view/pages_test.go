@@ -147,8 +147,8 @@ func local(link string) bool {
 	return strings.HasPrefix(link, "#") || strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "//") && !strings.HasPrefix(link, `/\`)
 }
 
-// TestPagesAreAccessible checks what needs no browser: unique ids, labels, captions, scopes, names
-// of buttons and regions, and one h1 per page.
+// TestPagesAreAccessible checks those rules of accessible pages that can be checked without a
+// browser: unique ids, labels, captions, scopes, names of buttons and regions, and one h1 per page.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	for name, c := range pages() {

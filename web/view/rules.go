@@ -60,8 +60,8 @@ type RetryPlan struct {
 	Curve      Curve
 }
 
-// Tester contains a letter or typed facts. It also contains the rule that applies to them, as the
-// answer.
+// Tester contains what a person typed to find out which rule applies: the id of a letter, or facts.
+// It also contains the answer.
 type Tester struct {
 	Letter   string // the id as the person typed it
 	Facts    FactsForm
@@ -242,7 +242,8 @@ func (p RulesPage) severity(r Rule) string {
 	return strings.ToLower(word)
 }
 
-// wasAsked reports whether a person asked which rule applies.
+// wasAsked reports whether a person has asked the page which rule applies to a letter or to typed
+// facts.
 func (t Tester) wasAsked() bool { return t.Answer != nil || len(t.Mistakes) > 0 }
 
 // askedAboutFacts reports whether a person asked about typed facts instead of a letter.
@@ -305,7 +306,8 @@ var guardStates = map[deadletter.GuardState]mark{
 	deadletter.GuardRamping: {"Starting slowly", "play", "wait"},
 }
 
-// guardWord returns a coloured mark with the state of a pause or a circuit breaker.
+// guardWord returns a coloured mark. It says whether retries are running, paused by a person, or
+// stopped by a circuit breaker.
 func guardWord(g deadletter.Guard) mark { return markOf(guardStates, g.State) }
 
 // needsPlaces reports whether a redirect has to name the broker and the vhost of its queue.

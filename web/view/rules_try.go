@@ -26,8 +26,8 @@ type RuleMistake struct {
 	In           string // the line with the mistake
 }
 
-// WhatIf shows what would have become of stored letters under other rules. For each letter, it
-// compares the decision of these rules at its last death with what really happened.
+// WhatIf shows what would have become of stored letters under other rules. For the last death of
+// each letter, it compares the decision of these rules with what really happened.
 type WhatIf struct {
 	Query    string // the query for the letters
 	Usual    bool   // the default letters, because the query is empty
@@ -50,8 +50,8 @@ type RuleCount struct {
 	Become  map[deadletter.RuleOutcome]int // the number of letters for each outcome
 }
 
-// RuleTotal is about the letters in one state. For each outcome, it contains the number of letters
-// that would have this outcome under the rules.
+// RuleTotal counts the letters that are now in one state. For each outcome, it contains the number
+// of those letters that would have this outcome under the rules.
 type RuleTotal struct {
 	State   deadletter.State
 	Letters int
@@ -159,8 +159,8 @@ func (t RuleTotal) Words() string {
 	return "Of " + letters + ", " + enumerated(would) + "."
 }
 
-// dryRun reports whether the result on the page comes from the rules in use, and not from rules
-// that the person typed.
+// dryRun reports whether the result on the page shows what the rules in use would decide. If a
+// person has typed other rules, the result shows what those would decide, and dryRun returns false.
 func (p RulesPage) dryRun() bool { return p.WhatIf != nil && !p.Try.Tried }
 
 // words describes which letters were examined.
@@ -183,8 +183,7 @@ func (f WhatIf) words() string {
 	return text + " Nothing was changed."
 }
 
-// count is about the rule with index i. It returns the number of letters to which the rule would
-// apply, by outcome.
+// count returns the number of letters to which the rule with index i would apply, by outcome.
 func (f WhatIf) count(i int) RuleCount {
 	if i < len(f.Rules) {
 		return f.Rules[i]

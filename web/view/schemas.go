@@ -124,7 +124,8 @@ func bindURL(queue, key, typ string) string {
 	return address("/schemas", "bind", queue, "key", key, "as", typ) + "#bind"
 }
 
-// AddCommand is a command that adds the output of `buf build` as a set.
+// AddCommand is a command that sends the output of `buf build` to dlo. dlo adds it as a set of
+// message types.
 const AddCommand = "buf build -o - | dlo types add --name notify -"
 
 func (p SchemasPage) countWords() string {

@@ -163,8 +163,8 @@ func (q TypedQueue) count(r deadletter.Reading) int {
 	return n
 }
 
-// read returns the number of letters of a queue that this version has read. decoded returns how
-// many of them people can read.
+// read returns the number of letters of a queue that this version of dlo has tried to decode.
+// decoded returns the number of letters that were decoded to something that people can read.
 func (q TypedQueue) read() int { return q.Letters - q.Unread }
 
 func (q TypedQueue) decoded() int {
@@ -204,7 +204,8 @@ func (q TypedQueue) plainType() (text, tone string) {
 	return "none", "bad"
 }
 
-// typeSource describes how the types of a queue were found. The most frequent way comes first.
+// typeSource describes how dlo found the types of the letters in a queue, for example by a binding.
+// If there are several ways, the most frequent way comes first.
 func (q TypedQueue) typeSource() []Span {
 	var parts [][]Span
 	add := func(spans ...Span) { parts = append(parts, spans) }

@@ -49,7 +49,8 @@ func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 		}
 		out = append(out, next)
 	}
-	// An event without a time stays directly after the event before it in the list.
+	// If the time of an event is unknown, the event stays directly after the event before it in the
+	// list.
 	keys := make(map[int]time.Time, len(out))
 	order := make([]int, len(out))
 	var last time.Time

@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Fault is a fault of the dead-letter paths. It concerns one queue, or several queues in the same
-// way.
+// Fault is a fault that dlo has found in dead-letter paths. It concerns one queue, or several
+// queues in the same way.
 type Fault struct {
 	Severity deadletter.Severity
 	Titles   []string // one title for each queue

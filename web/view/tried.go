@@ -12,7 +12,7 @@ type Tried struct {
 	Facts   deadletter.QueueFacts // the current facts about the queue of the letter
 }
 
-// Waits reports whether the letter is in its queue or with a consumer, as far as dlo knows.
+// Waits reports whether the letter is still in its queue or a consumer has it, as far as dlo knows.
 func (t Tried) Waits() bool {
 	return t.Attempt != nil && t.Attempt.Outcome == deadletter.OutcomeConfirmed && t.Letter.Result == deadletter.ResultConfirmed
 }

@@ -117,7 +117,7 @@ type Span struct {
 	Link string    // the URL to which Text links, or ""
 }
 
-// clockSpan returns a clock time for a sentence.
+// clockSpan returns a time of day as a part of a sentence.
 func clockSpan(now, t time.Time) Span { return Span{Text: hourMinute(now, t), At: t} }
 
 // line prepares foreign text for one line of a page. It first escapes everything invisible. Then it
