@@ -113,8 +113,8 @@ func packages(t *testing.T) map[string]pkg {
 	}
 }
 
-// allowed reports whether a package may import the package "of". The parameter "row" is the row of
-// the importing package in the variable "rooms".
+// allowed reports whether a package may import another package. The parameter "row" is the row of
+// the importing package in the variable "rooms", and "of" is the package that it imports.
 func allowed(row, of string) bool {
 	if but, ok := strings.CutPrefix(row, all+" but "); ok {
 		return !slices.Contains(strings.Fields(but), of)

@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Adoption sets the policies of plans on brokers, and takes them back. Its errors wrap ErrConflict,
-// ErrForbidden, ErrInvalid, ErrNotFound or ErrUnavailable.
+// Adoption sets the policies of plans on brokers, and removes them again. Its errors wrap
+// ErrConflict, ErrForbidden, ErrInvalid, ErrNotFound or ErrUnavailable.
 type Adoption interface {
 	Apply(ctx context.Context, by deadletter.Principal, plan topology.Plan) (topology.Applied, error)
 	Undo(ctx context.Context, by deadletter.Principal, id int64) (topology.Adopted, error)

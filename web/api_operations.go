@@ -104,8 +104,8 @@ func (w *Web) apiOperations(r *http.Request) (any, error) {
 	return api.Operations{Operations: each(all, apiOperationOf), Next: next}, nil
 }
 
-// twice is a word that a request can contain instead of a result. It selects the letters that may
-// have been sent twice, whatever their result is.
+// twice is a word that a request can send as the parameter "result". It selects the letters that
+// may have been sent twice, whatever their result is.
 const twice = "twice"
 
 // apiOperation handles GET /operations/{id}?result=&limit=&after=. It returns the operation, and a

@@ -26,7 +26,7 @@ type Audit interface {
 	Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error)
 }
 
-// auditParameters lists the URL parameters that narrow the audit. Each of them adds one term to the
+// auditParameters lists the URL parameters that filter the audit. Each of them adds one term to the
 // query.
 var auditParameters = []struct {
 	name  string
@@ -113,7 +113,8 @@ func targetURL(t deadletter.Target) string {
 	return ""
 }
 
-// hideActs masks titles of groups that were recorded before a mask was configured.
+// hideActs masks the titles of groups in audit entries. The audit may contain a title that was
+// recorded before a mask was configured.
 func (w *Web) hideActs(list []deadletter.Act) []deadletter.Act {
 	for i := range list {
 		for j := range list[i].Targets {

@@ -36,8 +36,8 @@ func fieldPrefix(f query.Field) string {
 // complete handles GET /letters/complete?q=&at=. It returns completions of the word that ends at
 // the byte offset "at" of the query. Each completion includes the text before the word.
 //
-// Completions of values come from the facets. The facets are not masked, because lists select
-// letters by their values. Completions for headers and body fields come from the newest letters,
+// Completions of values come from the facets. The facets are not masked, because people select
+// letters by the real values. Completions for headers and body fields come from the newest letters,
 // and masks are applied to them.
 func (w *Web) complete(r *http.Request) (any, error) {
 	before, word := wordAt(r)

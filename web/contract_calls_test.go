@@ -10,13 +10,13 @@ type call struct{ takes, gives any }
 // either means that the JSON has one of several types, as with anyOf.
 type either []any
 
-// byStatus means that the type of the JSON depends on the status of the response.
+// byStatus contains the Go types of the JSON of a response, because the type depends on the status.
 type byStatus map[string]any
 
 // calls lists all operations of openapi.yaml.
 var calls = map[string]call{
-	// The responses of the following operations are bytes, a document, an event stream, or empty.
-	// They have no schema.
+	// The response of each of the following operations has no schema. It is either bytes, a
+	// document, an event stream, or empty.
 	"GET /openapi.yaml":      {},
 	"GET /letters/{id}/body": {},
 	"GET /events":            {},

@@ -25,7 +25,7 @@ var enums = map[reflect.Type]any{
 	reflect.TypeFor[deadletter.Verb]():        deadletter.Actions,
 }
 
-// held is a Go type against which a component of the document was checked.
+// held records that a component of the OpenAPI document was checked against a Go type.
 type held struct {
 	reflect.Type
 	component string

@@ -104,9 +104,9 @@ func candidates(d *payload.Document) []view.Candidate {
 	})
 }
 
-// nodes converts the fields of a body to the tree that the page shows. It marks fields whose value
-// the error text quotes. The result "marked" is the first of the given fields that is marked, or
-// that contains a marked field.
+// nodes converts the fields of a body to the tree that the page shows. It marks those fields whose
+// values occur in the error text. The result "marked" is the first of the given fields that is
+// marked itself, or that has a marked field below it.
 func nodes(fields []payload.Node, errorText string, above payload.Position) (out []view.TreeNode, marked *payload.Node) {
 	for i := range fields {
 		n := &fields[i]

@@ -25,8 +25,8 @@ var editedProperties = []struct{ name, label string }{
 
 const newHeaders = 2 // number of empty rows for new headers in the form
 
-// editFields adds to the page the properties that a person can edit. They are masked. The result is
-// true if anything is masked.
+// editFields adds the properties that a person can edit to the page. It masks their values, and
+// reports whether it has masked any.
 func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) bool {
 	clean := deadletter.Sanitise
 	if p.Revision > 0 {

@@ -112,8 +112,8 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 }
 
 // sameStatus reports whether two statuses of a connection look the same on a page. It ignores the
-// time of the next attempt. That time changes all the time, and the banner should not change with
-// it.
+// time of the next attempt to connect. This time changes again and again, and the banner should not
+// change each time.
 func sameStatus(a, b deadletter.BrokerStatus) bool {
 	return a.Name == b.Name && a.VHost == b.VHost && a.Connected == b.Connected && a.Blocked == b.Blocked && a.Reason == b.Reason && a.Note == b.Note && slices.Equal(a.Inboxes, b.Inboxes) &&
 		slices.EqualFunc(a.Problems(), b.Problems(), func(p, q deadletter.Problem) bool { return p.Key() == q.Key() && p.Text == q.Text })

@@ -40,8 +40,8 @@ func (s *slowLists) Facets(ctx context.Context, q query.Query, bodies ...string)
 }
 
 // TestListsLeaveReadersToOthers checks that at most two lists run at the same time. Half of the
-// store's readers then remain free for requests by id. A client that disconnects must not wait any
-// longer.
+// store's readers then remain free for requests by id. If a client disconnects while its request
+// waits, the request must stop waiting.
 func TestListsLeaveReadersToOthers(t *testing.T) {
 	t.Parallel()
 	s := &slowLists{let: make(chan struct{})}

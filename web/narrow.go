@@ -73,10 +73,10 @@ func moment(text string) time.Time {
 	return time.Time{}
 }
 
-// toggled returns the query to which a button leads. The button belongs to one value of a field,
-// both of which are in the term t. If q selects this value, the new query no longer does, and
-// otherwise it does. If "excluded" is true, the button excludes the value or stops excluding it. A
-// value is never both selected and excluded.
+// toggled returns the query to which a button beside a value leads. The term t contains the field
+// and this value. If q already selects the value, the new query no longer selects it. Otherwise the
+// new query selects it. If "excluded" is true, the button excludes the value, or stops excluding
+// it. A value is never both selected and excluded.
 func toggled(q query.Query, t query.Term, excluded bool) query.Query {
 	v := t.Values[0]
 	had := false // reports whether q already had the value

@@ -56,7 +56,8 @@ func TestTheYAMLCanBePasted(t *testing.T) {
 	}
 }
 
-// TestTheAPICountsEveryOutcomeOfARule checks that each outcome is counted under its own word.
+// TestTheAPICountsEveryOutcomeOfARule checks that the JSON of the API has a count for each outcome
+// of a rule. The key of the count must be the name of the outcome.
 func TestTheAPICountsEveryOutcomeOfARule(t *testing.T) {
 	t.Parallel()
 	for _, o := range deadletter.RuleOutcomes {

@@ -208,7 +208,8 @@ func TestRulesWithMistakesAreNotTried(t *testing.T) {
 	open(t).postJSON("/api/v1/rules/test", `{"rules":"[]"}`).want(t, 404)
 }
 
-// TestALetterAndFactsByRulesThatAreTried tries rules in a text on one letter, and then on facts.
+// TestALetterAndFactsByRulesThatAreTried sends rules that are not in use to the API. The API must
+// say what they decide about one letter, and then what they decide about facts.
 func TestALetterAndFactsByRulesThatAreTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, withRetries)

@@ -175,8 +175,8 @@ func TestSchemasPage(t *testing.T) {
 	h.get("/schemas?set=notify").want(t, 200, "Set notify", "3 types", `action="/schemas/remove/confirm"`)
 	h.get("/schemas?set=gone").want(t, 200, "There is no set of this name in use")
 
-	// One person looks at the preview of a new version, while another person puts a different
-	// version into use.
+	// In the following case, one person looks at the preview of a new version of a set. Meanwhile,
+	// another person puts a different version into use.
 	second := h.upload("notify", "notify.proto", strings.Replace(notifySource, "int64 tenant_id = 2;", "string tenant_id = 2;", 1)).want(t, 200, "New version of set notify", "field 2 tenant_id type int64 -&gt; string", "1 changed")
 	third := h.upload("notify", "notify.proto", notifySource+"message More { string a = 1; }").want(t, 200, "1 type added")
 	h.use(t, keyOf(t, third))

@@ -64,8 +64,7 @@ func broker(b deadletter.BrokerStatus) view.Broker {
 	return v
 }
 
-// lettersOf contains the query that finds the letters which a problem affects. The key is the kind
-// of the problem.
+// lettersOf maps the kind of a problem to a query for the letters that the problem affects.
 var lettersOf = map[deadletter.ProblemKind]string{deadletter.ProblemStoreRestored: "doubt:" + string(deadletter.DoubtRestored)}
 
 func problem(p deadletter.Problem) view.Problem {

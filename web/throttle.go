@@ -25,8 +25,8 @@ type throttle struct {
 	known map[string]*rate.Limiter
 }
 
-// take counts a request with the given key, if the key has not had too many requests lately. If it
-// has, take returns the time until the next request is allowed.
+// take counts a request with the given key. If the key has had too many requests lately, take does
+// not count the request, and returns the time until the next one is allowed.
 func (l *throttle) take(key string, perSecond float64, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -176,8 +176,8 @@ func checkWalk(t *testing.T, steps []step) int {
 	return decided
 }
 
-// wants returns the request that the page must send after a key was pressed. The receiver s
-// describes the key and the page. The result is false if the page must send no request. The
+// wants returns the request that the page must send after a key was pressed. The step s contains
+// the key and the state of the page. The result is false if the page must send no request. The
 // parameter "menuRows" holds the rows to which the open menu applies.
 func (s step) wants(menuRows string) (asked, bool) {
 	group, onGroup := strings.CutPrefix(s.Path, "/groups/")
@@ -203,7 +203,7 @@ func (s step) wants(menuRows string) (asked, bool) {
 	return asked{}, false
 }
 
-// trail returns steps as JSON, one per line.
+// trail returns the recorded steps as JSON, one step per line.
 func trail(steps []step) string {
 	var b strings.Builder
 	for _, s := range steps {

@@ -1,6 +1,6 @@
-// Package adopt applies plans to brokers, proves each policy with a test message, and takes
-// policies back. It records each policy in the store before it sets the policy on the broker. A
-// crash therefore leaves no policy that dlo does not know.
+// Package adopt sets the policies of a plan on a broker, proves each policy with a test message,
+// and removes policies again. It records each policy in the store before it sets the policy on the
+// broker. A crash therefore leaves no policy that dlo does not know.
 package adopt
 
 import (
@@ -96,8 +96,8 @@ func (a *Adoption) Run(ctx context.Context) error {
 	}
 }
 
-// recover takes back the policies that a crash left unfinished. The store records them as policies
-// that are being set, but no change is running any more.
+// recover removes the policies that a crash left unfinished. The store records them as policies
+// that dlo was about to set, although dlo is not setting any policy now.
 func (a *Adoption) recover(ctx context.Context) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -142,9 +142,9 @@ func (a *Adoption) allowed(by deadletter.Principal, broker, vhost string) (*Plac
 }
 
 // Apply sets the policies of a plan, checks that they take effect, and proves each with a test
-// message. If one of these steps fails, it takes all policies back. The error wraps ErrConflict if
-// the vhost has changed since the plan was made. It can also wrap ErrForbidden, ErrInvalid,
-// ErrNotFound or ErrUnavailable.
+// message. If one of these steps fails, it removes all policies of the plan again. The error wraps
+// ErrConflict if the vhost has changed since the plan was made. It can also wrap ErrForbidden,
+// ErrInvalid, ErrNotFound or ErrUnavailable.
 func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topology.Plan) (topology.Applied, error) {
 	out := topology.Applied{Broker: plan.Broker, VHost: plan.VHost}
 	p, err := a.allowed(by, plan.Broker, plan.VHost)
@@ -204,8 +204,8 @@ func (p *Place) checkUnchanged(ctx context.Context, plan *topology.Plan) error {
 	return nil
 }
 
-// record stores a record of each policy of a plan, before the policies are set. It returns these
-// records.
+// record writes a record of each policy of a plan to the store, before the policies are set. It
+// returns these records.
 func (a *Adoption) record(ctx context.Context, by deadletter.Principal, plan *topology.Plan) ([]deadletter.Declared, error) {
 	var rows []deadletter.Declared
 	for i := range plan.Policies {

@@ -188,7 +188,7 @@ func TestAPlanIsAppliedOrNothing(t *testing.T) {
 }
 
 // TestARequestThatTimedOutIsTakenBackLater sets a policy with a request that the API carries out
-// but does not answer. dlo must take the policy back once the API answers again.
+// but does not answer in time. As soon as the API answers again, dlo must remove the policy.
 func TestARequestThatTimedOutIsTakenBackLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := open()

@@ -128,8 +128,9 @@ type WhatIf struct {
 	Fates    []Fate      `json:"fates"` // changed results first, then sorted by the number of letters
 }
 
-// RuleTotal is about all letters in one state, for example all dead letters. It says how many of
-// them the rules would retry, leave dead, or discard. The response to POST /rules/test contains it.
+// RuleTotal counts all letters that are now in one state, for example all dead letters. It says how
+// many of them the rules would retry, leave dead, or discard. The response to POST /rules/test
+// contains it.
 type RuleTotal struct {
 	State   deadletter.State `json:"state"`
 	Letters int              `json:"letters"`

@@ -170,7 +170,8 @@ func (c topologyUndoCmd) choosePolicies(all []api.AdoptedPolicy) []api.AdoptedPo
 	})
 }
 
-// ofPlace returns the policies of one broker and one vhost. An empty name selects all of them.
+// ofPlace returns the policies of one broker and one vhost. An empty broker means all brokers, and
+// an empty vhost means all vhosts.
 func ofPlace(all []api.AdoptedPolicy, broker, vhost string) []api.AdoptedPolicy {
 	return slices.DeleteFunc(all, func(a api.AdoptedPolicy) bool {
 		return broker != "" && broker != a.Broker || vhost != "" && vhost != a.VHost

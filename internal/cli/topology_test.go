@@ -252,9 +252,9 @@ func TestAShovelIsSeenAndNotJudged(t *testing.T) {
 	}
 }
 
-// TestSeveralPlaces checks the output for several vhosts and brokers. A queue must be reported as
-// left alone only if no vhost has it. Each line must name its vhost and, if there are several
-// brokers, its broker.
+// TestSeveralPlaces checks the output for several vhosts and brokers. If the user names a queue
+// that exists in one of the vhosts, the output must not report it as left alone in the others. Each
+// line must name its vhost and, if there are several brokers, its broker.
 func TestSeveralPlaces(t *testing.T) {
 	t.Parallel()
 	look := func(names map[string][]string) Program {

@@ -169,8 +169,9 @@ func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 	})
 }
 
-// intents reads a mapping from globs for queues to intents. An intent says what should happen to
-// messages when the queue gives up on them.
+// intents reads a mapping from globs for queues to intents. An intent says which dead letters of a
+// queue dlo should keep: only those that a consumer rejected, also those that expired or
+// overflowed, or none.
 func (d *decoder) intents(n *yaml.Node, into *[]topology.IntentOf) {
 	*into = nil
 	d.byQueue(n, "give queues with one of failures, all, never, for example {\"metrics.*\": never}", func(queue string, value *yaml.Node) {

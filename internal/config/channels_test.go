@@ -70,8 +70,8 @@ func kinds() []reflect.StructField {
 	return list
 }
 
-// TestEveryKindOfChannelHasAKey checks that each kind of channel can be configured with a key. The
-// mistake for a channel that has no kind must list this key.
+// TestEveryKindOfChannelHasAKey checks that each kind of channel has a key in the configuration,
+// such as "slack". If a channel has no such key, the mistake must list all of these keys.
 func TestEveryKindOfChannelHasAKey(t *testing.T) {
 	t.Parallel()
 	_, none := load(t, "channels: {a: {}}")

@@ -105,8 +105,8 @@ func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
 	return parts
 }
 
-// hostBehind reports whether the beginning of a URL contains the host and the slash, question mark
-// or hash sign after it.
+// hostBehind reports whether the beginning of a URL contains the whole host. This is so if a slash,
+// a question mark or a hash sign follows the host.
 func hostBehind(text string) bool {
 	_, rest, ok := strings.Cut(text, "://")
 	return ok && strings.IndexAny(rest, "/?#") > 0

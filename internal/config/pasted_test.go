@@ -160,9 +160,9 @@ rules: [{name: a, match: {queue: a}, dead: {notify: [gone]}}]
 	}
 }
 
-// TestHostileTextsCostLittle checks that a text with exploding aliases is rejected. If there are
-// many mistakes, only the first ones are listed, and the others are counted. The test takes a few
-// seconds.
+// TestHostileTextsCostLittle checks texts of rules that are made to cost dlo much time or memory.
+// dlo must reject a text whose YAML aliases expand to a very large document. If a text has many
+// mistakes, dlo must list only the first ones and count the others. The test takes a few seconds.
 func TestHostileTextsCostLittle(t *testing.T) {
 	t.Parallel()
 	fill := func(one func(i int) string) string {

@@ -158,8 +158,8 @@ func flowEnd(text string) int {
 	return len(text)
 }
 
-// closing returns the position of the closing quote. The parameter i is the position of the opening
-// quote.
+// closing returns the position of the quote that closes a quoted text. The parameter i is the
+// position of the quote that opens it.
 func closing(text string, i int) int {
 	quote := text[i]
 	for i++; i < len(text); i++ {

@@ -58,7 +58,8 @@ func (g *ground) tryFailure(ctx context.Context, f *Failure, row *Row) error {
 	return nil
 }
 
-// recordRefusal records the error of a dlo that should refuse to start.
+// recordRefusal records the error of a dlo that the drill has started with a fault, so that this
+// dlo should refuse to start.
 func (s *sign) recordRefusal(row *Row, err error, began time.Time) error {
 	if err == nil {
 		return errors.New("it started")

@@ -19,9 +19,9 @@ func TestOverviewIsRead(t *testing.T) {
 	}
 }
 
-// TestAPageThatCallsForNobodyDoesNotCount uses an Overview that shows a problem and also says that
-// nothing needs a person. If the problem has the severity "page", the drill must treat it as not
-// reported.
+// TestAPageThatCallsForNobodyDoesNotCount checks how the drill judges an Overview that shows a
+// problem but also says that nothing needs a person. If the problem has the severity "page", the
+// drill must treat it as not reported.
 func TestAPageThatCallsForNobodyDoesNotCount(t *testing.T) {
 	t.Parallel()
 	p, told := readPage(overview), problem{Title: "Inbox a is not read."}

@@ -236,7 +236,7 @@ func (g *ground) expectNothingSent(ctx context.Context, name string) error {
 	return nil
 }
 
-// allSent reports whether dlo has sent back all letters that haveSent prepared.
+// allSent reports whether dlo has sent back all letters that the function haveSent has prepared.
 func (g *ground) allSent(ctx context.Context, name string) bool {
 	return g.office(name).count(ctx, "state:requeued") == 2*few
 }

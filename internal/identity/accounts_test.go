@@ -71,8 +71,10 @@ func (f fewUsers) Password(_ context.Context, name string) (deadletter.User, str
 }
 
 // TestAnUnknownNameCostsOneHashToo checks that a sign-in takes equally long whether or not a user
-// has the name. Every sign-in must therefore hash the password with the same parameters. In the
-// test, no more hashes can be computed at the moment, so that every sign-in must wait.
+// has the name. Every sign-in must therefore hash the password with the same parameters.
+//
+// In the test, all places for computing a hash are taken. Therefore every sign-in must wait, also
+// with an unknown name.
 func TestAnUnknownNameCostsOneHashToo(t *testing.T) {
 	t.Parallel()
 	hash := hashPassword(secretWord)

@@ -141,9 +141,9 @@ func (i *Identity) permissions(ctx context.Context, name string) []deadletter.Wr
 	return i.Permissions(ctx, name)
 }
 
-// known is the principal who makes a request. Some actions need a password that was entered
-// recently. The field "again" says why the principal may not perform these actions now. If it is
-// "", the principal may perform them.
+// known is the principal who makes a request. Some actions are permitted only if the principal has
+// entered the password recently. If this is not so, the field "again" says why these actions are
+// not permitted now. Otherwise it is "".
 type known struct {
 	deadletter.Principal
 	again string

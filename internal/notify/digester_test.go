@@ -172,8 +172,8 @@ func TestDigestsWhenClocksJump(t *testing.T) {
 	}
 }
 
-// TestTheFirstDigestIsThatAfterTheStart checks that nothing about earlier days is sent when a store
-// is started for the first time.
+// TestTheFirstDigestIsThatAfterTheStart covers a store that dlo uses for the first time. The first
+// digest that is sent must be the first one that becomes due after the start.
 func TestTheFirstDigestIsThatAfterTheStart(t *testing.T) {
 	t.Parallel()
 	s := &days{from: map[string]time.Time{}}

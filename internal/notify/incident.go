@@ -86,7 +86,7 @@ func groupLine(o Office, g *deadletter.GroupRow) Line {
 	return Line{Title: one.Title, Text: lineText(&one), URL: one.URL, Group: g.ID.String(), Count: one.Count, Last: g.LastAt}
 }
 
-// groups returns the address of a page that shows several groups.
+// groups returns the URL of a page that lists the given groups.
 func (o Office) groups(list []deadletter.GroupRow) string {
 	names := make([]string, 0, len(list))
 	for _, g := range list[:min(len(list), digestLines)] {

@@ -228,8 +228,8 @@ func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidWithAMessageIsRecordedWithIt checks a message that also contains what other
-// deliveries would say. When the message is sent, these other deliveries must be recorded as sent
+// TestWhatIsSaidWithAMessageIsRecordedWithIt covers a delivery whose message replaces the messages
+// of other deliveries. When this message is sent, the other deliveries must be recorded as sent
 // too.
 func TestWhatIsSaidWithAMessageIsRecordedWithIt(t *testing.T) {
 	t.Parallel()

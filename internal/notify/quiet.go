@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Quiet defines the quiet hours, during which all notices except pages wait.
+// Quiet defines the quiet hours. During these hours, notices wait, except those with the severity
+// "page".
 type Quiet struct {
 	From, To TimeOfDay      // times at which quiet hours begin and end; if To is not after From, they end on the next day, and if both are equal, they last a whole day
 	Days     []time.Weekday // days on which quiet hours begin; empty = never

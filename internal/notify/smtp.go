@@ -160,8 +160,8 @@ func mailError(step string, err error) error {
 	return replyError(text)
 }
 
-// bounded is a connection that ends together with a context. Only a limited number of bytes can be
-// read from it.
+// bounded is a connection to a mail server with two limits. It can be used only until a context
+// ends, and only a limited number of bytes can be read from it.
 type bounded struct {
 	net.Conn
 	left int

@@ -10,10 +10,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestSessionsThatSettleNothingComeEverMoreSlowly ends sessions before they have stored and
-// acknowledged a batch of letters (a window). This happens, for example, with a letter that the
-// client cannot read. The wait before the next session must grow, even if a session has received
-// deliveries. Only a session that has finished a window makes it short again.
+// TestSessionsThatSettleNothingComeEverMoreSlowly covers sessions that end before they have stored
+// and acknowledged a batch of letters (a window). Such sessions happen, for example, if the client
+// library cannot read a letter. The wait before the next session must grow, even if the last
+// session has received deliveries. Only after a session that has finished a window, the wait must
+// be short again.
 func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)

@@ -12,9 +12,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// These tests record the behaviour of amqp091-go v1.16.0. Because of this behaviour, dlo does not
-// use the client's recovery. Instead, dlo drops all objects of a dead session. If a test fails, the
-// client has changed, and this decision should be reviewed.
+// These tests record the behaviour of the AMQP client library (amqp091-go v1.16.0). Because of this
+// behaviour, dlo does not use the recovery of the library. Instead, dlo drops all objects of a
+// session whose connection has ended. If a test fails, the library has changed, and this decision
+// should be reviewed.
 
 // TestRecoveryAcknowledgesAStranger shows that a recovered channel still accepts the delivery tags
 // of the previous session. A letter is read before the connection closes, and is acknowledged

@@ -237,8 +237,9 @@ func TestAWindowInACluster(t *testing.T) {
 		c.awaitNotHeld()
 	})
 
-	// The death of the node may undo acks, as a restart does. The session cannot detect this by its
-	// marker, because the marker is on another node.
+	// The broker may forget acks when the node dies, as it does when it restarts. After a restart,
+	// the marker of a session is gone. Here the marker is on another node, so the session cannot
+	// notice in this way that acks were forgotten.
 	t.Run("the node of a classic inbox is killed", func(t *testing.T) {
 		c := inCluster(t, cluster, "classic", 1, 0)
 		c.openMarked()

@@ -33,9 +33,11 @@ func publishing(p deadletter.Properties, body []byte) amqp.Publishing {
 }
 
 // whyNotEncodable returns the reason why a message cannot be written as AMQP 0-9-1 in frames of the
-// given size. It returns nil if the message can be written. The client detects some of these errors
-// only while it writes, and then has to close the connection. The client does not check the frame
-// size at all. The broker closes the connection if a frame is too large (501; amqp091-go v1.16.0).
+// given size. It returns nil if the message can be written.
+//
+// The AMQP client library (amqp091-go v1.16.0) detects some of these errors only while it writes,
+// and then has to close the connection. It does not check the frame size at all, and the broker
+// closes the connection if a frame is too large (501).
 func whyNotEncodable(p *deadletter.Publishing, frame int) error {
 	if n := len(p.Queue); n > 255 { // the length of a queue's name is one byte
 		return fmt.Errorf("the name of the queue has %d bytes; 255 are possible", n)

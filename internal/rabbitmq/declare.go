@@ -155,11 +155,12 @@ func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 }
 
 // declareOwn declares the objects that dlo owns: a durable fanout exchange and a durable quorum
-// queue without a delivery limit. On 3.x, the argument for the limit is omitted, because -1 means 0
-// there. If an object of the same name exists with other arguments, it is used unchanged. In that
-// case, the result "note" explains the difference, and the result "declared" is false. If the
-// parameter "drainedBefore" is true, both objects existed before, and declareOwn reports a missing
-// one.
+// queue without a delivery limit. On 3.x, the argument for the delivery limit is omitted, because
+// the value -1, which means "no limit" on later versions, means 0 there.
+//
+// If an object of the same name exists with other arguments, it is used unchanged. In that case,
+// the result "note" explains the difference, and the result "declared" is false. If the parameter
+// "drainedBefore" is true, both objects existed before, and declareOwn reports a missing one.
 func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, drainedBefore bool) (declared bool, note string, err error) {
 	var gone *deadletter.Problem
 	if drainedBefore {

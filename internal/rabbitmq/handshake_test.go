@@ -9,8 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestWhatEndsAHandshake checks that dlo reports a refused login only if the broker refused it. It
-// must not report a network failure during the handshake as a wrong password.
+// TestWhatEndsAHandshake checks the error for a connection that ends during the login. dlo must
+// report a wrong password only if the broker has refused the login. It must not report a wrong
+// password if a network failure has ended the connection.
 func TestWhatEndsAHandshake(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -235,7 +235,7 @@ func readByTheClient(t *testing.T, url string) (deadletter.Fingerprint, bool) {
 	return print, true
 }
 
-// ofClient converts the client's value of a field to dlo's types.
+// ofClient converts the value of a header from the types of the AMQP client library to dlo's types.
 func ofClient(v any) any {
 	switch v := v.(type) {
 	case amqp.Table:

@@ -303,9 +303,9 @@ func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []
 	}
 }
 
-// lettersOf returns a function that checks the letters of a new session as they arrive. The
-// function reports whether all letters so far are flagged redelivered and belong to the window of
-// an earlier session. The parameter "open" contains the fingerprints of that window.
+// lettersOf returns a function that checks the letters that a new session receives. The function
+// reports whether each letter so far is flagged redelivered and belongs to the window of an earlier
+// session. The parameter "open" contains the fingerprints of the letters in that window.
 func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool {
 	left := map[deadletter.Fingerprint]int{}
 	for _, f := range open {
@@ -322,9 +322,10 @@ func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool 
 }
 
 // onceSettled is a time limit for drains that somebody requested. An earlier drain may have left a
-// window open, which is a batch of letters. If the queue has been empty for this time, that window
-// counts as not returned. A shorter time would be wrong, because a broker that has just started may
-// not show its letters yet.
+// window open. A window is a batch of letters that dlo takes out of a queue. If the queue has been
+// empty for the time onceSettled, dlo assumes that the broker will not return the letters of that
+// window. A shorter time would be wrong, because a broker that has just started may not show its
+// letters yet.
 const onceSettled = 5 * time.Second
 
 // redeliveredLeaks reports whether a broker may flag the first delivery of a letter as a

@@ -8,10 +8,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// mayComeLate returns a reason why the broker may deliver some letters again, but only after the
-// first letters of this session. Those may be letters that dlo has acknowledged, or letters that an
-// earlier session held. This is possible only in a cluster. mayComeLate returns "" if there is no
-// sign of it.
+// mayComeLate returns a reason why the broker may deliver some old letters only after the first
+// letters of this session. An old letter is one that dlo has acknowledged, or one that an earlier
+// session held. This can happen only in a cluster. If there is no sign of it, mayComeLate returns
+// "".
 func (i *Inbox) mayComeLate(ctx context.Context) (string, error) {
 	if i.away {
 		return "the cluster node of the inbox was away", nil
@@ -38,11 +38,13 @@ const (
 	heldWait = 2 * time.Second
 )
 
-// Held reports whether the broker may still hold letters of the inbox for a consumer that no longer
-// exists. If the node of a connection dies, quorum queues keep the letters of its cancelled
-// consumers until another node leads the queue (3.10.8, 4.0.5), or for a minute (4.3.6). During
-// that time, the queue still counts such a consumer (cluster_test.go). A classic queue returns the
-// letters immediately. Held must be called while this session holds no letter.
+// Held reports whether the broker may still hold letters of the inbox for a consumer whose
+// connection has ended. It must be called while this session holds no letter.
+//
+// If the node of a connection dies, a quorum queue keeps the letters of the cancelled consumers
+// until another node leads the queue (3.10.8, 4.0.5), or for a minute (4.3.6). During that time,
+// the queue still counts these consumers (cluster_test.go). A classic queue returns the letters
+// immediately.
 func (i *Inbox) Held() (bool, error) {
 	if i.facts.kind == "classic" {
 		return false, nil

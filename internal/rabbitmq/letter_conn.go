@@ -12,11 +12,13 @@ import (
 )
 
 // letterConn is the connection of a session that reads letters. It removes the properties of each
-// delivery before the client sees the delivery. The client receives only a message id, which is the
-// number under which letterConn keeps the properties. If the client saw the properties, two things
-// could make it drop the connection. One is a header frame larger than negotiated (501), which
-// RabbitMQ does send. The other is a header that the client cannot read (502; amqp091-go v1.16.0).
-// All other frames pass unchanged.
+// delivery before the AMQP client library (amqp091-go v1.16.0) sees the delivery. The library
+// receives only a message id, which is the number under which letterConn keeps the properties. All
+// other frames pass unchanged.
+//
+// If the library saw the properties, it would drop the connection in two cases. In the first case,
+// the frame with the properties is larger than negotiated (501), and RabbitMQ does send such
+// frames. In the second case, the library cannot read one of the headers (502).
 type letterConn struct {
 	net.Conn
 	in    *bufio.Reader
@@ -47,7 +49,8 @@ const (
 // connection.
 func newLetterConn(c net.Conn) *letterConn { return &letterConn{Conn: c, in: bufio.NewReader(c)} }
 
-// Read must be called only by the goroutine in which the client reads.
+// Read must be called only by the goroutine in which the AMQP client library reads from the
+// connection.
 func (c *letterConn) Read(p []byte) (int, error) {
 	if len(c.ready) == 0 && c.pass == 0 {
 		if err := c.frame(); err != nil {

@@ -24,9 +24,10 @@ func contentHeader(class byte, properties string) string {
 	return wireFrame(2, "\x00"+string([]byte{class})+"\x00\x00"+"\x00\x00\x00\x00\x00\x00\x00\x04"+properties)
 }
 
-// TestALetterConnPassesWhatIsNotForIt checks the connection that hides the properties of messages
-// from the AMQP client. It puts a number in their place. Everything else that the broker sends must
-// reach the client unchanged. The result must not depend on how the stream is divided into reads.
+// TestALetterConnPassesWhatIsNotForIt checks letterConn, which hides the properties of messages
+// from the AMQP client library. It replaces the properties by a number. Everything else that the
+// broker sends must reach the library unchanged. The result must not depend on how the stream is
+// divided into reads.
 func TestALetterConnPassesWhatIsNotForIt(t *testing.T) {
 	t.Parallel()
 	const number = "\x00\x80\x01"

@@ -120,8 +120,9 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 				if !strings.Contains(own.Cure, "The operator policy of-the-site can only be removed by its owner.") || strings.Contains(own.Cure, "set_policy") {
 					t.Error(own.Cure)
 				}
-				// Once somebody has run the command that displaces a policy for all queues, dlo must not show
-				// the command again.
+				// The user has run the command that dlo showed. The command sets a policy for dlo's
+				// queues that takes precedence over the policy for all queues. dlo must not show
+				// this command again.
 				harmless := map[string]any{"pattern": `^dlo\.`, "apply-to": "queues", "priority": 1000, "definition": map[string]any{"overflow": "drop-head"}}
 				if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/dlo-own", harmless, nil); err != nil {
 					t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 )
 
 // TestAPatientCallerWaitsForTheAPI covers a broker that has just started, so that its management
-// API does not accept connections yet. A session that opens an inbox must wait until it does. The
-// request of a person must return an error immediately.
+// API does not accept connections yet. A session that opens an inbox must wait until the API
+// accepts connections. The request of a person must return an error immediately.
 func TestAPatientCallerWaitsForTheAPI(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -13,8 +13,10 @@ import (
 
 // TestASilentQueuePutsNoOtherInDoubt sends one batch to healthy queues and to a quorum queue that
 // does not respond, like a queue without a leader. The confirms of the healthy queues must arrive
-// and count, although an earlier confirm is missing. The broker does not close the channel that the
-// silent queue blocks. The publisher must use another channel for the next batch at once.
+// and count, although the confirm of the silent queue is missing before them.
+//
+// The silent queue blocks the channel of the batch, and the broker does not close this channel. The
+// publisher must therefore use another channel for the next batch at once.
 func TestASilentQueuePutsNoOtherInDoubt(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -22,9 +22,9 @@ const queuePage = 500
 // errNoManagement means that the configuration has no management API for a broker.
 var errNoManagement = errors.New("the broker has no management URL in the configuration")
 
-// lookWait is the timeout of a request to the management API that reads dead-letter paths. On 4.0.5
-// and 4.3.6, /api/overview sometimes takes 5 s while connections are opened and closed. It makes no
-// difference whether the request asks for statistics.
+// lookWait is the timeout of a request to the management API that reads dead-letter paths. It is
+// long because /api/overview of 4.0.5 and 4.3.6 sometimes takes 5 s while connections are opened
+// and closed. The request takes equally long with and without statistics.
 const lookWait = 20 * time.Second
 
 // newLooks returns the client that reads the dead-letter paths of whole vhosts. It has a longer
@@ -84,8 +84,8 @@ func Look(ctx context.Context, raw string, vhosts []string) ([]topology.Snapshot
 	return list, nil
 }
 
-// notAPI returns the reason why the first answer of a server shows that the server is not a
-// management API. It returns "" for other errors.
+// notAPI returns the reason why a server is not a management API. It judges this by the error that
+// the first request to the server has caused. For other errors, it returns "".
 func notAPI(err error) string {
 	var syntax *json.SyntaxError
 	var other *json.UnmarshalTypeError

@@ -37,9 +37,9 @@ type fault struct {
 	from    string   // the first RabbitMQ version that has the fault; "" = all versions
 	before  string   // the first RabbitMQ version that no longer has the fault; "" = none
 
-	// The fields "says", "cure" and "arrives" are for a fault that people have to cure by hand. The
-	// function "cure" does what the text of the finding says. After that, dead letters must reach
-	// the queue whose name is in "arrives".
+	// Some faults cannot be cured by a policy, so that people have to cure them by hand. For such a
+	// fault, the function "cure" does what the text of the finding says. The field "says" is a part
+	// of this text. After the cure, dead letters must reach the queue whose name is in "arrives".
 	says    string
 	cure    func(t *testing.T, b *faulty)
 	arrives string // "" = dlo.letters
@@ -331,9 +331,9 @@ func TestEachFaultOnABroker(t *testing.T) {
 	}
 }
 
-// atMostOnce returns the finding that a quorum queue dead-letters its messages at most once, so
-// that one can be lost. It returns "" for other types of queues. A plan removes this finding only
-// if the plan is for dead-lettering at least once.
+// atMostOnce returns the finding for a quorum queue that dead-letters at most once, so that a
+// message can be lost on its way. For other types of queues, it returns "". This finding stays
+// unless the plan sets dead-lettering at least once.
 func atMostOnce(f fault) string {
 	if f.orders["x-queue-type"] == "quorum" {
 		return "at_most_once orders"

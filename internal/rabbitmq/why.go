@@ -27,8 +27,8 @@ type ended struct{ err *amqp.Error }
 func (e *ended) Error() string { return reasonText(e.err) }
 func (e *ended) Unwrap() error { return e.err }
 
-// errorText returns the text of an error. It replaces the part that comes from the client by dlo's
-// own words.
+// errorText returns the text of an error. If a part of the text comes from the AMQP client library,
+// dlo's own words replace this part.
 func errorText(err error) string {
 	var e *amqp.Error
 	if !errors.As(err, &e) {
@@ -41,9 +41,9 @@ func errorText(err error) string {
 // Since dlo keeps message headers away from the client library, no such report has been seen.
 var unreadable = []string{amqp.ErrSyntax.Reason, amqp.ErrFrame.Reason, amqp.ErrFrameTooLarge.Reason}
 
-// reasonText returns the reason why a connection or channel ended, without repetitions. The client
-// nests the text of one error in another, as in "Exception (501) Reason: \"Exception (502) Reason:
-// ...".
+// reasonText returns the reason why a connection or channel ended, without repetitions. The AMQP
+// client library nests the text of one error in another, as in "Exception (501) Reason: \"Exception
+// (502) Reason: ...".
 func reasonText(e *amqp.Error) string {
 	text := e.Reason
 	for {

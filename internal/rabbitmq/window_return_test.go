@@ -198,7 +198,8 @@ func ackWindow(t *testing.T, ch *amqp.Channel, last uint64) {
 	}
 }
 
-// describeReturn says how the window came back, judged by the letters that are now in the inbox.
+// describeReturn says whether and how the broker returned the window of letters to the inbox. It
+// judges this by the letters that are now in the inbox.
 func describeReturn(left []amqp.Delivery) string {
 	got := bodies(left)
 	switch {
@@ -228,8 +229,8 @@ func lockSession(t *testing.T, ch *amqp.Channel) {
 	}
 }
 
-// tryLock returns nil if no other connection holds the lock. A new connection then holds it until
-// the end of the test.
+// tryLock takes the lock of an inbox on a new connection, which then holds it until the end of the
+// test. It returns an error if another connection holds the lock.
 func tryLock(t *testing.T, url string) error {
 	t.Helper()
 	_, err := openChannel(t, url, nil).QueueDeclare(sessionLock, false, false, true, false, nil)

@@ -210,8 +210,8 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l := openLedger(t)
 	const page, api, cli, dlo = deadletter.WayPage, deadletter.WayAPI, deadletter.WayCLI, deadletter.WayService
 	seen := map[string]bool{}
-	// The function "did" compares the acts since its last call with rows such as "resolved page 1/1
-	// group G-1".
+	// The function "did" compares the acts since its last call with the expected acts. An expected
+	// act is written like "resolved page 1/1 group G-1".
 	did := func(want ...string) {
 		t.Helper()
 		var got []string
@@ -569,7 +569,8 @@ func (l *ledger) use(secret string) {
 	}
 }
 
-// people adds a user, signs the user in and out, and removes the user.
+// people does several things with dlo's own users: it adds a user, signs the user in and out, and
+// removes the user. The audit must record each of them.
 func (l *ledger) people() {
 	l.t.Helper()
 	ctx := deadletter.Through(l.t.Context(), deadletter.WayPage)

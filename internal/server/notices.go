@@ -149,7 +149,8 @@ func channelOf(c config.Channel) (notify.Channel, error) {
 	return notify.Channel{}, errors.New("dlo has no sender for a channel of this kind")
 }
 
-// channelOfSender returns the channel of a sender. If err is not nil, it returns err.
+// channelOfSender returns the notification channel of a sender. Its parameters are the results of a
+// function that creates the sender. If this function has failed, channelOfSender returns its error.
 func channelOfSender[S interface{ Channel() notify.Channel }](sender S, err error) (notify.Channel, error) {
 	if err != nil {
 		return notify.Channel{}, err

@@ -153,8 +153,8 @@ func (s *Survey) Refresh(ctx context.Context, broker, vhost string) {
 	places.Wait()
 }
 
-// refresh waits until a vhost has been read. Reading that began before the time "enough", or before
-// dlo last changed the vhost, does not count.
+// refresh waits until a vhost has been read. A reading does not count if it began before the time
+// "enough", or before dlo last changed the vhost.
 func (s *Survey) refresh(ctx context.Context, i int, enough time.Time) {
 	for ctx.Err() == nil {
 		s.mu.Lock()

@@ -49,8 +49,8 @@ func (d ApplyDecision) words() string {
 	return line(d.Rule, ruleName) + ": " + d.Outcome.Past()
 }
 
-// changedCount returns the number of letters that change. The second result is the number of those
-// that are discarded.
+// changedCount returns the number of letters for which the decision changes. The second result says
+// how many of them are discarded.
 func (p ApplyPage) changedCount() (all, discarded int) {
 	for _, c := range p.Changes {
 		all += c.Letters

@@ -57,8 +57,9 @@ func TestPagesInABrowser(t *testing.T) {
 	// axe-core sets inline styles. The content security policy blocks them, and the console reports
 	// this. Therefore the console is checked in tabs that do not run axe-core.
 	inTabs(t, "quiet", all, func(t *testing.T, tab *testenv.Tab, names []string) {
-		// A browser on a 1440 px screen with 200 % zoom has a width of 720 px. A browser on a 1280
-		// px screen with 400 % zoom has a width of 320 px (WCAG 1.4.10).
+		// The widths 720 and 320 stand for browsers that zoom (WCAG 1.4.10). On a 1440 px screen
+		// with 200 % zoom, the page has a width of 720 px. On a 1280 px screen with 400 % zoom, it
+		// has a width of 320 px.
 		widths := []int64{720, 320, 390}
 		tab.LessMotion()
 		for _, name := range names {

@@ -60,8 +60,9 @@ func (p LetterPage) typesShown() bool {
 	return len(p.Candidates) > 0 || len(p.Types.Picks) > 0 || p.Types.May
 }
 
-// picked reports whether the letter is decoded with the type that people picked. If the letter
-// itself names a type, that type takes precedence over a pick for the queue.
+// picked reports whether the letter is decoded with a type that a person picked. If a person picked
+// a type for the queue, but the letter itself names another type, the named type takes precedence.
+// In that case, picked returns false.
 func (p LetterPage) picked() bool {
 	return len(p.Types.Picks) > 0 && p.Types.Picks[0].Type == p.Decoded.Type
 }

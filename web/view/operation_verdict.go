@@ -118,7 +118,7 @@ func (p OperationPage) fateOf(l deadletter.OperationLetter) string {
 	return ""
 }
 
-// nowIs describes the state of a letter that came back.
+// nowIs describes the present state of a letter that came back after an operation.
 func (p OperationPage) nowIs(l deadletter.OperationLetter) string {
 	switch l.State {
 	case deadletter.StateReceived:

@@ -232,9 +232,9 @@ func rendered(n *html.Node) string {
 
 // TestPagesStaySmall checks the limits for the size of pages. They are 150 KB in general, 300 KB
 // for the letter, edit and schema pages, and 360 KB for 100 groups. A byte of a hostile letter
-// takes five bytes in HTML, and tooltips repeat the text. Pages of 150 KB and 360 KB with hostile
-// letters may therefore be half as large again. The page of queues with hostile names may have 435
-// KB.
+// takes five bytes in HTML, and tooltips repeat the text. If a page has a limit of 150 KB or 360 KB
+// and its letters are hostile, the page may therefore exceed the limit by half. The page of queues
+// with hostile names may have 435 KB.
 func TestPagesStaySmall(t *testing.T) {
 	t.Parallel()
 	check := func(kind string, all map[string]templ.Component) {

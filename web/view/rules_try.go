@@ -112,7 +112,7 @@ func (m RuleMistake) position() string {
 	return "Line " + Count(m.Line) + ", column " + Count(m.Column) + ": "
 }
 
-// howToUse returns an explanation of how to put rules into use.
+// howToUse explains how a person can make dlo use new rules.
 func (p RulesPage) howToUse() []Span {
 	if p.File == "" {
 		return []Span{{Text: "To use rules, put them into a configuration file and start dlo with it: "}, {Text: "dlo serve dlo.yaml", Code: true}, {Text: ". New rules affect new deaths only. "}}
@@ -202,8 +202,8 @@ func (f WhatIf) matched() string {
 	return "Each rule that was tried: " + Count(n) + " of " + Count(len(f.Rules)) + " apply to one of these letters"
 }
 
-// words describes the real outcome of letters. For held letters, it names no rule, because a person
-// or a guard held them.
+// words describes the real outcome of a group of letters. If the letters are held, it names no
+// rule, because a person or a guard held them.
 func (d Decided) words() string {
 	text := StateWord(d.State)
 	if d.Rule == "" || d.State == deadletter.StateHeld {

@@ -101,7 +101,7 @@ func (c Chain) tone() (icon, tone string) {
 	return "check", "good"
 }
 
-// note returns the remark beside the path of dead letters.
+// note returns a remark about the dead-letter path of a queue, for example "letters stay here".
 func (c Chain) note() string {
 	switch {
 	case !c.Known:
