@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// csvWriter writes rows of RFC 4180 that are safe to open. A spreadsheet treats no cell as a
-// formula, and no cell can control a terminal.
+// csvWriter writes CSV (RFC 4180) that is safe to open. No cell can control a terminal, and a
+// spreadsheet treats no cell as a formula.
 type csvWriter struct{ out *bufio.Writer }
 
 func newCSV(out io.Writer) *csvWriter { return &csvWriter{bufio.NewWriter(out)} }

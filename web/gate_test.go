@@ -140,8 +140,8 @@ func TestViewAsAsksAgain(t *testing.T) {
 
 // TestLettersOfUnknownOriginAreActedOn covers letters of unknown origin in an inbox. A person with
 // a right for this inbox must be able to act on the letters, on their group and on operations with
-// them. For a person who has a right only for another queue, neither the letters nor the group nor
-// the operations may exist.
+// them. A person who has a right only for another queue must get the same responses as if the
+// letters, the group and the operations did not exist.
 func TestLettersOfUnknownOriginAreActedOn(t *testing.T) {
 	t.Parallel()
 	who := teamB

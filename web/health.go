@@ -121,9 +121,11 @@ func (w *Web) answerReady(rw http.ResponseWriter, r *http.Request, details bool)
 }
 
 // Operations returns the handler for an address that serves only probes and metrics. The handler
-// does not ask who makes a request. If "open" is true, other machines may use the address. If it is
-// false, the handler accepts only requests whose Host is an IP address or localhost, because the
-// DNS of an attacker could resolve any other name.
+// does not ask who makes a request. If "open" is true, other machines may use the address.
+//
+// If "open" is false, the handler accepts only requests whose Host is an IP address or localhost.
+// Otherwise a web page of an attacker could send requests with a name that the attacker's DNS
+// resolves to the address of dlo.
 func (w *Web) Operations(open bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", w.healthz)

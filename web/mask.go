@@ -128,8 +128,8 @@ func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bo
 }
 
 // namesMasked reports whether the bytes of an unreadable header may contain the name of a masked
-// header. It looks for names in the form that AMQP uses: the length comes before the name, and the
-// letter of a type follows it.
+// header. It looks for names in the form that AMQP uses: a byte with the length comes before the
+// name, and a byte with the type of the value follows it.
 func (w *Web) namesMasked(field []byte) bool {
 	for i, n := range field {
 		end := i + 1 + int(n)

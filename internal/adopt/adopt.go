@@ -69,12 +69,12 @@ const (
 	giveUpWait = 30 * time.Second // for taking back the policies of a change that failed
 )
 
-// recoverEvery is the time between attempts to take back changes that a crash left unfinished.
+// recoverEvery is the time between two attempts to remove policies that a crash left unfinished.
 const recoverEvery = 10 * time.Second
 
-// New returns an Adoption for the given places. The caller must call Run, because Run takes back
-// changes of policies that were not finished when dlo crashed. The Adoption calls "changed" after
-// each request for a change of a vhost. The function "crash" is only for tests, and may be nil.
+// New returns an Adoption for the given places. The caller must call Run, because Run removes the
+// policies that dlo was setting when it crashed. The Adoption calls "changed" after each request
+// for a change of a vhost. The function "crash" is only for tests, and may be nil.
 func New(store Store, places []Place, changed func(broker, vhost string), crash func(point string), log *slog.Logger) *Adoption {
 	if crash == nil {
 		crash = func(string) {}

@@ -47,7 +47,7 @@ var policyFailures = []Failure{
 	},
 }
 
-// losesLetters returns the expected report if the broker deletes letters from an inbox.
+// losesLetters returns the report that is expected if the broker deletes letters from an inbox.
 func losesLetters(inbox, says string) sign {
 	return sign{kind: deadletter.ProblemInboxLoses, severity: deadletter.SeverityPage, about: inbox, says: says}
 }

@@ -22,7 +22,7 @@ func backoff(tries int, jitter float64) time.Duration {
 	return d + time.Duration(jitter*float64(d)/4)
 }
 
-// pace is a limit for the rate of messages. After a rest, it permits a burst.
+// pace limits the rate of messages. After a rest, several messages may be sent at once.
 type pace struct {
 	full time.Time // time at which the full burst is available again
 }

@@ -10,7 +10,7 @@ import (
 
 const digestLines = 40 // maximum number of groups of a digest or incident that a message lists; the linked page lists all
 
-// digest fills in everything about a digest.
+// digest sets all fields of a message about a digest.
 func (m *Message) digest(o Office, d *deadletter.Digest) {
 	m.URL = o.link("/triage?tab=digest")
 	m.Title, m.Count = digestTitle(d), new(d.Letters)

@@ -45,8 +45,8 @@ func TestDroppedIsCounted(t *testing.T) {
 	}
 }
 
-// TestDroppedIsUnknown checks the errors of Dropped. They must appear if the metrics of a node do
-// not contain the number of dropped messages.
+// TestDroppedIsUnknown checks that Dropped returns an error if the metrics of a node do not contain
+// the number of dropped messages.
 func TestDroppedIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

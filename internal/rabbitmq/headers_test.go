@@ -201,9 +201,9 @@ func TestWhatTheClientReadsIsReadAlike(t *testing.T) {
 	}
 }
 
-// readByTheClient returns the fingerprint of the inbox's first letter as the client decodes it, and
-// returns the letter to the queue. The result is false if the letter makes the client close its
-// connection.
+// readByTheClient returns the fingerprint of the inbox's first letter as the AMQP client library
+// decodes it, and returns the letter to the queue. The result is false if the letter makes the
+// library close its connection.
 func readByTheClient(t *testing.T, url string) (deadletter.Fingerprint, bool) {
 	t.Helper()
 	conn, err := amqp.Dial(url)

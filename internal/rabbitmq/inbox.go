@@ -271,13 +271,15 @@ func (i *Inbox) empty(since time.Time) (bool, error) {
 // the window counts as not returned.
 const resumeQuiet = 30 * time.Second
 
-// Resume is for the window that dlo stored in an earlier session without knowing whether the broker
-// processed the acknowledgement: the open window. Resume finds out whether the letters of this
-// window came back. They come back all together and before all other letters, or not at all
-// (docs/reliability.md has the measurement). If the window was fetched with more than one request,
-// the broker chooses the order. Resume waits until it is certain. If the result "whole" is true,
-// the letters are the open window. Otherwise they are a window of other letters. Resume returns no
-// letters if a queue that is drained once is empty.
+// Resume is called if dlo stored a window in an earlier session, but does not know whether the
+// broker processed the acknowledgement. This window is called the open window. Resume finds out
+// whether its letters come back. They come back all together and before all other letters, or not
+// at all (docs/reliability.md has the measurement). If dlo fetched the window with more than one
+// request, the broker chooses the order of its letters.
+//
+// Resume waits until it is certain. If the result "whole" is true, the returned letters are the
+// open window. Otherwise they are a window of other letters. Resume returns no letters if a queue
+// that is drained once is empty.
 func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error) {
 	for began := time.Now(); ; {
 		ours := lettersOf(open)

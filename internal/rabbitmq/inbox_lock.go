@@ -42,9 +42,11 @@ func (i *Inbox) lockInbox() error {
 // holderAway reports whether the lock belongs to a connection on a cluster node that is down or
 // unreachable. 4.3.6 keeps the exclusive queue of such a connection until the node is back. 3.10.8
 // and 4.0.5 delete the queue immediately. If a live connection holds the lock, the broker replies
-// 405. If the node of the connection is down, 4.3.6 replies 404 after 65 s (cluster_test.go). dlo
-// can then continue without the lock: Held reports the letters that the earlier session held, so no
-// letter is taken twice. Only another dlo would go unnoticed.
+// 405. If the node of the connection is down, 4.3.6 replies 404 after 65 s (cluster_test.go).
+//
+// If holderAway returns true, dlo can continue without the lock. Held reports whether the broker
+// still holds letters for the earlier session, so dlo takes no letter twice. However, without the
+// lock dlo does not notice another dlo that drains the same inbox.
 func (i *Inbox) holderAway(lock string) bool {
 	return isAway(awaitReply(func() error { return exists(i.conn, lock) }))
 }

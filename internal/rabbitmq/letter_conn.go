@@ -106,7 +106,8 @@ func numberOnly(head, content []byte, number string) []byte {
 	return append(b, frameEnd)
 }
 
-// forget drops the properties that are kept now. It does not affect properties that arrive later.
+// forget drops the properties that letterConn keeps now. It does not affect properties that arrive
+// later.
 func (c *letterConn) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -77,9 +77,10 @@ var errBadRequest = errors.New("the API answered 400 Bad Request")
 // learn nothing about this queue.
 var errNotAsked = errors.New("the API has no address for this name")
 
-// canAsk reports whether a name can be the last segment of a URL path. The API reads paths as
-// UTF-8, treats dots as directories, and lists all queues if the name is empty. A name in x-death
-// may contain any bytes.
+// canAsk reports whether dlo can ask the management API about a queue with the given name. The name
+// would be the last segment of a URL path. The API reads paths as UTF-8, treats dots as
+// directories, and lists all queues if the name is empty. Because a name in x-death may contain any
+// bytes, it may be unsuitable.
 func canAsk(name string) bool {
 	return utf8.ValidString(name) && name != "" && name != "." && name != ".." && len(name) <= deadletter.MaxQueueName
 }

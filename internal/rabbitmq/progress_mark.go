@@ -20,9 +20,12 @@ func (l *Link) Session() int64 {
 }
 
 // ReadMark returns the progress that the broker holds for a store. It returns nil if there is no
-// mark that can be read. It creates the mark's queue if needed. If the parameter expected is true
-// and the queue is empty, ReadMark keeps looking for the time markBack. A process that was killed
-// while it read the mark still holds the mark, until the broker notices the closed connection.
+// mark that can be read. It creates the mark's queue if needed.
+//
+// The parameter "expected" is true if the caller knows that there is a mark. If the queue is empty
+// nevertheless, ReadMark looks for the mark again and again until the time markBack has passed.
+// This is necessary because a process that was killed while it read the mark still holds the mark,
+// until the broker notices the closed connection.
 //
 // ReadMark uses its own connection. If the mark's queue has no majority in its cluster, a get ends
 // the connection with 541 after 13 s (3.10.8, 4.3.6), and that must not affect the publishing of

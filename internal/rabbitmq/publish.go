@@ -123,8 +123,9 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 const stopGrace = 5 * time.Second
 
 // awaitConfirms waits for the confirms of the sent messages and reports whether the channel can be
-// used again. It waits for each confirm separately. If one confirm is missing, the client's
-// NotifyPublish withholds the ones that follow (amqp091-go v1.16.0).
+// used again. It waits for each confirm separately, and does not use NotifyPublish of the AMQP
+// client library. If one confirm is missing, NotifyPublish withholds the ones that follow
+// (amqp091-go v1.16.0).
 func (l *Link) awaitConfirms(ctx context.Context, c *confirming, sent []*message) bool {
 	answered := make(chan *message, len(sent))
 	for _, m := range sent {

@@ -52,8 +52,8 @@ func TestAPassiveSnapshot(t *testing.T) {
 	}
 }
 
-// TestASnapshotOfAVHost checks that a user with no tag but "management" sees everything that
-// findings need. The definitions file of the same vhost must give the same snapshot.
+// TestASnapshotOfAVHost checks that a user with no tag but "management" can read everything that
+// dlo needs to find faults. The definitions file of the same vhost must give the same snapshot.
 func TestASnapshotOfAVHost(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -17,7 +17,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// fault is a mistake in the configuration of a vhost that the test makes. It also contains what dlo
+// fault is a mistake that the test makes in the configuration of a vhost. It also contains what dlo
 // should do about this mistake.
 type fault struct {
 	orders  amqp.Table // arguments of the queue orders

@@ -23,7 +23,8 @@ func (f *FirstRun) Running() bool {
 	return f != nil && f.Trial != nil && f.Trial.State == deadletter.TrialRunning
 }
 
-// connected reports whether dlo is connected to the broker of the three first steps.
+// connected reports whether dlo is connected to the broker in the example that the pages show at
+// the first run.
 func (s Shell) connected(f FirstRun) bool {
 	for _, b := range s.Brokers {
 		if b.Name == f.Broker {
@@ -33,7 +34,8 @@ func (s Shell) connected(f FirstRun) bool {
 	return false
 }
 
-// connection describes whether dlo is connected to the broker of the three first steps.
+// connection describes whether dlo is connected to the broker in the example that the pages show at
+// the first run.
 func (s Shell) connection(f FirstRun) []Span {
 	for _, b := range s.Brokers {
 		if b.Name == f.Broker && b.Up {

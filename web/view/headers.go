@@ -23,7 +23,8 @@ type headerRow struct {
 	Key         string // the name as the letter has it
 }
 
-// headerRows returns the properties that are present. The headers follow, sorted by name.
+// headerRows returns one row for each property that the letter has. After these rows, it returns
+// one row for each header, sorted by name.
 func headerRows(p deadletter.Properties) []headerRow {
 	var rows []headerRow
 	property := func(name, value, kind string) {

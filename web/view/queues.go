@@ -138,7 +138,8 @@ var waiting = mark{"Waiting", "clock", "warn"}
 func guardMark(g deadletter.Guard) mark { return markOf(guardMarks, g.State) }
 
 // guardWords returns a text that stands beside the mark of held-back retries. It says who stopped
-// the retries and why, or what happens next.
+// the retries and why. If a breaker stopped them, it also says what happens next, for example when
+// the breaker sends the next probe.
 func guardWords(now time.Time, g deadletter.Guard) string {
 	why := ""
 	if g.Why != "" {

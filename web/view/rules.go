@@ -51,8 +51,8 @@ type Clause struct {
 	Fits        bool
 }
 
-// RetryPlan describes when a rule retries. It has either a list of delays, or a first delay that
-// grows.
+// RetryPlan describes when a rule retries. It has either a list of delays, or a first delay from
+// which the later delays are computed.
 type RetryPlan struct {
 	Delays     []time.Duration
 	First, Max time.Duration // used if Delays is empty; Max is 0 if the rule has no limit of its own

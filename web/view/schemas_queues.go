@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Coverage is about the stored letters that still have a body. It counts them by how they were
-// decoded.
+// Coverage counts the stored letters that still have a body. For each way in which bodies were
+// decoded, it contains the number of letters.
 type Coverage struct {
 	Typed     int // the number of letters decoded with one type
 	Plain     int // the number of letters with JSON, text or no content

@@ -141,7 +141,7 @@ func wayWords(looks []PathLook) string {
 	return throughAPI
 }
 
-// These say how dlo read a broker.
+// These texts say how dlo read a broker.
 const (
 	throughAPI = "through the management API"
 	overAMQP   = "over AMQP"
