@@ -37,8 +37,8 @@ const (
 	facetTaken = 40  // number of values of a facet; values in the query are always included
 )
 
-// letters handles GET /letters?q=&after=&before=. Without q, it shows the letters that need a
-// person. Other parameters change q. They are described at the function "narrow".
+// letters handles GET /letters?q=&after=&before=. Without q, it shows the letters that wait for a
+// decision of a person. Other parameters change q. They are described at the function "narrow".
 func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	if to, found, err := w.pageOf(r.Context(), form.Get("add")); err != nil {

@@ -19,7 +19,7 @@ import (
 //   - "range" contains the name of a time range, "from" and "to" contain times, and "between"
 //     contains an interval.
 //
-// Without q and add, the query selects the letters that need a person.
+// Without q and add, the query selects the letters that wait for a decision of a person.
 func (w *Web) narrow(form url.Values) (string, bool) {
 	text := form.Get("q")
 	if !form.Has("q") && !form.Has("add") {

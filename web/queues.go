@@ -178,8 +178,8 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 }
 
 // isEmptyTrial reports whether lists should omit the queue q, because only dlo uses it for tests.
-// One such queue is the temporary queue in which dlo proves a policy. The other is the queue of
-// trial letters, unless a trial letter is left in it.
+// One such queue is the temporary queue with which dlo tests a policy that it has set. The other is
+// the queue of trial letters, unless a trial letter is left in it.
 func isEmptyTrial(q deadletter.QueueCounts) bool {
 	return deadletter.IsProbe(q.Origin.Queue) || q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }

@@ -89,7 +89,9 @@ func TestARuleOfEveryOutcomeIsShown(t *testing.T) {
 	}
 }
 
-// TestEveryWaiterHasItsWords checks that there is a text for every waiter except the store.
+// TestEveryWaiterHasItsWords checks the text that says where letters wait for their retries. The
+// text must differ for each possible place. A place that the code forgot would have the empty text
+// of the store, which is the default.
 func TestEveryWaiterHasItsWords(t *testing.T) {
 	t.Parallel()
 	of := map[string]rules.Waiter{}

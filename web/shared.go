@@ -29,7 +29,7 @@ type values struct {
 	of     int // the number of letters counted
 }
 
-// inGroup returns the query for the letters of a group that need a person.
+// inGroup returns the query for the letters of a group that wait for a decision of a person.
 func inGroup(id deadletter.GroupID) query.Query {
 	return (query.Query{}).With(query.Group, id.String()).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld))
 }

@@ -74,8 +74,8 @@ func (w *Web) tooMany(rw http.ResponseWriter, key string, perSecond float64) err
 	return fmt.Errorf("%w: these are more requests than %g per second; try again in %d s", deadletter.ErrTooMany, perSecond, seconds)
 }
 
-// tooManyFrom is for requests whose caller is not known. It returns an error if too many such
-// requests came from the same address lately, and nil otherwise.
+// tooManyFrom limits the requests of unknown callers. It returns an error if too many such requests
+// came from the same address lately, and nil otherwise.
 func (w *Web) tooManyFrom(rw http.ResponseWriter, r *http.Request) error {
 	return w.tooMany(rw, "address "+deadletter.Network(w.Address(r)), unknownASec)
 }

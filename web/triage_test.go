@@ -89,8 +89,8 @@ func TestTriageByForms(t *testing.T) {
 	}
 	h.get("/groups/G-77").want(t, 404)
 	h.get("/triage?q=colour:red").want(t, 400, "colour")
-	// If a decision is about two groups and one of them has changed since, the undo affects only
-	// the other group. The page must say which group this is.
+	// A person makes one decision about two groups, and then one of the groups changes. The undo
+	// must affect only the other group. The page must say which group this is.
 	both := h.post("/triage", url.Values{"id": {"G-1", "G-2"}, "do": {"resolve"}}).want(t, 303).Header.Get("Location")
 	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"reopen"}}).want(t, 303)
 	decision, _ := url.Parse(both)

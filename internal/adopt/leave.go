@@ -90,8 +90,9 @@ func (a *Adoption) leave(ctx context.Context, by deadletter.Principal, id int64,
 	return a.takeBack(ctx, p, &d, by, "queues that left: "+deadletter.Visible(strings.Join(leaving, ", ")))
 }
 
-// keepRest sets and proves a new policy for the queues that stay with dlo. It is called before the
-// policy is removed that covers both these queues and the queues that leave.
+// keepRest sets a new policy for the queues that stay with dlo, and proves it with a test message.
+// It is called before the policy is removed that covers both these queues and the queues that
+// leave.
 func (a *Adoption) keepRest(ctx context.Context, by deadletter.Principal, p *Place, rest topology.Planned) error {
 	switch now, err := p.Policy(ctx, rest.Name); {
 	case err != nil:

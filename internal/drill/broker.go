@@ -36,7 +36,7 @@ func (s *site) policy(ctx context.Context, kind, name, queue string, definition 
 }
 
 // publishers is the number of publishers that work at the same time. Several are needed, because
-// the API accepts only one message per call.
+// the management API accepts only one message per call.
 const publishers = 8
 
 // publish publishes n messages to a queue.

@@ -8,7 +8,7 @@ import (
 )
 
 // TestACureIsDoneAsItIsShown checks that apply translates the rabbitmqctl commands that dlo prints
-// into the right calls of the API.
+// into the right calls of the management API.
 func TestACureIsDoneAsItIsShown(t *testing.T) {
 	t.Parallel()
 	const vhost = "dlo-drill-abcdefghij"

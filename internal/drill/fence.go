@@ -62,7 +62,7 @@ func (f *fence) mayClose(connection string) bool {
 	return f.connections[connection]
 }
 
-// connection is an AMQP connection as the API lists it.
+// connection is an AMQP connection as the management API lists it.
 type connection struct {
 	Name   string `json:"name"`
 	VHost  string `json:"vhost"`
@@ -73,8 +73,8 @@ type connection struct {
 }
 
 // Connections returns the connections of clients to the vhost, and allows the drill to close them.
-// It leaves out connections that the API opened for itself. The API still lists such a connection
-// minutes after its end (4.3.6).
+// It leaves out connections that the management API opened for itself. The API still lists such a
+// connection minutes after its end (4.3.6).
 func (f *fence) Connections(ctx context.Context) ([]connection, error) {
 	var list []connection
 	if err := f.Do(ctx, "GET", "/api/vhosts/"+url.PathEscape(f.vhost)+"/connections", nil, &list); err != nil {

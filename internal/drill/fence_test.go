@@ -83,7 +83,7 @@ func TestAVHostOfSomebodyElseStays(t *testing.T) {
 }
 
 // TestOnlyConnectionsOfItsVHostAreClosed checks that the drill closes no connection to another
-// vhost, even if the API lists one.
+// vhost, even if the management API lists one.
 func TestOnlyConnectionsOfItsVHostAreClosed(t *testing.T) {
 	t.Parallel()
 	api := &recorder{on: func(method, _ string, _, into any) error {

@@ -57,8 +57,9 @@ func (g *ground) drains(inbox string) bool {
 	return o != nil && o.lastLook().inboxes[inbox]
 }
 
-// bindings returns the API path for the bindings between an inbox and its exchange. It works only
-// for an inbox with a broker entry of its own, because such an inbox has an exchange of its own.
+// bindings returns the path in the management API for the bindings between an inbox and its
+// exchange. It works only for an inbox with a broker entry of its own, because such an inbox has an
+// exchange of its own.
 func (s *site) bindings(inbox string) string {
 	return s.apiPath("bindings", "e", inbox+".dlx", "q", inbox)
 }
@@ -96,8 +97,8 @@ func (s *site) dropNamed(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// cutNamed waits until the API lists connections whose names contain the given text, and closes
-// them.
+// cutNamed waits until the management API lists connections whose names contain the given text, and
+// closes them.
 func (s *site) cutNamed(ctx context.Context, named string) error {
 	var failed error
 	err := waitUntil(ctx, "the API lists the connection", Limit/4, func() bool {

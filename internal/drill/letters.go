@@ -93,7 +93,7 @@ func (g *ground) requeue(ctx context.Context, query string) error {
 }
 
 // nobodyNeeded returns a function that checks the letters of a queue. The function reports whether
-// all of them are done: no letter needs people, and no letter waits to be sent.
+// all of them are done: no letter waits for a decision of a person, and no letter waits to be sent.
 func nobodyNeeded(queue string) func(context.Context, *ground) bool {
 	return func(ctx context.Context, g *ground) bool {
 		return g.office(mainOffice).count(ctx, "queue:"+queue+" state:dead,held,scheduled,publishing,received") == 0

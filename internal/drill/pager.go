@@ -84,7 +84,7 @@ func (p *pager) firstNotice(office string, since time.Time, fits func(h heard) b
 	return heard{}, false
 }
 
-// isAbout reports whether a notice is about the problem with the given title.
+// isAbout reports whether a notice reports the problem with the given title.
 func (h heard) isAbout(title string) bool {
 	return h.typ == "notice.problem" && strings.Contains(h.title, title)
 }

@@ -42,9 +42,9 @@ var ErrNotAdmin = errors.New("the user of the management API is not an administr
 // ErrNotEmpty means that the vhost is not empty.
 var ErrNotEmpty = errors.New("the vhost is not empty")
 
-// newSite asks the API who the caller is, and chooses the vhost and the user of the drill. If
-// "vhost" is "", the drill creates both. The parameters "user" and "password" belong to the
-// management API.
+// newSite asks the management API who the caller is, and chooses the vhost and the user of the
+// drill. If "vhost" is "", the drill creates both. The parameters "user" and "password" are those
+// of the management API.
 func newSite(ctx context.Context, api API, vhost, user, password string) (*site, error) {
 	var who struct {
 		Name string          `json:"name"`
@@ -98,8 +98,8 @@ func (s *site) checkEmpty(ctx context.Context) error {
 	return err
 }
 
-// apiPath returns the API path of the vhost's objects of one kind. With names, it returns the path
-// of one object.
+// apiPath returns the path in the management API of the vhost's objects of one kind. With names, it
+// returns the path of one object.
 func (s *site) apiPath(kind string, names ...string) string {
 	path := "/api/" + kind + "/" + url.PathEscape(s.vhost)
 	for _, n := range names {

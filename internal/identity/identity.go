@@ -74,8 +74,8 @@ func CookieName(secure bool) string {
 	return "dlo-session"
 }
 
-// HostOnly is a prefix for the name of a cookie. Browsers reject a cookie with this prefix if it is
-// for another path or another domain, or without https.
+// HostOnly is a prefix for the name of a cookie. Browsers reject a cookie with this prefix if it
+// was set for another path or another domain, or without https.
 const HostOnly = "__Host-"
 
 // Secret returns the secret in the session cookie of a request. It returns "" if there is no such

@@ -31,8 +31,8 @@ type attempts struct {
 	since time.Time
 }
 
-// keysOf returns the two keys under which a sign-in attempt is counted. One key is for the address.
-// The other key is for the combination of the name and the address.
+// keysOf returns the two keys under which a sign-in attempt is counted. One key stands for the
+// address of the client. The other key stands for the name together with this address.
 func keysOf(name, address string) [2]string {
 	address = deadletter.Network(address)
 	name = name[:min(len(name), 128)] // no user has a longer name, and a short key saves memory

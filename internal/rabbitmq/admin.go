@@ -19,8 +19,8 @@ type Admin struct{ m *Management }
 // queues in one request.
 const adminWait = 60 * time.Second
 
-// NewAdmin returns a client for the API at a URL that contains the user and the password. It sends
-// no request yet.
+// NewAdmin returns a client for a management API. The URL of this API contains the user and the
+// password. It sends no request yet.
 func NewAdmin(raw string) (*Admin, error) {
 	m, err := newManagement(raw)
 	if err != nil {

@@ -61,8 +61,8 @@ func TestRecoveryAcknowledgesAStranger(t *testing.T) {
 }
 
 // TestWithoutRecoveryAnOldDeliveryCannotBeAcknowledged cuts a connection that does not use the
-// recovery of the client library. The channel must stay closed, so that the old delivery cannot be
-// acknowledged, and the letter must return to the queue.
+// recovery of the AMQP client library. The channel must stay closed, so that the old delivery
+// cannot be acknowledged, and the letter must return to the queue.
 func TestWithoutRecoveryAnOldDeliveryCannotBeAcknowledged(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -138,7 +138,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 }
 
 // withoutLimit explains how to remove the delivery limit of a queue. The parameter q is the queue
-// as the API shows it, or nil if the API does not show it.
+// as the management API shows it, or nil if the API does not show it.
 func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 	if q != nil && q.Arguments.DeliveryLimit != nil && (*q.Arguments.DeliveryLimit >= 0 || !atLeast(version, 4, 0)) {
 		return "The limit is an argument of the queue, which no policy removes: declare the queue again without x-delivery-limit"

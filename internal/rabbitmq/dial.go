@@ -16,7 +16,7 @@ import (
 func (l *Link) url() string { return withPassword(l.broker.URL, l.broker.PasswordFile) }
 
 // dial opens a connection that has its own name at the broker. It does not use the recovery of the
-// client library. If that recovery replaced the connection, the ack of an old delivery would
+// AMQP client library. If that recovery replaced the connection, the ack of an old delivery would
 // acknowledge a different letter (client_trap_test.go).
 func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, error) {
 	return l.dialWith(ctx, purpose, l.url(), func(ctx context.Context, addr string) (net.Conn, error) {
@@ -25,7 +25,7 @@ func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, erro
 }
 
 // dialReading opens a connection for a session that reads letters. It withholds the properties of
-// the letters from the client library. The returned letterConn has these properties.
+// the letters from the AMQP client library. The returned letterConn has these properties.
 func (l *Link) dialReading(ctx context.Context, purpose string) (*amqp.Connection, *letterConn, error) {
 	address := l.url()
 	uri, err := amqp.ParseURI(address)

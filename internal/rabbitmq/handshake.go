@@ -21,9 +21,9 @@ type outspoken struct {
 	properties amqp.Table // the properties of the connection
 }
 
-// Response adds the capability authentication_failure_close to those that the client library sends
-// to the broker. The library calls Response to get the password for a frame, and then sends the
-// frame with the capabilities too. Therefore it is not too late to add a capability.
+// Response adds the capability authentication_failure_close to those that the AMQP client library
+// sends to the broker. The library calls Response to get the password for a frame, and then sends
+// the frame with the capabilities too. Therefore it is not too late to add a capability.
 func (a outspoken) Response() string {
 	if capabilities, ok := a.properties["capabilities"].(amqp.Table); ok {
 		capabilities["authentication_failure_close"] = true
@@ -52,7 +52,7 @@ func logins(u amqp.URI, properties amqp.Table) []amqp.Authentication {
 }
 
 // explain describes the error that ended a handshake. If the broker closed the connection without a
-// reason, the client library reports that the login was refused, which is wrong. In that case,
+// reason, the AMQP client library reports that the login was refused, which is wrong. In that case,
 // explain says that the connection was cut.
 func explain(err error) error {
 	var e *amqp.Error

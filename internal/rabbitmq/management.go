@@ -30,13 +30,13 @@ type Management struct {
 	why      atomic.Value              // a string: the reason why the API did not respond
 }
 
-// errSilent means that the API did not respond to an earlier request, a moment ago. dlo then sends
-// no further request. Otherwise, a plan for many queues of an unreachable broker would wait for
-// each queue.
+// errSilent means that the management API did not respond to an earlier request, a moment ago. dlo
+// then sends no further request. Otherwise, a plan for many queues of an unreachable broker would
+// wait for each queue.
 var errSilent = errors.New("the API did not answer a moment ago")
 
-// errMayNot means that the API rejects this user. The password is wrong, or the user lacks the tag
-// management.
+// errMayNot means that the management API rejects this user. The password is wrong, or the user
+// lacks the tag management.
 var errMayNot = errors.New("the API refuses the user")
 
 const (
@@ -69,8 +69,8 @@ func newManagement(raw string) (*Management, error) {
 // errNoQueue means that the broker has no queue with that name.
 var errNoQueue = errors.New("no such queue")
 
-// errBadRequest means that the API refuses a request as invalid, for example if it asks for a page
-// after the last one.
+// errBadRequest means that the management API refuses a request as invalid, for example if it asks
+// for a page after the last one.
 var errBadRequest = errors.New("the API answered 400 Bad Request")
 
 // errNotAsked means that the management API has no URL for the name of a queue. dlo can therefore
@@ -85,7 +85,7 @@ func canAsk(name string) bool {
 	return utf8.ValidString(name) && name != "" && name != "." && name != ".." && len(name) <= deadletter.MaxQueueName
 }
 
-// managedQueue is a queue as the API shows it.
+// managedQueue is a queue as the management API shows it.
 type managedQueue struct {
 	Name          string         `json:"name"`
 	Type          string         `json:"type"`
@@ -99,8 +99,9 @@ type managedQueue struct {
 	DeliveryLimit limitInForce   `json:"delivery_limit"`
 }
 
-// limitInForce is the delivery limit in effect, which the API shows as a number or as the text
-// "unlimited" (4.3.6, some seconds after the queue was declared). Anything else is unknown.
+// limitInForce is the delivery limit in effect, which the management API shows as a number or as
+// the text "unlimited" (4.3.6, some seconds after the queue was declared). Anything else is
+// unknown.
 type limitInForce struct{ number *int64 }
 
 // UnmarshalJSON never fails, because an unreadable limit must not hide the other fields of a queue.
@@ -128,9 +129,9 @@ type queueArguments struct {
 }
 
 // policyInForce holds the settings that result from a queue's policy and operator policy together.
-// Of two length limits, the smaller one applies. For a new queue, the API does not show these
-// settings for 1 to 6 s. Until then, Known is false. If the queue has no policy, the API shows an
-// empty object.
+// Of two length limits, the smaller one applies. For a new queue, the management API does not show
+// these settings for 1 to 6 s. Until then, Known is false. If the queue has no policy, the API
+// shows an empty object.
 type policyInForce struct {
 	Known         bool    `json:"-"`
 	DeliveryLimit *int64  `json:"delivery-limit"`
@@ -261,9 +262,9 @@ func (m *Management) Own(ctx context.Context, vhost string) ([]managedQueue, err
 	return page.Items, nil
 }
 
-// lag is the maximum time that the API needs to show a quorum queue completely. After a broker
-// restart, it needs 10 s on 3.10.8 and 4.0.5, and 5 s on 4.3.6. After a declaration, it needs less
-// (see Management).
+// lag is the maximum time that the management API needs to show a quorum queue completely. After a
+// broker restart, it needs 10 s on 3.10.8 and 4.0.5, and 5 s on 4.3.6. After a declaration, it
+// needs less (see Management).
 const lag = 15 * time.Second
 
 // KnownQueue queries an existing queue again and again, until the management API shows its type.
@@ -291,15 +292,15 @@ func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient
 	}
 }
 
-// isResting reports whether dlo sends the API no requests for now. This is so for a short time
-// after the API did not respond to a request.
+// isResting reports whether dlo sends the management API no requests for now. This is so for a
+// short time after the API did not respond to a request.
 func (m *Management) isResting() bool {
 	until := m.rest.Load()
 	return until != nil && time.Now().Before(*until)
 }
 
 // maxAnswer is the maximum number of bytes that are read from one response. It is enough for about
-// 250,000 bindings of a vhost, which the API returns in one response.
+// 250,000 bindings of a vhost, which the management API returns in one response.
 const maxAnswer = 64 << 20
 
 func (m *Management) get(ctx context.Context, path string, into any) error {

@@ -105,8 +105,8 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 			m.setOutcome(deadletter.OutcomeInDoubt, "no answer")
 			sent = append(sent, m)
 			continue
-		// When a send fails with ErrClosed, the client library closes the channel only some time
-		// later. Therefore this code can check only the error, and not whether the channel is
+		// When a send fails with ErrClosed, the AMQP client library closes the channel only some
+		// time later. Therefore this code can check only the error, and not whether the channel is
 		// closed.
 		case errors.Is(err, amqp.ErrClosed):
 			m.setOutcome(deadletter.OutcomeUnsent, "the connection ended before it was sent")

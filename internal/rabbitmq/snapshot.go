@@ -40,7 +40,7 @@ func newLooks(raw string) (*Management, error) {
 }
 
 // Snapshot returns what the management API reports about the vhost of the link. The snapshot lists
-// the parts that could not be read. Snapshot fails only if the API does not answer at all.
+// the parts that could not be read. Snapshot fails only if this API does not answer at all.
 func (l *Link) Snapshot(ctx context.Context) (topology.Snapshot, error) {
 	if l.looks == nil {
 		return topology.Snapshot{}, errNoManagement

@@ -25,7 +25,7 @@ import (
 )
 
 // TestAnInboxOverTLS reads a letter with a header larger than a frame from a broker that requires
-// TLS with a client certificate. The TLS options in a URL must work as they do in the client
+// TLS with a client certificate. The TLS options in a URL must work as they do in the AMQP client
 // library.
 func TestAnInboxOverTLS(t *testing.T) {
 	t.Parallel()

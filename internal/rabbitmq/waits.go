@@ -52,8 +52,8 @@ func (l *Link) hasWait(w deadletter.Wait) bool {
 	return l.publish.stands[w]
 }
 
-// declare makes sure that the wait queues of one waiter exist, with their exchanges. It is called
-// once for each publishing connection.
+// declare makes sure that the wait queues of one waiter exist, with their exchanges. A waiter is a
+// way to let letters wait in the broker. declare is called once for each publishing connection.
 func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
 	waiter := places[0].Waiter
 	err := l.declareWaits(places)
@@ -87,10 +87,10 @@ func (l *Link) noteWaiters() {
 	}
 }
 
-// declareWaits declares the wait queues of a waiter, in which letters wait for their retry, and
-// their exchanges. It uses its own connection, because a 3.10 broker closes the connection if it
-// does not know an exchange type (503). The connection also has a time limit, because a declaration
-// never ends if the queue has no leader.
+// declareWaits declares the wait queues of a waiter, and their exchanges. In a wait queue, letters
+// wait in the broker for their retry. declareWaits uses its own connection, because a 3.10 broker
+// closes the connection if it does not know an exchange type (503). The connection also has a time
+// limit, because a declaration never ends if the queue has no leader.
 func (l *Link) declareWaits(places []deadletter.Wait) error {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()

@@ -21,7 +21,7 @@ func closeError(err *amqp.Error) error {
 }
 
 // ended is the reason why a connection or channel ended. Its text is written by dlo and replaces
-// the text of the client library.
+// the text of the AMQP client library.
 type ended struct{ err *amqp.Error }
 
 func (e *ended) Error() string { return reasonText(e.err) }
@@ -37,8 +37,8 @@ func errorText(err error) string {
 	return strings.Replace(err.Error(), e.Error(), reasonText(e), 1)
 }
 
-// unreadable lists the reasons with which the client library reports a frame that it cannot read.
-// Since dlo keeps message headers away from the client library, no such report has been seen.
+// unreadable lists the reasons with which the AMQP client library reports a frame that it cannot
+// read. Since dlo keeps message headers away from the client library, no such report has been seen.
 var unreadable = []string{amqp.ErrSyntax.Reason, amqp.ErrFrame.Reason, amqp.ErrFrameTooLarge.Reason}
 
 // reasonText returns the reason why a connection or channel ended, without repetitions. The AMQP

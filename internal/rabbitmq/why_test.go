@@ -8,8 +8,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestTheEndOfASessionIsSaidOnce checks the text about the end of a session. The client library
-// wraps the cause in several errors. dlo must show the cause once, in a text that fits on a page.
+// TestTheEndOfASessionIsSaidOnce checks the text about the end of a session. The AMQP client
+// library wraps the cause in several errors. dlo must show the cause once, in a text that fits on a
+// page.
 func TestTheEndOfASessionIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	const byHand = "): take the first message out of the queue by hand, for example with Get messages of the management page, and report it to the makers of dlo"

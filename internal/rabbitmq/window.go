@@ -124,10 +124,10 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 }
 
 // fetchRequeued fetches the letters that the broker requeued when it cancelled a consumer with free
-// capacity. A quorum queue has assigned these letters to the consumer, but the client never sees
-// them. They are on their way during the cancel, return to the front of the queue, and are flagged
-// redelivered (cancel_test.go). If they stayed in the queue, they would be ahead of a window that
-// comes back. If the window was acknowledged, they could be mistaken for it.
+// capacity. A quorum queue has assigned these letters to the consumer, but the AMQP client library
+// never sees them. They are on their way during the cancel, return to the front of the queue, and
+// are flagged redelivered (cancel_test.go). If they stayed in the queue, they would be ahead of a
+// window that comes back. If the window was acknowledged, they could be mistaken for it.
 //
 // The broker processes a get only after the requeued letters are back in the queue. If a get
 // returns no letter, or a letter that is delivered for the first time, none of the requeued letters

@@ -86,7 +86,7 @@ func nobodySends(stray *deadletter.Stray, whose string) deadletter.Problem {
 }
 
 // strayText returns a text about letters that no dispatcher sends. It says how many of them wait
-// for a retry, need people, or were sent.
+// for a retry, wait for a decision of a person, or were sent.
 func strayText(s *deadletter.Stray) string {
 	var parts []string
 	for _, p := range []struct {

@@ -131,8 +131,8 @@ func line(s string, n int) string {
 	return deadletter.Cut(deadletter.Visible(s), n)
 }
 
-// cutMiddle returns visible text on one line. If the text is too long, it cuts the middle out. It
-// is for names that begin alike and differ at the end.
+// cutMiddle returns visible text on one line. If the text is too long, it leaves out the middle. It
+// is used for names that begin alike and differ at the end.
 func cutMiddle(s string, n int) string {
 	if s = line(s, 10*n); len(s) <= n {
 		return s
