@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// columns is the maximum width of a line of prose.
+// columns is the maximum width of a line in comments and in documents.
 const columns = 100
 
 // comments holds a pattern for each file extension. The pattern matches lines that are only a

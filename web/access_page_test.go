@@ -135,7 +135,7 @@ func (g *guests) accept(t *testing.T, link string) {
 	g.ask("POST", "/welcome", url.Values{"code": {u.Query().Get("code")}, "new": {passphrase}, "repeated": {passphrase}}).want(t, 303)
 }
 
-// withToken asks who a token belongs to.
+// withToken sends a request with a token. The response says to whom the token belongs.
 func (g *guests) withToken(secret string) answer {
 	g.t.Helper()
 	r := httptest.NewRequest("GET", "/api/v1/me", nil)

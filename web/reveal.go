@@ -29,7 +29,7 @@ type asked struct {
 	Header string
 }
 
-// revealed is one revealed value of a letter.
+// revealed is one value of a letter that is shown although it is masked.
 type revealed struct {
 	node   *payload.Node // the field of the body, or nil for a header
 	at     payload.Position

@@ -31,7 +31,7 @@ func IfKnown(t time.Time) *Time {
 	return nil
 }
 
-// OrZero returns the time. For nil, it returns the zero time.
+// OrZero returns the time to which t points. If t is nil, it returns the zero time.
 func (t *Time) OrZero() time.Time {
 	if t == nil {
 		return time.Time{}

@@ -185,7 +185,7 @@ type Mistake struct {
 	Text         string
 }
 
-// Error contains all mistakes of a configuration.
+// Error is the error for a configuration with mistakes. It contains all of them.
 type Error struct {
 	Path     string
 	Mistakes []Mistake

@@ -39,7 +39,8 @@ func load(t testing.TB, text string) (config.Config, error) {
 	return config.Load(path, noEnv)
 }
 
-// patterns compares regular expressions by their texts.
+// patterns is an option of cmp.Diff. With it, two regular expressions are equal if their texts are
+// equal.
 var patterns = cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() == b.String() })
 
 // origin contains options for comparing two configurations. With them, the comparison ignores the

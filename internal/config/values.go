@@ -102,7 +102,7 @@ func (d *decoder) list(n *yaml.Node, item func(n *yaml.Node)) {
 	}
 }
 
-// eachItem calls fn for every item of a list.
+// eachItem calls fn for every item of a YAML list.
 func (d *decoder) eachItem(n *yaml.Node, fn func(n *yaml.Node)) {
 	if n.Kind == yaml.SequenceNode {
 		for _, e := range n.Content {

@@ -29,7 +29,7 @@ func commands(text string) (list [][]string) {
 	return list
 }
 
-// unquoted returns a word without its quotes.
+// unquoted returns a word of a shell command without its quotes.
 func unquoted(word string) string {
 	const quote = "\x00"
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(word, `\'`, quote), "'", ""), quote, "'")

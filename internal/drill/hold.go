@@ -117,7 +117,7 @@ func (g *ground) recordLook(s *sign, l look, row *Row, reported *problem, began 
 	}
 }
 
-// readyStatus returns the status that /readyz should have.
+// readyStatus returns the status with which /readyz should respond while the failure lasts.
 func (s *sign) readyStatus() int {
 	if s.status == 0 {
 		return 200

@@ -147,7 +147,7 @@ func (o *office) get(ctx context.Context, path string) (int, []byte) {
 	return status, text
 }
 
-// askWait is the time limit for a response.
+// askWait is the time limit for a response of a dlo that the drill has started.
 const askWait = 10 * time.Second
 
 func (o *office) ask(ctx context.Context, method, path, body string) (int, []byte, error) {

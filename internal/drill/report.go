@@ -15,7 +15,7 @@ type Report struct {
 	Rows []Row `json:"rows"`
 }
 
-// Row is the result for one failure.
+// Row is the result of the drill for one failure.
 type Row struct {
 	Name    string `json:"name"`
 	Does    string `json:"does"`

@@ -238,7 +238,7 @@ func (i *Identity) token(ctx context.Context, secret string) (known, []string, e
 	return known{Principal: t.Principal()}, nil, nil
 }
 
-// Set reports whether there is a proxy.
+// Set reports whether the configuration describes a proxy.
 func (p Proxy) Set() bool { return p.Unix || len(p.From) > 0 }
 
 // trusted reports whether a request comes from the proxy and contains the secret of the proxy.

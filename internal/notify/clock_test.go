@@ -22,7 +22,6 @@ func location(t interface{ Fatal(...any) }, name string) *time.Location {
 	return z
 }
 
-// utc parses a time.
 func utc(t testing.TB, s string) time.Time {
 	t.Helper()
 	at, err := time.Parse("2006-01-02 15:04", s)

@@ -118,7 +118,7 @@ func (g *guard) whyRefused(a netip.Addr) string {
 // isPrivate reports whether the setting allow_private permits this kind of address.
 func isPrivate(kind string) bool { return kind == "private" || kind == "loopback" }
 
-// network is a range of addresses of one kind.
+// network is a range of IP addresses of one kind, for example private ones.
 type network struct {
 	prefix netip.Prefix
 	kind   string

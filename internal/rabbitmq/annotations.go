@@ -74,7 +74,7 @@ func (l *Link) needsAnnotations(queue string) {
 	l.addRight(deadletter.Right{Operation: "read", Resource: queue, For: "reading what consumers say about their letters", Severity: deadletter.SeverityNotify})
 }
 
-// annotations runs one session.
+// annotations drains a queue of annotations during one session. It returns when the session ends.
 func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()) error {
 	conn, _, err := l.dialReading(ctx, "annotations "+a.Queue) // dialReading is needed because the client cannot read all headers; the headers of annotations are not used
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Limits are the limits of a window.
+// Limits says when a window is full. A window is a batch of letters that dlo takes from an inbox.
 type Limits struct {
 	Letters int           // maximum number of letters in a window
 	Bytes   int           // memory of the letters in bytes, headers included; the window closes when they reach it

@@ -82,7 +82,7 @@ func TestATrialGoesThroughItsQueue(t *testing.T) {
 	}
 }
 
-// take waits for a message.
+// take waits until the queue has a message, and takes it.
 func take(t *testing.T, ch *amqp.Channel, queue string) amqp.Delivery {
 	t.Helper()
 	var d amqp.Delivery

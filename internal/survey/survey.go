@@ -128,7 +128,7 @@ func (s *Survey) request(i int) {
 	}
 }
 
-// These are the limits of Refresh.
+// These are the time limits of the method Refresh, which reads vhosts again.
 const (
 	newEnough   = 5 * time.Second  // a vhost that dlo began to read within this time is not read again
 	refreshWait = 10 * time.Second // maximum time that Refresh waits for the reading of all vhosts

@@ -93,7 +93,7 @@ func (a axis) ticks() []tick {
 	return out
 }
 
-// dot is one retry that is drawn.
+// dot is one retry as a point of the chart.
 type dot struct {
 	X, Y       string
 	Band       string // the SVG path of the area of the possible times of the retry; "" without jitter

@@ -58,7 +58,7 @@ const (
 	TabHistory  Tab = "history"
 )
 
-// Tabs lists the tabs in page order.
+// Tabs lists the tabs of the page of a letter, in the order of the page.
 var Tabs = []Tab{TabDecoded, TabJSON, TabRaw, TabHeaders, TabTimeline, TabHistory}
 
 // ParseTab parses the tab given in the URL. An unknown value gives TabDecoded.

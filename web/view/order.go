@@ -24,7 +24,7 @@ var orderWords = map[deadletter.Order]orderWord{
 	deadletter.OrderDue:      {"next due first", "Due", "Next due", "Sooner", "Later", true},
 }
 
-// order returns the words for the current order of the list.
+// order returns words that say in which order the list is shown now.
 func (p LettersPage) order() orderWord {
 	if w, ok := orderWords[p.Order]; ok {
 		return w

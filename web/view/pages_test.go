@@ -64,7 +64,7 @@ func TestGoldenShell(t *testing.T) {
 	}
 }
 
-// each calls f for every element of a page.
+// each calls f for every HTML element of a page.
 func each(n *html.Node, f func(n *html.Node)) {
 	if n.Type == html.ElementNode {
 		f(n)

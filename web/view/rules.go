@@ -261,7 +261,7 @@ func (a RuleAnswer) nextStep() string {
 	return "dead, severity " + strings.ToLower(unknownIf(severity)) + ": " + line(a.Why, 200)
 }
 
-// dueWords describes when the retry can happen.
+// dueWords says when the next retry of the letter can happen.
 func (a RuleAnswer) dueWords() string {
 	switch {
 	case a.Low == a.High:
