@@ -25,8 +25,8 @@ type sums struct {
 	fates    map[[2]view.Decided]*fate
 }
 
-// fate is a set of letters that had the same real outcome, and that would have the same outcome
-// under the tried rules. It contains their number and their ids.
+// fate is a set of letters that had the same real outcome, and that would all have the same outcome
+// under the rules that a person tries. It contains their number and their ids.
 type fate struct {
 	view.Fate
 	ids []deadletter.ID

@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// writtenRules reads the text of a file with rules to try. It reads no more than four times the
-// size that the server accepts. The server rejects the rest of a larger file anyway.
+// writtenRules reads the text of a file with rules to try. It stops after four times the size that
+// the server accepts. A larger file need not be read further, because the server rejects it anyway.
 func writtenRules(p *Program, name string) (string, error) {
 	in, err := openInput(p, name)
 	if err != nil {

@@ -111,8 +111,9 @@ func (d *decoder) waiter(n *yaml.Node, into *rules.Waiter) {
 }
 
 // checkWaits checks the delays of a back-off whose letters wait in a queue of the broker and not in
-// dlo's store. It reports delays that are longer than the broker permits. It also reports jitter if
-// all letters in such a queue must wait equally long.
+// dlo's store. It reports delays that are longer than the broker permits. In some wait queues, all
+// letters must wait equally long. If the back-off uses such a queue, checkWaits also reports
+// jitter.
 func (d *decoder) checkWaits(b *backOff, r *rules.Retry) {
 	for _, one := range b.delays {
 		if one.delay > rules.MaxWait {

@@ -23,7 +23,7 @@ func (r *recorder) Do(_ context.Context, method, path string, body, into any) er
 }
 
 // TestTheDrillKeepsToItsVHost checks that the drill refuses every call to the management API that
-// does not concern the drill's own vhost, users and policies.
+// does not concern the vhost or the user of the drill.
 func TestTheDrillKeepsToItsVHost(t *testing.T) {
 	t.Parallel()
 	const own = "dlo-drill-abcdefghij"

@@ -15,7 +15,7 @@ import (
 )
 
 // TestShovelsAndFederationAreSeen creates a shovel and a federated queue on a broker with these
-// plugins. It checks what dlo sees of them as users with different tags.
+// plugins. It checks what dlo can see of them, depending on the tags of dlo's user.
 func TestShovelsAndFederationAreSeen(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBrokerWith(t, testenv.Options{Plugins: []string{"rabbitmq_shovel", "rabbitmq_federation"}})

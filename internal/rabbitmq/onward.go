@@ -101,8 +101,8 @@ func (q *managedQueue) deadLetterTo() (exchange, key *string) {
 }
 
 // targets returns the queues to which an exchange may route a message with the given routing key. A
-// binding that dlo cannot evaluate counts as a match. If there is more than one target, the true
-// target is therefore unknown.
+// binding that dlo cannot evaluate counts as a match. Therefore, if there is more than one target,
+// dlo does not know which of them is the right one.
 func (m *Management) targets(ctx context.Context, vhost, exchange, key string) ([]string, error) {
 	if !canAsk(exchange) {
 		return nil, errors.New("it cannot be asked for an exchange of that name")

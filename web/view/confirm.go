@@ -289,7 +289,7 @@ func placeholder(v deadletter.Verb) string {
 	return ""
 }
 
-// sendingTime returns words for how long sending takes at the rate in the form. It returns "" if
+// sendingTime says how long it takes to send the letters at the rate in the form. It returns "" if
 // the time is not known.
 func (p ConfirmPage) sendingTime() string {
 	rate, err := strconv.ParseFloat(p.Options.Rate, 64)

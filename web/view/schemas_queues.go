@@ -287,8 +287,8 @@ func (q TypedQueue) comparedCount() int {
 	return most
 }
 
-// boundBy returns words for who made the binding of a queue. It adds the pattern if that is not the
-// name of the queue, and the routing key if there is one.
+// boundBy says who made the binding of a queue. It adds the pattern of the binding if the pattern
+// is not the name of the queue, and the routing key if there is one.
 func boundBy(by, glob, key, queue string) []Span {
 	out := []Span{{Text: by}}
 	if glob != queue {

@@ -203,7 +203,7 @@ func noteWords(g deadletter.GroupRow) string {
 	return g.NoteBy + ": " + note
 }
 
-// snoozeWords returns words for when a snoozed group returns.
+// snoozeWords says when a snoozed group returns to the list.
 func snoozeWords(g deadletter.GroupRow) string {
 	text := "until " + Stamp(g.Snooze.Until)
 	if g.Snooze.After > 0 {
@@ -215,7 +215,7 @@ func snoozeWords(g deadletter.GroupRow) string {
 	return text
 }
 
-// resolvedWords returns words for when a group was resolved, by whom and in which version.
+// resolvedWords says when a group was resolved, by whom and in which version.
 func resolvedWords(now time.Time, g deadletter.GroupRow) string {
 	text := "resolved " + When(now, g.Resolved.At) + " by " + line(g.Resolved.By, 60)
 	if g.Resolved.Version != "" {
