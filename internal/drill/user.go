@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// noRights contains all rights except three that dlo needs: one configure, one write and one read
-// right.
+// noRights contains all rights of a user except three that dlo needs. It lacks one right to
+// configure, one right to write, and one right to read.
 var noRights = rights{Configure: `^(?!dlo\.epoch\.).*`, Write: `^(?!amq\.default$).*`, Read: `^(?!dlo\.letters$).*`}
 
 // userFailures lists the failures in which dlo's user has lost rights, its tag or its password.
