@@ -12,9 +12,9 @@ import (
 // GroupVersion is stored with each group. Increase it when grouping improves. dlo then groups
 // letters again, in the background, if their group has a lower version.
 //
-// Version 1 used only the error text. In version 2, the type that a framework names was not yet
-// used as the type of the letter. Version 3 did this, and gave groups the same keys as version 2.
-// Version 4 distinguishes letters of unknown origin by their inboxes.
+// Version 1 used only the error text. Version 2 did not yet use the type that a framework names as
+// the type of the letter. Version 3 uses this type, and gives groups the same keys as version 2.
+// Version 4 also distinguishes letters of unknown origin by their inboxes.
 const GroupVersion = 4
 
 const ownFrames = 3 // number of stack frames that are part of a cause; all letters of a queue share the frames further out

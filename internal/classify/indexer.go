@@ -56,8 +56,8 @@ func NewIndexer(store IndexStore, o IndexerOptions) *Indexer {
 // index.
 const indexVersion = 2
 
-// version identifies what is indexed with the current settings. The part before the colon
-// identifies the masks.
+// version returns a text that identifies the present settings of the index. The part before the
+// colon identifies the masks, and the part after the colon identifies all other settings.
 func (x *Indexer) version() string {
 	// Encoding cannot fail for strings, numbers and booleans.
 	masks, _ := json.Marshal(x.o.Masks)

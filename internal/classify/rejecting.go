@@ -21,10 +21,10 @@ func deathOfEntry(d *deadletter.Death) deathOf {
 	return deathOf{origin: d.Origin(), reason: d.Reason, at: d.FirstAt, repeated: d.Count > 1}
 }
 
-// inQueue returns the death of a letter in the given queue, whose consumer rejected the letter. The
-// caller knows that the consumer rejected it, but x-death may not say so: the letter may have left
-// a delay queue, and the consumer may then have published it to the inbox itself. Only a consumer
-// publishes to the inbox, so the reason is "rejected".
+// inQueue returns the death of a letter that a consumer of the given queue rejected. It is possible
+// that x-death does not record the rejection: if the letter had left a delay queue, the consumer
+// may then have published the letter to the inbox itself. inQueue nevertheless returns the reason
+// "rejected", because only a consumer publishes to the inbox.
 func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) deathOf {
 	d, ok := deadletter.DiedIn(deaths, queue)
 	switch {

@@ -204,8 +204,8 @@ func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
 // readVerbs contains the verbs of actions that change nothing.
 var readVerbs = []Verb{VerbView, VerbRead, VerbReveal}
 
-// ErrAgain is an ErrForbidden. It means that a grant would permit the action, but not at present.
-// The field Again of the grant says why.
+// ErrAgain is a kind of ErrForbidden. It means that a grant of the principal includes the action,
+// but does not permit it at present. The field Again of this grant says why.
 var ErrAgain = fmt.Errorf("%w", ErrForbidden)
 
 // Denied returns the error for a principal that may not perform an action anywhere. The error wraps

@@ -37,8 +37,9 @@ func TestTheRejectingQueueIsTheOrigin(t *testing.T) {
 		{"work expired, work rejected", "work", "expired", "work"},
 		{"work expired, other rejected, work rejected", "work", "expired", "work"},
 		{"retry expired, work expired, work rejected", "work", "expired", "retry may delay"},
-		// If a message was rejected in one of dlo's own queues, this does not show where the letter
-		// failed.
+		// A rejection in one of dlo's own queues (here dlo.letters) does not show in which queue a
+		// consumer failed. Therefore, the queue "work" may still be a queue that only delays
+		// messages.
 		{"work expired, dlo.letters rejected", "work", "expired", "work may delay"},
 		{"dlo.wait.1000 expired, retry expired, work rejected", "work", "rejected", "retry may delay"},
 		{"retry expired, sms rejected, work rejected", "sms", "rejected", "retry may delay"},

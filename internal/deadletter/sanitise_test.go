@@ -160,9 +160,10 @@ func withoutKey(t deadletter.Table, key string) deadletter.Table {
 	return t
 }
 
-// This test checks the properties that Sanitise returns, together with dlo's headers. They must
-// contain nothing that sends a copy or that the broker rejects. It must be possible to publish
-// them, or the error must say why not.
+// TestWhatSanitiseLeavesIsPublishable checks the properties that Sanitise returns, together with
+// dlo's headers. They must contain nothing that the broker rejects, and nothing that makes the
+// broker send a copy, such as the header CC. It must be possible to publish them, or the error must
+// say why not.
 func TestWhatSanitiseLeavesIsPublishable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -399,9 +399,8 @@ func FuzzDecodeTable(f *testing.F) {
 	})
 }
 
-// FuzzDecodeProperties replaces encoded properties by any bytes. They must either be decoded or
-// lead to an error. Decoded properties must be encoded to bytes that are decoded to equal
-// properties.
+// FuzzDecodeProperties decodes arbitrary bytes as properties. The bytes must be decoded, or lead to
+// an error. If decoded properties are encoded and then decoded again, they must stay the same.
 func FuzzDecodeProperties(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {

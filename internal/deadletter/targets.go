@@ -10,9 +10,9 @@ import (
 // to such a queue, except that trial letters return to the trial queue.
 func OwnQueue(name string) bool { return strings.HasPrefix(name, "dlo.") }
 
-// NoOrigin reports whether a queue can never be the origin of a letter, because letters only wait
-// or are watched there. The queues of trials and probes can be origins, because trial letters and
-// probe letters die there.
+// NoOrigin reports whether no letter can have died in the given queue, because dlo uses the queue
+// only to let letters wait or to watch them. The queues of trials and probes are different: trial
+// letters and probe letters die there.
 func NoOrigin(queue string) bool { return OwnQueue(queue) && !Tries(queue) }
 
 // MarkerPrefix returns the beginning of the names of an inbox's markers. By these markers, dlo

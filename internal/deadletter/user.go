@@ -50,7 +50,8 @@ const maxUserName = 64
 // "(null)" and "-" are sent by some proxies if nobody has signed in.
 var misleadingNames = []string{"everyone", ".", "..", "(null)", "-"}
 
-// NewUser returns a local user. The error wraps ErrInvalid.
+// NewUser returns a local user with the given name and grant. If the name is not permitted, NewUser
+// returns an error that wraps ErrInvalid.
 func NewUser(name string, g Grant, by string) (User, error) {
 	var err error
 	switch {

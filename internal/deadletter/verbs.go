@@ -12,7 +12,7 @@ const (
 	VerbAdopt    Verb = "adopt"    // set policies that lead dead letters to dlo, and remove them
 )
 
-// These are the actions on anything other than letters and places.
+// These are the actions that concern neither letters nor places.
 const (
 	VerbTriage   Verb = "groups"    // decide about groups
 	VerbTell     Verb = "notices"   // send the digest now

@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// onTheWire encodes properties as in a content header, in the order of their flags. It leaves out
-// Unread, because a table on the wire cannot contain it.
+// onTheWire encodes properties as RabbitMQ sends them in a content header: in the order of their
+// flags. It leaves out header values of the type Unread, because a table on the wire cannot contain
+// them.
 func onTheWire(t interface{ Fatal(...any) }, p deadletter.Properties) []byte {
 	var b []byte
 	var flags uint16

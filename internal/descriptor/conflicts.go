@@ -7,7 +7,8 @@ import (
 )
 
 // Conflicts returns, for each set, the other sets that define one of its types differently. It
-// compares the newest versions. A body is decoded with the definition that fits it.
+// compares only the newest versions of the sets. If a type has several definitions, dlo decodes a
+// body with the definition that fits the body.
 func (r *Registry) Conflicts() map[string][]string {
 	if r == nil {
 		return nil

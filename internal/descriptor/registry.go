@@ -31,7 +31,7 @@ type Registry struct {
 	changes   int64               // number of changes so far
 }
 
-// version is one version of a set: its schema, and a description of this version.
+// version is one version of a schema set: the schema itself, and a description of this version.
 type version struct {
 	*Schema
 	about deadletter.SchemaVersion // without the content

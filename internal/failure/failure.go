@@ -92,9 +92,10 @@ func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask fu
 	return f
 }
 
-// Join returns the report of the headers, completed with the report of the body. An error in the
-// body's envelope is more specific than an error in a plain header, and less specific than an error
-// in a framework's headers. The more specific error is used.
+// Join combines what the headers report about a failure with what the body's envelope reports about
+// it. If both report an error, Join uses the more specific one. An error in the envelope is more
+// specific than an error in a plain header, and an error in a framework's headers is more specific
+// than both.
 func Join(header, body deadletter.Failure) deadletter.Failure {
 	if body.Said() && (!header.Said() || header.By == Plain) {
 		header, body = body, header

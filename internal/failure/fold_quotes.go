@@ -96,7 +96,8 @@ func (f *folder) wordBefore() string {
 	return ""
 }
 
-// naming contains words such as "column". Next to a quoted name, they say what the name stands for.
+// naming contains words that say what a quoted name next to them stands for. For example, the word
+// "column" says that the name is that of a column.
 var naming = wordSet("column columns table relation field fields property properties attribute parameter argument param constraint index view sequence function method procedure class type interface module package schema database enum variable operator trigger role namespace option setting header template queue exchange reading member tag command trait annotation directive keyword identifier symbol import export plugin")
 
 // saying contains words that may follow a quoted name but never a quoted value.

@@ -26,7 +26,8 @@ var phpOthers = []string{`Symfony\`, `Illuminate\`, `Laravel\`, `Doctrine\`, `Ph
 // rustOthers lists the crates of the standard library, of runtimes and of clients.
 var rustOthers = []string{"std::", "core::", "alloc::", "backtrace::", "anyhow::", "tokio::", "futures", "lapin::", "amqprs::", "hyper::", "tower::", "tracing::", "rust_begin_unwind", "__rust", "async_std::"}
 
-// elixirOthers lists the applications of Erlang/OTP and Elixir, and of libraries for consumers.
+// elixirOthers lists the applications of Erlang/OTP, those of Elixir, and the libraries that
+// consumers in these languages use.
 var elixirOthers = map[string]bool{
 	"elixir": true, "stdlib": true, "kernel": true, "erts": true, "logger": true, "mix": true, "ssl": true, "crypto": true, "broadway": true, "broadway_rabbitmq": true, "amqp": true, "amqp_client": true, "gen_stage": true,
 	"ecto": true, "ecto_sql": true, "db_connection": true, "postgrex": true, "myxql": true, "jason": true, "phoenix": true, "plug": true, "telemetry": true, "oban": true, "tesla": true, "finch": true, "mint": true, "req": true,

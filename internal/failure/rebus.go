@@ -14,8 +14,8 @@ import (
 //	System.AggregateException: 5 unhandled exceptions (boom) ... ---> System.X: boom ...
 //	5 unhandled exceptions (boom) ...: System.AggregateException: ... ---> System.X: boom ...
 //
-// The first form lists each attempt. The third form comes from version 8 of Rebus. If there were
-// several attempts, the function returns the error of the first one.
+// In the first of these forms, the text lists each attempt. The third form comes from version 8 of
+// Rebus. If there were several attempts, rebus returns the error of the first attempt.
 func (r *reading) rebus() (f deadletter.Failure, found bool) {
 	const details, source = "rbs2-error-details", "rbs2-source-queue"
 	f.MessageType = r.unmasked("rbs2-msg-type", withoutAssembly(r.text("rbs2-msg-type")))

@@ -79,8 +79,9 @@ func (l *ledger) Receive(_ context.Context, w deadletter.Window) (deadletter.Rec
 	return l.receive(w, nil), nil
 }
 
-// receive creates a row for each letter that it does not merge. If the letter has a twin, the row
-// is a suspect.
+// receive adds the letters of a window to the ledger. If a letter is merged with a stored letter,
+// it gets no row. Every other letter gets a row. If such a letter may be a copy of a stored letter
+// (its twin), its row is marked as a suspect.
 func (l *ledger) receive(w deadletter.Window, twins []int) deadletter.Receipt {
 	var r deadletter.Receipt
 	undone := map[deadletter.Fingerprint][]int{}

@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestDrainsKeepTheirCount causes random accidents to drains. No drain may take more letters than
-// requested, and every counted letter must be stored. In the end, each letter must be in the store
-// or still in the queue.
+// TestDrainsKeepTheirCount runs drains during which random accidents happen. No drain may take more
+// letters than requested, and every counted letter must be stored. In the end, each letter must be
+// in the store or still in the queue.
 func TestDrainsKeepTheirCount(t *testing.T) {
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t, 300) {

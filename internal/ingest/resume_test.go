@@ -148,11 +148,13 @@ func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	}
 }
 
-// TestTwinsBehindAWindow covers letters that were returned to the broker and stay in the queue
-// behind a window. They have the flag redelivered and may equal the letters of the window, but dlo
-// must not mistake them for those letters. Such letters exist if an inbox does not know how many
-// letters were returned, or if a drain has stored as many letters as it wants or received more than
-// it wants.
+// TestTwinsBehindAWindow covers letters that dlo returned to the broker and that follow the letters
+// of a window in the queue. The returned letters have the flag redelivered and may equal letters of
+// the window, but dlo must not mistake them for letters of the window.
+//
+// A queue has such letters if dlo does not know how many letters of the inbox were returned. It
+// also has them if a drain has stored as many letters as it wants, or has received more letters
+// than it wants.
 func TestTwinsBehindAWindow(t *testing.T) {
 	t.Parallel()
 	unknown := func(o *office) { o.drainDuring(func() { time.Sleep(time.Minute) }) }

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestNoLetterIsLostOrStoredTwice causes random accidents to dlo, its store, its connection and its
-// broker. Each letter must be stored once. The witness (witness_test.go) checks the window
-// protocol.
+// TestNoLetterIsLostOrStoredTwice lets random accidents happen to dlo, its store, its connection
+// and its broker. Each letter must be stored exactly once. The witness (witness_test.go) checks
+// that dlo follows the window protocol.
 func TestNoLetterIsLostOrStoredTwice(t *testing.T) {
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t, 1000) {
@@ -53,8 +53,8 @@ func schedule(t *testing.T, seed uint64, change func(*office)) string {
 	return course
 }
 
-// bodiesOf returns the bodies of a random burst. A third of them are likely to equal the body of
-// another letter.
+// bodiesOf returns the bodies of a random burst of letters. About a third of the bodies are made
+// from only three texts, so that some of them are equal.
 func bodiesOf(random *rand.Rand) []string {
 	bodies := make([]string, 1+random.IntN(12))
 	for i := range bodies {

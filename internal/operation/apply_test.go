@@ -174,8 +174,8 @@ func TestNewDueTimesCountFromTheDeath(t *testing.T) {
 	}
 }
 
-// TestApplyByQuery checks that a query selects some of the waiting letters. It must not add letters
-// that do not wait.
+// TestApplyByQuery checks that rules can be applied only to the waiting letters that a query
+// matches. Letters that match the query but do not wait must be ignored.
 func TestApplyByQuery(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())

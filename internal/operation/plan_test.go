@@ -41,9 +41,9 @@ func TestWhatAPlanWarnsOf(t *testing.T) {
 	}
 }
 
-// TestAPlanSaysThatTheBrokerIsAway checks that a plan warns if the broker is unreachable. Every
-// action that sends letters needs this warning, also if it sends them only when they are due. The
-// warning must not appear twice.
+// TestAPlanSaysThatTheBrokerIsAway checks that a plan contains a warning if the broker is
+// unreachable. Every action that sends letters needs this warning, even if it sends the letters
+// later, when they are due. The warning must not appear twice.
 func TestAPlanSaysThatTheBrokerIsAway(t *testing.T) {
 	t.Parallel()
 	o := open(t)

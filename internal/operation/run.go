@@ -44,8 +44,9 @@ const (
 	judged   = 10 // minimum number of sent letters at which too many returns stop an operation, except for a canary
 )
 
-// Run advances all active operations until ctx is done. The operations take turns, with one chunk
-// each. Operations that an earlier process started are included.
+// Run advances all active operations until ctx is done. The operations take turns: in its turn,
+// each operation works on one chunk of its letters. Run also continues operations that an earlier
+// process started.
 func (d *Desk) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		busy, active, err := d.Step(ctx)

@@ -72,7 +72,8 @@ func TestDiffIsBounded(t *testing.T) {
 	}
 }
 
-// TestDiffRandomTexts checks that a diff without omissions contains both texts completely.
+// TestDiffRandomTexts compares two random texts. If the diff shows every line, both texts must be
+// contained in it completely.
 func TestDiffRandomTexts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

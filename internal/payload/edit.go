@@ -33,7 +33,7 @@ type Check struct {
 	Text  string // safe to print, without masked values
 }
 
-// Level says how closely a person should look at a check.
+// Level says whether a check of an edited body needs a person's attention.
 type Level string
 
 // These are the levels of checks.

@@ -21,7 +21,7 @@ func patternMask() *Decoder {
 	return &Decoder{Types: schemas(), Mask: Masks{Patterns: []*regexp.Regexp{digits16}}.Body()}
 }
 
-// editText returns the text of a body that a person gets to edit.
+// editText returns the text that dlo offers to a person who wants to edit the given body.
 func editText(t testing.TB, d *Decoder, body []byte, h Hints) string {
 	t.Helper()
 	e, err := d.Editable(body, h, nil)

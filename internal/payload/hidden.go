@@ -206,8 +206,8 @@ func (w *hiding) submessage(p []byte, md protoreflect.MessageDescriptor, at spot
 	w.message(p, md, at, depth+1)
 }
 
-// entry reads a map entry. Which masks apply to the value depends on the key, which may come before
-// or after the value.
+// entry reads an entry of a map. The key decides which masks apply to the value, but the bytes of
+// the key may come after those of the value.
 func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth int) {
 	key := fd.MapKey().Default().MapKey().String()
 	each := func(visit func(num protowire.Number, typ protowire.Type, v []byte)) {

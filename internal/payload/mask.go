@@ -15,8 +15,8 @@ type Mask struct {
 	JSON   []deadletter.FieldPath                        // paths from the top of a JSON body, with the names in the JSON; they also apply to a JSON body inside an envelope
 	Text   func(text string) (shown string, masked bool) // hides parts of any value; nil = nothing. Numbers are in decimal, enums by name, bytes unchanged
 
-	// Property hides a property of the letter, or a part of it, in texts about the body. If Property
-	// is nil, nothing is hidden.
+	// Property returns a property of the letter, or a part of it, in the form in which a text about
+	// the body may show it. If the field Property is nil, nothing is hidden.
 	Property func(name, text string) (shown string, masked bool)
 }
 
@@ -39,10 +39,9 @@ func (m *Mask) hides() bool {
 // Hides reports whether the configuration may mask something in a body that could not be decoded.
 func (d *Decoder) Hides() bool { return d.Mask.hides() }
 
-// maskedPart returns a part of a property of the letter in the form in which it may be shown. Such
-// a part is, for example, the media type in a content type. If the mask changes the whole property
-// in such a way that the part no longer occurs in it, maskedPart returns the mask instead of the
-// part.
+// maskedPart returns a part of a property of the letter, for example the media type in a content
+// type, in the form in which it may be shown. If the part no longer occurs in the masked property,
+// maskedPart returns the mask instead of the part.
 func (m *Mask) maskedPart(property, value, part string) string {
 	if m == nil || m.Property == nil || value == "" || part == "" {
 		return part

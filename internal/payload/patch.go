@@ -73,7 +73,8 @@ type patching struct {
 	op     *jsonNode
 }
 
-// fail returns an error with the position of a member of the operation.
+// fail returns an error about the present operation of the patch. The position in the error is that
+// of the given member of the operation, for example of "path".
 func (p *patching) fail(member, message string) error {
 	e := &EditError{Message: message}
 	at := p.op.from

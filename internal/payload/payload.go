@@ -148,8 +148,9 @@ func (d *Decoder) reading(doc *Document, h Hints, b *budget.Budget) *reading {
 	return r
 }
 
-// useHints takes over what the letter or the enclosing envelope says about the current body. The
-// parameter "innerTypes" holds the type names that only the envelope gives.
+// useHints takes over the hints about the current body. They come from the letter, or from the
+// envelope that contains the body. The parameter "innerTypes" holds the type names that only the
+// envelope gives.
 func (r *reading) useHints(h Hints, innerTypes ...namedType) {
 	r.hints = h
 	r.media, _ = mediaType(h.ContentType)

@@ -69,7 +69,8 @@ func (r *reading) toldEncoding(name string) string {
 	return r.Mask.maskedPart("content-encoding", r.hints.ContentEncoding, name)
 }
 
-// peelNamed undoes one encoding that the letter names.
+// peelNamed undoes the encoding with the given name. The name comes from the content encoding of
+// the letter.
 func (r *reading) peelNamed(name string) bool {
 	doc := r.doc
 	switch name {
@@ -191,8 +192,8 @@ func (r *reading) layer(l Layer, out []byte, how string) bool {
 // decodeIfMeaningful decodes base64 text if the result is something that people send: text, JSON,
 // compressed data or a message. If the result is noise, it returns nil.
 func (r *reading) decodeIfMeaningful(text []byte) []byte {
-	// The first bytes are enough to detect most noise. A large body that only looks like base64 is
-	// then not decoded.
+	// First, only the beginning of the text is decoded, because this is enough to detect most
+	// noise. Therefore, a large body that only looks like base64 is not decoded as a whole.
 	var head [768]byte
 	n := decodeBase64(head[:], text[:min(len(text), len(head)/3*4)])
 	if n < 0 {

@@ -40,11 +40,13 @@ type evidence struct {
 	covered, parts int   // number of top-level fields that are present, and of all top-level fields
 }
 
-// score returns a value from 0 to 1, which is lower for each defect of the body. If the body lacks
-// fields of the type, the score is only a little lower. Every other kind of defect lowers it by
-// more than all absent fields together. A defect which shows that the publisher does not use this
-// type lowers the score even more: by more than all absent fields and the constant "margin"
-// together.
+// score returns a value from 0 to 1, which says how well the type fits the body. Every defect of
+// the body lowers the value.
+//
+// If the body lacks fields of the type, this lowers the value only a little. Every other kind of
+// defect lowers the value by more than all absent fields together. Some defects show that the
+// publisher does not use this type. Each of them lowers the value by more than all absent fields
+// and the constant "margin" together.
 func (e *evidence) score() float64 {
 	if e.known == 0 || e.bytes == 0 {
 		return 0
@@ -70,9 +72,9 @@ func (e *evidence) score() float64 {
 	return max(v, 0)
 }
 
-// bits returns how much evidence the body contains. Four small numbers are enough for a match, and
-// so are three fields if two of them are texts. The body "id: 1" is not enough, because it fits too
-// many types.
+// bits returns how much evidence the body contains. For a match, four fields with small numbers are
+// enough. Three fields are also enough if two of them are texts. One field is not enough: for
+// example, the body "id: 1" fits too many types.
 func (e *evidence) bits() int { return 5*e.known + 3*e.texts + 2*e.enums + 8*e.times }
 
 // reasons says in words what raised or lowered a score, for example how many fields of the body are

@@ -338,8 +338,9 @@ func Example() {
 	// at character 12: there is no field "quue" (did you mean queue?)
 }
 
-// TestAnIndexedPathWithoutItsPrefixIsNamed checks that the error for a path without its prefix
-// suggests the prefix. People forget it because the titles of facets are paths without a prefix.
+// TestAnIndexedPathWithoutItsPrefixIsNamed checks a query in which the path of a body field lacks
+// its prefix. People forget the prefix because the titles of facets do not contain it. The error
+// must suggest the path with its prefix.
 func TestAnIndexedPathWithoutItsPrefixIsNamed(t *testing.T) {
 	t.Parallel()
 	_, err := Parse("tenant_id:48213", Options{Body: func(path string) bool { return path == "tenant_id" }})

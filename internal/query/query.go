@@ -107,10 +107,12 @@ func (q Query) Values(f Field) []string {
 	return values
 }
 
-// With returns a query in which the terms on a field are replaced by one term that selects exactly
-// the given texts. Stars in these texts are literal. The new term is at the position of the first
-// old term. Without values, With only removes the old terms. Terms with a minus stay. The parameter
-// f may be "header.NAME" or "body.PATH". For Words, each text becomes a term.
+// With returns a copy of the query in which one new term replaces the terms on a field. The new
+// term selects exactly the given texts, and stars in these texts are literal. Its position is that
+// of the first old term. If there are no texts, With only removes the old terms.
+//
+// With keeps the terms on the field that have a minus. The parameter f may be "header.NAME" or
+// "body.PATH". For the field Words, each text becomes a term of its own.
 func (q Query) With(f Field, values ...string) Query {
 	field, name := split(f)
 	var put []Term

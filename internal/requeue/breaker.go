@@ -231,8 +231,8 @@ func (b *breakers) find(id deadletter.ID) (*circuit, *try) {
 	return s.circuit, &s.circuit.tries[s.number-s.circuit.base]
 }
 
-// countReturned counts letters that came back. If too many of the last letters came back, it trips
-// their breaker (see judge).
+// countReturned counts letters that came back. If too many of the letters that a breaker last
+// counted came back, countReturned trips this breaker (see judge).
 func (b *breakers) countReturned(ids []deadletter.ID, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -375,10 +375,12 @@ func (b *breakers) judgeProbe(c *circuit, now time.Time) {
 	}
 }
 
-// tick looks at all breakers. It ends a probe (a few letters that a breaker sends to test its
-// queue) whose letters did not come back for long enough. It also ends the rise of a rate that has
-// risen to the full rate. The function "fullRate" returns the full rate of a queue, in letters per
-// second. tick returns the changes to record.
+// tick updates all breakers as time passes, and returns the changes that must be recorded.
+//
+// A breaker may have sent a probe: a few letters that test its queue. If these letters have not
+// come back for long enough, tick ends the probe. A breaker may also be raising the rate of its
+// queue step by step. Once this rate is the full rate, tick closes the breaker. The function
+// "fullRate" returns the full rate of a queue, in letters per second.
 func (b *breakers) tick(now time.Time, fullRate func(queue string) float64) []change {
 	b.mu.Lock()
 	defer b.mu.Unlock()

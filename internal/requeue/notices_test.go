@@ -42,8 +42,9 @@ func TestRefusalsAreTold(t *testing.T) {
 			}
 			got = append(got, told)
 		}
-		// The first five entries are the rejections after 0, 20, 40, 60 and 80 minutes. Letter 2 is
-		// accepted after 90 minutes, and the other attempts follow.
+		// The broker rejects letter 1 every 20 minutes. The first five entries are its rejections
+		// after 0, 20, 40, 60 and 80 minutes. The sixth entry is letter 2, which the broker accepts
+		// after 90 minutes. The other entries are later rejections of letter 1.
 		want := []string{"nobody", "nobody", "nacks main sms[oncall]", "nacking main sms[oncall]", "nacking main sms[oncall]", "nobody", "nobody", "nobody", "nobody"}
 		if !slices.Equal(got, want) {
 			t.Errorf("\n got %q\nwant %q", got, want)

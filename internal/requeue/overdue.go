@@ -6,10 +6,11 @@ import "context"
 const overdueChunk = 500
 
 // Overdue reports letters that still wait although their retries should have ended. If a breaker
-// has held back such a letter for longer than Breaker.GiveUp, Overdue gives the letter up. While
-// the broker is unreachable or accepts no messages, Overdue does nothing, because dlo reports that
-// problem separately. Once the broker accepts messages again, these letters get the full time again
-// before Overdue reports them.
+// has held back such a letter for longer than Breaker.GiveUp, Overdue gives the letter up.
+//
+// While the broker is unreachable or accepts no messages, Overdue does nothing, because dlo reports
+// that problem separately. Once the broker accepts messages again, the waiting letters get the full
+// time for their retries once more, and Overdue reports only letters that exceed it.
 func (d *Dispatcher) Overdue(ctx context.Context) error {
 	status := d.broker.Status()
 	if !status.Connected || status.Blocked != "" {

@@ -52,8 +52,9 @@ type Broker interface {
 	Status() deadletter.BrokerStatus
 
 	Session() int64 // number of the connection that Publish uses; 0 = none
-	// ReadMark returns the progress that the broker has recorded for a store, or nil if there is
-	// none. If a record is expected, it looks more than once.
+	// ReadMark returns the progress that the broker has recorded for a store, or nil if the broker
+	// has no record. If the parameter "expected" is true, there should be a record, so ReadMark
+	// looks for it several times.
 	ReadMark(ctx context.Context, store string, expected bool) (*deadletter.Progress, error)
 	WriteMark(ctx context.Context, session int64, p deadletter.Progress) error // returns nil once the broker has confirmed the mark
 }

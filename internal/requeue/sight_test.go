@@ -8,8 +8,8 @@ import (
 )
 
 // TestADelayQueueIsNeverQuiet checks letters that people sent to a queue in which messages expire.
-// If the queue drops expired messages, such a letter must count as settled. If the queue passes
-// them on, the letter must never count as settled.
+// If the queue drops an expired message, the letter must count as settled. If the queue passes the
+// message on to another queue, the letter must never count as settled.
 func TestADelayQueueIsNeverQuiet(t *testing.T) {
 	t.Parallel()
 	empty := deadletter.QueueFacts{Known: true, Exists: true, TTL: time.Second}

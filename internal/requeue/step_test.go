@@ -170,8 +170,8 @@ func TestAStopInAStep(t *testing.T) {
 }
 
 // TestTheCourseOfABatchThatIsNotSent checks a batch that dlo does not send, because its progress
-// cannot be recorded. dlo must then not reach the points in the code that come after the sending.
-// If another test stops dlo at such a point, it can therefore rely on the letters having been sent.
+// cannot be recorded. For this batch, dlo must not reach the crash points that follow the sending.
+// Other tests stop dlo at these crash points, and rely on the letters having been sent.
 func TestTheCourseOfABatchThatIsNotSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// waiter lets letters wait in the broker for their retry. Such letters are claimed before they are
-// due, and are published to the place of the waiter. When they leave that place, the default
-// exchange routes them to their queue. A letter that no waiter accepts stays in the store until it
-// is due.
+// waiter lets letters wait in the broker for their retry. dlo claims such letters before they are
+// due, and publishes them to a wait queue of the waiter. When they leave the wait queue, the
+// default exchange routes them to their own queue. A letter that no waiter accepts stays in the
+// store until it is due.
 type waiter interface {
 	// place returns the wait queue, with its exchange, in which letters with this delay wait.
 	place(delay time.Duration) deadletter.Wait

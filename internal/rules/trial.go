@@ -15,9 +15,10 @@ var trial = Rule{
 	Watch: 6 * time.Second, // longer than the time for which the numbers of the management API can be out of date
 }
 
-// DecideTrial returns the decision about a letter that dlo itself made. A letter of a trial is
-// retried, as a person who starts the trial wants to see. A letter of a probe proves by its arrival
-// that a policy works. It is discarded, because nothing consumes the queue of a probe.
+// DecideTrial returns the decision about a letter that dlo itself made for a trial or a probe. A
+// letter of a trial is retried, because the person who started the trial wants to see a retry. A
+// letter of a probe is discarded, because nothing consumes the queue of a probe. Its arrival alone
+// proves that a policy works.
 func (s *Set) DecideTrial(f Facts) Decision {
 	d := s.decide(&trial, f)
 	if deadletter.IsProbe(f.Queue) {

@@ -72,8 +72,8 @@ func New(store Store, o Options) *Library {
 // its contents change.
 func (l *Library) Registry() *descriptor.Registry { return l.registry }
 
-// Problems are listed by place. These are the names of two places: the stored sets and the
-// directory.
+// The problems with schemas are listed by the place in which they were found. These constants are
+// the names of two places: the sets in the store, and the watched directory.
 const (
 	stored  = "stored"
 	watched = "the directory"

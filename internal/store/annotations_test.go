@@ -485,8 +485,9 @@ func TestAnAnnotationOfManyLetters(t *testing.T) {
 	}
 }
 
-// Two entries of the configuration may lead to the same broker and vhost. An annotation that was
-// received through one entry explains letters that were received through the other.
+// TestAnnotationsOfOnePlaceWithTwoNames checks two entries of the configuration that lead to the
+// same broker and vhost. dlo receives a letter through one entry, and an annotation about this
+// letter through the other entry. The annotation must explain the letter.
 func TestAnnotationsOfOnePlaceWithTwoNames(t *testing.T) {
 	t.Parallel()
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}

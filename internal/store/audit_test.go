@@ -106,7 +106,8 @@ func TestTheAuditIsWhatPeopleDid(t *testing.T) {
 	}
 }
 
-// The audit shows both the requested number of letters and the completed number. Here they differ,
+// TestTheAuditSaysWhatWasAskedAndWhatWasDone checks that the audit shows two numbers for an action:
+// how many letters were requested, and how many were completed. The numbers differ in this test,
 // because another operation had some of the letters.
 func TestTheAuditSaysWhatWasAskedAndWhatWasDone(t *testing.T) {
 	t.Parallel()

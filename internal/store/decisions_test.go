@@ -95,8 +95,9 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// An undo corrects the notices to people. If people were not yet notified that a group is over,
-// they never get this notice. If they were notified, they are notified about the group again.
+// TestUndoAndWhatPeopleWereTold undoes decisions that end a group. If people were not yet notified
+// of the end, they must never get this notice. If they were notified of the end, they must get a
+// notice that the group is open again.
 func TestUndoAndWhatPeopleWereTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -137,7 +138,8 @@ func TestUndoAndWhatPeopleWereTold(t *testing.T) {
 	}
 }
 
-// An undo never merges a group into a group that is itself merged into another group.
+// TestUndoOfASplitMakesNoChains checks an undo that would merge a group into a group which is
+// itself merged into another group. The undo must fail with ErrConflict.
 func TestUndoOfASplitMakesNoChains(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -341,11 +341,13 @@ func (t *tx) readContents(claimed []deadletter.Due) error {
 	})
 }
 
-// ClaimDoubtful takes up to n letters of a broker whose attempt is not finished. There are two
-// kinds of such letters: those that an earlier process was sending when it ended, and those that
-// this process must send again after Mark.DueAt because it recorded Mark.Resend. The letters keep
-// their attempt and token, and they may already have been sent. ClaimDoubtful never takes a letter
-// that this process is still publishing, even if the publish takes long.
+// ClaimDoubtful claims up to n letters of a broker that dlo has begun to send, without knowing
+// whether they arrived. There are two kinds of such letters: those that an earlier process was
+// sending when it ended, and those that this process must send again after Mark.DueAt because it
+// recorded Mark.Resend.
+//
+// Each letter keeps its attempt and token, because it may already have been sent. ClaimDoubtful
+// never takes a letter that this process is still publishing, even if the publish takes long.
 func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Due, error) {
 	var found bool
 	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'publishing' AND epoch <> $1 AND (epoch <> 0 OR resend_at <= $2))`,

@@ -60,8 +60,8 @@ func TestDoubtfulTwinsAreSettledAtOnce(t *testing.T) {
 }
 
 // TestACutOffWindowIsSettledInOneStep checks an operation on the query doubt:cut-off. The query
-// finds the letters of a window that may be copies. The operation decides about all of them at
-// once. It does not touch the letters of which they may be copies.
+// finds letters that may be copies of the letters of an earlier window. The operation decides about
+// all letters that the query finds. It does not touch the letters of the earlier window.
 func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
 	t.Parallel()
 	for verb, state := range map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbRelease: deadletter.StateReceived} {

@@ -67,8 +67,9 @@ func TestAPagePassesWhatIsForMachines(t *testing.T) {
 	}
 }
 
-// A notice that tells machines about a group never overtakes a notice that tells people about the
-// group.
+// TestMachinesAreToldInOrder checks two notices about one group: an earlier one for people, and a
+// later one for machines. Even if the earlier notice is delayed, the later one must not be sent
+// before it.
 func TestMachinesAreToldInOrder(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

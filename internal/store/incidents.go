@@ -11,11 +11,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// gather adds the notice about a group to an incident that began a moment ago in the same queue or
-// after the same deploy. The notice then gets the key of the incident. In two cases, the group
-// becomes an incident of its own. In the first case, it has a higher severity than the other
-// groups. In the second case, its notice would reach someone who does not know of the other groups.
-// The parameter "known" is true if people were already notified about the group.
+// gather decides to which incident the notice about a group belongs. If an incident began a moment
+// ago in the same queue or after the same deploy, the notice gets the key of that incident.
+//
+// However, the group becomes an incident of its own if its severity is higher than that of the
+// other groups, or if its notice would reach someone who does not know of the other groups. The
+// parameter "known" is true if people were already notified about the group.
 func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64, known bool) error {
 	if n == nil || n.Kind != deadletter.NoticeOpened && n.Kind != deadletter.NoticeRegressed {
 		return nil
@@ -173,8 +174,8 @@ func (t *tx) closingChannels(n *deadletter.Notice) (channels []string, err error
 	return channels, err
 }
 
-// ofIncident adds the groups of an incident to a delivery about that incident. If the incident has
-// a single group, the delivery stays as it is.
+// ofIncident completes a delivery, which is a notice to one channel. If the notice is about an
+// incident with several groups, ofIncident adds these groups to the delivery.
 func (s *Store) ofIncident(ctx context.Context, d *deadletter.Delivery) error {
 	type member struct {
 		id       deadletter.GroupID

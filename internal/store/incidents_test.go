@@ -82,8 +82,8 @@ func TestAFloodOfOneDeployIsOnePage(t *testing.T) {
 	g.expectDeliveries("oncall", "opened G-4/2 page: G-4") // a later failure is a new incident
 }
 
-// If a group joins an incident after the page was sent, the page is updated. One update covers all
-// groups that joined since the page.
+// TestACauseThatJoinsIsAnUpdate checks groups that join an incident after people were notified
+// about the incident. One further notice must cover all groups that joined since the first notice.
 func TestACauseThatJoinsIsAnUpdate(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

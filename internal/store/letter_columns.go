@@ -93,7 +93,8 @@ func (r *stored) columns() columns {
 	}...)
 }
 
-// letter assembles a letter from the row that was read. It leaves out data that other queries read.
+// letter returns the letter whose row was read. Some data of the letter is still missing in the
+// result, because separate queries read this data.
 func (r *stored) letter(n *names) (deadletter.Letter, error) {
 	row, l := r.row(n), r.whole
 	l.ID, l.State, l.Reason, l.Type, l.Group, l.Severity = row.ID, row.State, row.Reason, row.Type, row.Group, row.Severity

@@ -16,8 +16,9 @@ import (
 // these fields.
 var onTheWayBack = []string{"Attempts", "WaitsIn", "Unverified"}
 
-// TestALetterIsListedWhole covers a verdict in which all values are set. The letter in a list must
-// have values in all fields. The complete letter must have the same values.
+// TestALetterIsListedWhole stores a letter and a verdict in which all fields have values. If a list
+// then shows the letter, all fields of the list's entry must have values. The complete letter must
+// have the same values as this entry.
 func TestALetterIsListedWhole(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -56,9 +56,10 @@ func (l *locks) lockFile(path string) (unguarded, err error) {
 	return nil, nil
 }
 
-// release releases both locks. SQLite must have closed the store file before, because closing any
-// descriptor of the file drops SQLite's locks. It is not enough to close the lock files, because a
-// process that is just starting may also have them open for a moment.
+// release releases both locks. It may be called only after SQLite has closed the store file,
+// because SQLite loses its locks as soon as any descriptor of that file is closed. release also
+// unlocks the lock files before it closes them, because a process that is just starting may have
+// the same files open for a moment.
 func (l *locks) release() error {
 	var errs []error
 	if l.file != nil {

@@ -9,9 +9,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Mark records the outcomes of attempts in one transaction. If an attempt came back before its
-// confirm was recorded, the letter only gets an event. The parameter "noted" is the progress of the
-// store that the broker has just confirmed.
+// Mark records the outcomes of attempts to send letters, all in one transaction. A letter may have
+// come back before Mark records the confirm of its attempt. In that case, Mark only adds an event
+// to the letter. The parameter "noted" is the progress of the store that the broker has just
+// confirmed.
 func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		if err := t.recordConfirmed(noted); err != nil {

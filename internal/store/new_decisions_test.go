@@ -81,8 +81,9 @@ func TestWaitingLettersAreReadInBatches(t *testing.T) {
 	}
 }
 
-// A waiting letter has a time from which it waits. For a letter that came back, this is the time
-// when it came back. The letter also says whether a person chose its due time (the field Chosen).
+// TestWhatALetterWaitsFor checks two fields of a waiting letter. Since is the time from which the
+// letter waits, for example the time when it came back. Chosen says whether a person chose its due
+// time.
 func TestWhatALetterWaitsFor(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -113,8 +114,9 @@ func TestWhatALetterWaitsFor(t *testing.T) {
 	}
 }
 
-// A decision about a letter that has changed since it was read is not recorded. The other decisions
-// are recorded, and the counters and histories show them.
+// TestNewDecisionsAreRecorded checks decisions about letters that were read from the store before.
+// If a letter has changed after it was read, the decision about this letter must not be recorded.
+// The other decisions must be recorded, and the counters and histories must show them.
 func TestNewDecisionsAreRecorded(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -40,7 +40,8 @@ func (s *Store) Note(p deadletter.Progress) error {
 	return err
 }
 
-// Unnoted returns the error of the last call of Note. It returns nil if that call succeeded.
+// If the last call of the method Note failed, Unnoted returns the error of that call. Otherwise it
+// returns nil.
 func (s *Store) Unnoted() error {
 	s.course.noting.Lock()
 	defer s.course.noting.Unlock()

@@ -401,6 +401,7 @@ func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery
 
 const office = "office" // key in the table meta for the name by which others know the store
 
-// Name returns the name by which others know this store. The name never changes. Other stores have
-// other names, but copies of this store have the same name.
+// Name returns the name that identifies this store, for example in the name of its mark in the
+// broker. The name never changes. Other stores have other names, but copies of this store have the
+// same name.
 func (s *Store) Name() string { return s.Progress().Store }

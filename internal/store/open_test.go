@@ -293,7 +293,8 @@ func TestPingAndChanges(t *testing.T) {
 	}
 }
 
-// If a window cannot be stored, no name, counter or serial of it remains.
+// TestAFailedWindowLeavesNothing checks a window with a letter that cannot be stored. The store
+// must then keep nothing from this window: no name, no counter and no serial.
 func TestAFailedWindowLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

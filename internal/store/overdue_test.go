@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// withRetry returns a change to a verdict that makes the letter wait for a retry. The parameter
-// "delay" is the time until the retry. The parameter "longest" is the time after which the last
-// retry should be over.
+// withRetry returns a function that changes a verdict, so that the letter waits for a retry. The
+// parameter "delay" is the time until this retry. The parameter "longest" is the time after which
+// all retries of the letter should be over.
 func (g *groups) withRetry(delay, longest time.Duration) func(*deadletter.Classified) {
 	return func(c *deadletter.Classified) {
 		c.To, c.Rule, c.DueAt, c.ToldBy = deadletter.ClassifiedRetry, "pay", g.clock.now().Add(delay), g.clock.now().Add(longest)

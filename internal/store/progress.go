@@ -52,7 +52,7 @@ func (s *Store) loadProgress(ctx context.Context) error {
 	})
 }
 
-// step is the progress that one write adds.
+// step contains what one transaction adds to the stored progress.
 type step struct {
 	received, claims int64
 	newest           deadletter.ID

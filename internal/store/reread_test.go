@@ -279,10 +279,10 @@ func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	}
 }
 
-// A letter that was stored before dlo unwrapped EasyNetQ errors is read again. It then gets a
-// revision with the unwrapped message, or the reason why the message cannot be unwrapped. A letter
-// that is being sent is not changed. A letter that changed after it was returned for reading is not
-// changed either.
+// TestOlderLettersAreUnwrapped checks letters that were stored before dlo unwrapped EasyNetQ
+// errors. When such a letter is read again, it gets a revision with the unwrapped message, or the
+// reason why the message cannot be unwrapped. Two letters must not be changed: one that is being
+// sent, and one that changed while it was being read.
 func TestOlderLettersAreUnwrapped(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -236,9 +236,9 @@ func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *res
 	return nil
 }
 
-// Restore describes when the file was last found to be a copy, and how many letters are held
-// because of that. If the file was never found to be a copy, it returns nil. It also returns nil
-// until dlo has held all of these letters.
+// Restore describes when the store file was last found to be a copy, and how many letters are held
+// for that reason. It returns nil if the file was never found to be a copy, or if dlo has not yet
+// held all letters that it must hold for that reason.
 func (s *Store) Restore(ctx context.Context) (*deadletter.Restore, error) {
 	var at, since, until int64
 	r := &deadletter.Restore{}

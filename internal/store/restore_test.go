@@ -209,9 +209,10 @@ func twoOfOne(t *testing.T, c *clock) (s, copied *store.Store, id deadletter.ID,
 	return s, copied, id, w.Arrivals[0].Body
 }
 
-// TestAReturnThatACopyDoesNotKnow checks a store that was restored from a backup. Attempts that
-// were made after the backup come back to this store. If the store can compute the token of such an
-// attempt, the delivery belongs to the letter. Otherwise the token counts as foreign.
+// TestAReturnThatACopyDoesNotKnow checks a store that was restored from a backup. The store then
+// receives deliveries whose tokens belong to attempts after the backup. If the store can compute
+// the token of a delivery, the delivery belongs to a stored letter. Otherwise the token counts as
+// foreign.
 func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

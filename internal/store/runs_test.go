@@ -75,8 +75,8 @@ func TestTheOnlyTypeOfAQueue(t *testing.T) {
 	operate(t, s, deadletter.VerbPurge, newer[1].ID)
 	added("and one is purged", 1)
 
-	// A schema that is added later also decodes letters that are already stored. These letters count
-	// immediately for the type of their queue.
+	// The letters of the queue "email" are stored before there is a schema. When a schema is added,
+	// these letters are read again, and then count immediately for the type of their queue.
 	sms = deadletter.Origin{Broker: "main", VHost: "/", Queue: "email"}
 	classify("", deadletter.ReadUnknown, 21)
 	is("before there is a schema", "")

@@ -75,9 +75,9 @@ func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion
 	return v, nil
 }
 
-// RemoveSchema disables a set with all its versions. The versions are kept. It returns ErrNotFound
-// if no set with that name is in use. In the same transaction, it requests another reading of the
-// letters that the set decoded.
+// RemoveSchema disables a schema set. All versions of the set are kept. If no set with that name is
+// in use, RemoveSchema returns ErrNotFound. In the same transaction, RemoveSchema requests that the
+// letters which the set decoded be read again.
 func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r deadletter.Reread) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE schema_versions SET removed_at = $2 WHERE name = $1 AND removed_at IS NULL`, name, t.now)

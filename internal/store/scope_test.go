@@ -92,9 +92,9 @@ func TestARollbackWidensNoScope(t *testing.T) {
 	}
 }
 
-// TestAWriteBeforeAQueryRunsWidensNoScope compiles a query for a scope, and runs it after a write
-// has changed the names. All letters are outside the scope after the write, so the query must find
-// none.
+// TestAWriteBeforeAQueryRunsWidensNoScope compiles a query for a scope. Before the query runs, a
+// write changes the names of queues or inboxes, so that all letters are outside the scope. The
+// query must then find no letters.
 func TestAWriteBeforeAQueryRunsWidensNoScope(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(s *store.Store, compile func()) error{

@@ -19,10 +19,10 @@ var ErrNames = errors.New("two brokers claim the same letters")
 // first name.
 func calledKey(firstName string) string { return "broker " + firstName }
 
-// takeOver gives configured brokers the data that is stored under their earlier names. In the file,
-// a broker has the earliest of its names that the file contains. The file can contain data of one
-// broker under two names, for example if the configuration did not mention the earlier name for
-// some time. In that case, takeOver moves the data to the first name.
+// takeOver gives configured brokers the data that is stored under their earlier names. The store
+// file keeps the data of a broker under the first name that the broker had. If the configuration
+// did not mention this first name for some time, the file also contains data under a later name. In
+// that case, takeOver moves the data to the first name.
 func (s *Store) takeOver(ctx context.Context) error {
 	var moved int64
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -47,9 +47,10 @@ func (s *Store) takeOver(ctx context.Context) error {
 	return err
 }
 
-// identify finds out which name a broker has in the file, and records the broker's present name. If
-// another configured broker had that name in the file at the last start, the letters belong to that
-// other broker. In that case, identify returns an error that wraps ErrNames.
+// identify finds out under which name the store file contains a broker's letters, and records the
+// broker's present name. At the last start, these letters may have belonged to another broker of
+// the configuration. In that case, identify returns an error that wraps ErrNames, because they
+// still belong to that other broker.
 func (t *tx) identify(b *Broker) error {
 	known := &t.s.known
 	first := b.Name
@@ -91,8 +92,8 @@ func (t *tx) identify(b *Broker) error {
 }
 
 // lastName returns the name that a broker had at the last start. The parameter "firstName" is the
-// broker's first name. If the broker had its first name then, or if no broker has this first name,
-// lastName returns "".
+// first name that this broker ever had. If the broker had its first name at the last start,
+// lastName returns "". It also returns "" if there is no broker with this first name.
 func (t *tx) lastName(firstName string) (called string, err error) {
 	err = t.row(`SELECT value FROM meta WHERE key = $1`, []any{calledKey(firstName)}, &called)
 	if errors.Is(err, sql.ErrNoRows) {

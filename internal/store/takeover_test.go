@@ -60,8 +60,8 @@ func (r *renamed) try(brokers ...store.Broker) error {
 	return err
 }
 
-// take receives letters that died in a queue of a broker, and classifies them. The key of their
-// group contains the broker's first name, as in the classifier.
+// take receives letters that died in a queue of a broker, and classifies them. As in the
+// classifier, the key of the letters' group contains the first name that the broker had.
 func (r *renamed) take(broker, queue string, n int, to deadletter.Trigger) []deadletter.ID {
 	r.t.Helper()
 	r.number++
@@ -195,7 +195,8 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	}
 	group := letter(t, r.Store, ids[0]).Group
 
-	// If the configuration does not mention the old name, the letters belong to no configured broker.
+	// If the configuration of the broker "prod" does not say that its old name was "main", the
+	// letters of "main" belong to no configured broker.
 	r.reopenWith(store.Broker{Name: "prod"})
 	wantSame(t, "due for prod", r.claimDue("prod"), map[string]int{})
 	wantSame(t, "strays", r.strays("prod"), map[string]string{"main /": "3 waiting, 2 needy, 0 watched"})

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// tokenUse limits how often the use of a token is recorded. The time between two records of a
-	// use is at least one minute, and so is the time between two records of a new network.
+	// tokenUse limits how often the store writes about a token. At least one minute passes between
+	// two records of its use, and between two records that the token came from a new network.
 	tokenUse = time.Minute
 
 	// maxNetworks is the maximum number of networks that the store remembers for a token. A new
@@ -90,9 +90,8 @@ func (s *Store) newNetwork(ctx context.Context, token int64, from string, now ti
 	return !known && now.Sub(newest).Abs() >= tokenUse, nil
 }
 
-// tokenMoved records that a token is used for the first time from the network of an address. If
-// more than maxNetworks networks of the token are then recorded, tokenMoved deletes the oldest
-// ones.
+// tokenMoved records that a token is used for the first time from the network of an address. If the
+// token then has more than maxNetworks recorded networks, tokenMoved deletes the oldest records.
 func (t *tx) tokenMoved(a deadletter.APIToken, from string) error {
 	var id int64
 	err := t.row(`INSERT INTO token_networks (token, network, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING id`, []any{a.ID, deadletter.Network(from), t.now}, &id)

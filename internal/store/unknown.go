@@ -59,9 +59,10 @@ func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) 
 	return false, nil
 }
 
-// recordRecalled records the attempts that have the given tokens. The last attempt is the one that
-// comes back now. The other attempts came back earlier. If a copy of the letter is still in its
-// queue or is being sent, that copy remains the newest attempt.
+// recordRecalled records attempts that a restored store does not know. The parameter "tokens" holds
+// the tokens of these attempts. The last token belongs to the attempt that comes back now. The
+// other attempts came back earlier. If a copy of the letter is still in its queue or is being sent,
+// that copy remains the newest attempt.
 func (t *tx) recordRecalled(r *record, tokens []deadletter.Token, to place, revision int) error {
 	at := r.publishes + 1
 	if r.outsideStore() {

@@ -67,9 +67,9 @@ func decodeEntries(b []byte) []entry {
 }
 
 // maxFruitless is the maximum number of sessions in a row that end without a settled window. After
-// that, the next session starts with a small window again. The earlier sessions may have ended
-// because their first window was too large. With a small window, letters that came back out of
-// order may become separate rows.
+// that, the next session starts with a small window again, because the earlier sessions may have
+// ended only because their first window was too large. If the window is small, letters that come
+// back out of order may become separate rows.
 const maxFruitless = 20
 
 // BeginSession counts a new session of an inbox. It returns the state that earlier sessions stored.
@@ -327,9 +327,10 @@ func (t *tx) compareWindow(entries []entry, gaveBack bool, w deadletter.Window) 
 	return false, true, nil
 }
 
-// eachDelivery calls fn for each delivery within the horizon, newest window first. It also passes
-// the session of the delivery. The parameter "aftermath" says whether the delivery came after the
-// broker's restart was detected.
+// eachDelivery calls fn for each stored delivery that is not older than the horizon of the window
+// w. It begins with the newest stored window. The parameter "session" of fn is the session in which
+// the delivery arrived. The parameter "aftermath" says whether the delivery came after the broker's
+// restart was detected.
 func (t *tx) eachDelivery(w deadletter.Window, fn func(session int64, aftermath bool, e entry)) error {
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)
 	if err != nil {

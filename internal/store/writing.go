@@ -151,10 +151,12 @@ func (s *Store) endWrite() {
 	s.begun = 0
 }
 
-// AsOf returns the time that a selection gets as its Until. The caller must read the letters of the
-// selection after this call. Any change that this reading cannot see yet has the time that AsOf
-// returns, or a later one. The parameter "now" is the current time. While a write is running, AsOf
-// returns the time at which the write began, which is slightly before now.
+// AsOf returns the time that a selection gets as its Until. The caller must call AsOf first, and
+// only then read the letters of the selection. If the caller does not see a change to a letter, the
+// change has the time that AsOf returned, or a later time.
+//
+// The parameter "now" is the current time. While a write is running, AsOf returns the time at which
+// the write began, which is slightly before now.
 func (s *Store) AsOf(now time.Time) time.Time {
 	s.moment.Lock()
 	defer s.moment.Unlock()

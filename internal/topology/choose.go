@@ -6,10 +6,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// GlobsFor returns, for each snapshot, the names and globs that the plan of this snapshot should
-// get. A name or glob that selects queues in some snapshots is only in the lists of these
-// snapshots. One that selects no queue in any snapshot is in all lists, so that each plan refuses
-// it.
+// GlobsFor distributes names and globs of queues among the plans of several snapshots. The result
+// has one list for each snapshot. If a name or glob selects queues in some of the snapshots, it is
+// only in the lists of these snapshots. If it selects no queue in any snapshot, it is in all lists,
+// so that each plan refuses it.
 func GlobsFor(all []*Snapshot, globs []string) [][]string {
 	list := make([][]string, len(all))
 	for _, g := range globs {

@@ -14,8 +14,9 @@ type Shovel struct {
 	From string // the queue from which the shovel takes messages; "" = no queue of this vhost
 	To   string // the queue into which the shovel puts messages; "" = no queue of this vhost
 
-	// FromAt and ToAt are the hosts in the addresses of the two ends, or "" for this broker. A host
-	// that is not "" may be this broker or another one.
+	// FromAt is the host in the source address of the shovel, and ToAt is the host in its
+	// destination address. The host "" means this broker. Any other host may be this broker or
+	// another one.
 	FromAt, ToAt string
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Options holds facts that a snapshot does not contain.
+// Options holds facts that an inspection needs and that a snapshot of the broker does not contain.
 type Options struct {
 	Inboxes []string // the dead-letter queues that dlo drains
 	// Idle contains the queues without a consumer. For each of them, it contains the time from

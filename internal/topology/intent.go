@@ -74,8 +74,9 @@ func (v *view) reaches(limit *Limit) bool {
 	return limit.From == FromArgument
 }
 
-// Rule returns a rule as YAML for dlo's configuration. The rule discards the messages that the
-// queues of the plan drop by design. The result is "" if they drop none.
+// Rule returns a rule as YAML for dlo's configuration. Some queues of the plan drop messages by
+// design. With the rule, dlo discards the dead letters of these queues. If the plan has no such
+// queues, the result is "".
 func (p *Plan) Rule() string {
 	if len(p.Drops) == 0 {
 		return ""

@@ -9,8 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// droppingSite returns a vhost with queues without a dead-letter exchange. One of them drops
-// nothing, and the others drop messages by design.
+// droppingSite returns a vhost that has queues without a dead-letter exchange. One of these queues
+// drops no messages. The others drop messages by design, for example because the messages expire
+// there.
 func droppingSite() *topology.Snapshot {
 	s := site("4.3.6")
 	s.Policies = nil

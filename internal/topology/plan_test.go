@@ -23,8 +23,8 @@ func apply(s *topology.Snapshot, p topology.Plan) *topology.Snapshot {
 	return &after
 }
 
-// TestAPlanCures plans each queue with a finding that a policy cures. It checks that the plan
-// removes the finding and causes no new one. Verify must find no difference.
+// TestAPlanCures makes a plan for each queue with a finding that a policy can remove. It checks
+// that the plan removes this finding and causes no other one. Verify must then find no difference.
 func TestAPlanCures(t *testing.T) {
 	planned := 0
 	for name, c := range cases {

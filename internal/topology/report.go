@@ -8,8 +8,8 @@ type Report struct {
 	VHost  string
 	ReadAt time.Time // when the snapshot was read; zero for a file, or if no look has succeeded yet
 	Failed string    // why the latest look failed; "" = it succeeded
-	// UnknownSince is the time of the last look that read everything, or the start of dlo. Zero means
-	// that the latest look read everything.
+	// UnknownSince says since when a part of the vhost is unknown. It is the time at which dlo last
+	// read the whole vhost, or the start of dlo. It is zero if dlo read the whole vhost this time.
 	UnknownSince time.Time
 	Passive      bool // the look used AMQP only, because there is no management API
 	Queues       int  // number of queues in the vhost

@@ -58,8 +58,9 @@ func TestTheCureSaysWhatItCosts(t *testing.T) {
 	}
 }
 
-// TestWhatATieLoses covers two policies with the same priority. What can be lost depends on the
-// keys in which the two policies differ, and the text of the finding must say this.
+// TestWhatATieLoses covers a queue that is matched by two policies with the same priority. The keys
+// in which these policies differ determine what can be lost, and the text of the finding must say
+// this.
 func TestWhatATieLoses(t *testing.T) {
 	for want, keys := range map[string][]any{
 		"every dead letter, if the broker picks the policy without the exchange": {"max-length", 1000},
