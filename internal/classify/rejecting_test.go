@@ -30,9 +30,10 @@ const (
 		". Give inbox dlo.letters an origin in the configuration, send it to the queue where it failed, or release it if it failed in wait"
 )
 
-// TestADelayQueueIsNoOrigin checks that the reason, the time and the target come from the queue
-// that rejected the letter. x-death, the broker or the configuration names that queue. If none of
-// them does, dlo must ask people.
+// TestADelayQueueIsNoOrigin checks letters that one queue rejected and that then expired in a delay
+// queue. The reason, the time and the target must be those of the queue that rejected the letter.
+// x-death, the broker or the configuration can name that queue. If none of them names it, dlo must
+// ask people.
 func TestADelayQueueIsNoOrigin(t *testing.T) {
 	t.Parallel()
 	unknown, consumed, ends, leads := deadletter.Onward{Why: noAnswer}, deadletter.Onward{Consumed: true}, deadletter.Onward{Ends: true}, deadletter.Onward{Queue: "sms"}

@@ -61,8 +61,8 @@ func (p *Problem) Key() string {
 	return fmt.Sprintf("problem %s %s %s %s", p.Kind, p.Broker, Visible(p.VHost), Visible(cmp.Or(p.Queue, p.Inbox)))
 }
 
-// Problems returns the problems of a broker. If dlo is not connected to the broker, it knows only
-// this one problem.
+// Problems returns the problems of a broker. If dlo is not connected to the broker, the list
+// contains only one problem: the missing connection.
 func (s *BrokerStatus) Problems() []Problem {
 	var list []Problem
 	if !s.Connected {

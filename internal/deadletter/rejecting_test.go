@@ -32,8 +32,8 @@ func TestTheRejectingQueueIsTheOrigin(t *testing.T) {
 		{"retry expired, work expired", "retry", "expired", "retry may delay"},
 		{"retry expired, work maxlen", "retry", "expired", "retry may delay"},
 		{"work maxlen, retry expired, work rejected", "work", "maxlen", "work"},
-		// A consumer of the queue "work" rejected the message once. This queue therefore does not
-		// only delay messages.
+		// In the next cases, x-death shows that a consumer of the queue "work" rejected the message
+		// once. Therefore, "work" is not a queue that only delays messages.
 		{"work expired, work rejected", "work", "expired", "work"},
 		{"work expired, other rejected, work rejected", "work", "expired", "work"},
 		{"retry expired, work expired, work rejected", "work", "expired", "retry may delay"},

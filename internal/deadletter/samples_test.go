@@ -327,8 +327,9 @@ func TestSamplesCanBeRequeued(t *testing.T) {
 	}
 }
 
-// The tokens in the samples are placeholders in another format than dlo's tokens, so that the
-// letters count as foreign.
+// TestAPlaceholderTokenIsNoIdentity checks samples that contain a placeholder where dlo's token
+// would be. A placeholder does not have the format of a token, so dlo must treat the deliveries as
+// foreign ones.
 func TestAPlaceholderTokenIsNoIdentity(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"3.10.8", "4.0.5", "4.3.6"} {

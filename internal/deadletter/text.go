@@ -9,8 +9,8 @@ import (
 // except tab, line ends, form feed and escape, which starts the colours in logs.
 func IsText(b []byte) bool { return NotText(b) == "" }
 
-// NotText describes the first part of b that cannot be in text. If b is text, it returns "". It
-// allocates memory only for its result.
+// NotText describes the first bytes of b that a text may not contain, for example a control
+// character. If there are none, it returns "". It allocates memory only for its result.
 func NotText(b []byte) string {
 	for i := 0; i < len(b); {
 		c := b[i]

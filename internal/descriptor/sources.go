@@ -209,8 +209,8 @@ func hasWord(b []byte, word string) bool {
 	return len(b) > len(word) && string(b[:len(word)]) == word && (b[len(word)] == ' ' || b[len(word)] == '\t' || b[len(word)] == '\n')
 }
 
-// importsOf finds the imports of a source line by line. This is not a full parser, but it is good
-// enough to find the root of a tree.
+// importsOf finds the imports of a .proto source line by line. It is not a full parser, but its
+// result is good enough to find the directory from which the imports resolve.
 func importsOf(b []byte) []string {
 	var list []string
 	for line := range bytes.Lines(b) {

@@ -18,8 +18,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// bufImage turns a set into an image as `buf build -o image.binpb` writes it. Each file has buf's
-// extension with its own module (8042: {1: is_import, 3: {1: {1: remote}}}).
+// bufImage turns a set into an image as `buf build -o image.binpb` writes it. It adds buf's
+// extension field 8042 to each file. This field contains the commit of the file's module: {1:
+// is_import, 3: {2: commit}}.
 func bufImage(t testing.TB, set []byte, commit string) []byte {
 	t.Helper()
 	var out []byte

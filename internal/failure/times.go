@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// timeRFC3339 parses the most common form of ISO 8601, with any number of fractional digits. The
-// round-trip format of .NET has seven.
+// timeRFC3339 parses a time in the most common form of ISO 8601. The second may have any number of
+// fractional digits: for example, the round-trip format of .NET has seven.
 func timeRFC3339(text string) time.Time {
 	if len(text) > 64 {
 		return time.Time{}

@@ -204,9 +204,11 @@ func TestTwinsBehindAWindow(t *testing.T) {
 }
 
 // TestTwinsOfALargerWindow covers windows that become smaller because of large bodies. A session
-// may then give back more letters than the next window can have. These letters may be twins of the
-// letters in the open window and come in their place. The next session must then begin with a
-// window that is large enough for all of them, so it must know how many letters were given back.
+// may then give back more letters than the next window can have. The letters that were given back
+// may be twins of letters in the open window, and may be delivered instead of them.
+//
+// The next session must therefore begin with a window that is large enough for all of these
+// letters. For this, it must know how many letters were given back.
 func TestTwinsOfALargerWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -271,8 +271,8 @@ func (f *forger) entry(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 	return append(wire, val...)
 }
 
-// anyMessage writes a google.protobuf.Any. Sometimes the Any has several contents, or a URL without
-// any content.
+// anyMessage writes a google.protobuf.Any. At random, it writes the content more than once, leaves
+// out the URL, or leaves out the content.
 func (f *forger) anyMessage(md protoreflect.MessageDescriptor, w way, hidden bool, depth int) []byte {
 	inner := f.types.Message(f.held)
 	url := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "x/"+string(inner.FullName()))

@@ -334,10 +334,10 @@ func (w *rewrite) fieldParts(num protowire.Number) []int {
 	return list
 }
 
-// effectiveParts returns the indices of those occurrences of a field that take effect. Only one
-// member of a oneof can be set, so a member replaces the members before it. For a member of a
-// oneof, the occurrences that take effect are therefore those after the last occurrence of any
-// other member.
+// effectiveParts returns the indices of those occurrences of a field that determine its value. If
+// the field belongs to a oneof, each occurrence of another member discards the occurrences before
+// it, because only one member can be set. Therefore, only the occurrences after the last occurrence
+// of any other member count.
 func (w *rewrite) effectiveParts(fd protoreflect.FieldDescriptor) []int {
 	list := w.fieldParts(fd.Number())
 	for _, num := range otherMembers(fd) {

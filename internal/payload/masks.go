@@ -39,10 +39,12 @@ func (m Masks) Header(name, text string) (string, bool) {
 	return m.Text(text)
 }
 
-// Field reports whether queries for a path in bodies must be rejected. This is the case if a rule
-// names that path, or a value that contains it. Patterns and debug_redact do not cause a rejection,
-// because patterns apply to values and debug_redact applies to types. If a pattern or debug_redact
-// hides a value, no query finds the value.
+// Field reports whether a query for a path in bodies must be rejected, because the value at this
+// path is masked. This is the case if a rule for masks names the path itself, or the path of a
+// value that contains it.
+//
+// Patterns and debug_redact cause no rejection, because patterns apply to values, and debug_redact
+// applies to types. Instead, no query finds a value that a pattern or debug_redact hides.
 func (m Masks) Field(path string) bool {
 	return deadletter.Masked(m.Fields, m.JSON, path)
 }

@@ -219,9 +219,10 @@ func prior(t *matchable, before float64, hint string) float64 {
 	return priorWeight * p
 }
 
-// list adds the matches to the ranking, the best first. Types that share the best score are sorted
-// by their prior and then by name. The types in m.compared are already sorted by name, like those
-// of the index. Each name is listed once.
+// list adds the types that can decode the body to the ranking, the best first. If several types
+// share the best score, they are sorted by their prior and then by name. If a type is in several
+// sets, its name is listed only once. The types in m.compared are already sorted by name, like
+// those of the index.
 func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string, top float64, hides bool) {
 	for len(r.Matches) < maxMatches {
 		best := -1

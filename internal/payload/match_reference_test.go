@@ -22,10 +22,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// reference compares a body with a type in a simple way. It uses only the descriptors, without
-// signatures, shapes or a tree, and does not stop early. The fast ranking must give the same
-// evidence for every type that the ranking lists. It must also list every type that the reference
-// lists.
+// reference is a simple and slow comparison of a body with a type, with which the tests compare the
+// fast ranking. It uses only the descriptors, without signatures, shapes or a tree, and does not
+// stop early.
+//
+// For every type in the ranking, the reference must find the same evidence. Every type that the
+// reference finds must be in the ranking.
 type reference struct {
 	types  *descriptor.Resolver
 	e      evidence
@@ -453,8 +455,8 @@ func FuzzMatch(f *testing.F) {
 		tiny := &budget.Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 18}
 		(&Decoder{Types: schemas()}).Match(body, h, tiny)
 		checkWithin(t, tiny)
-		// This test compares the ranking with a reference, which counts all fields of a body. If
-		// the tree has no nodes for some fields of this body, the two cannot be compared.
+		// The reference counts all fields of a body. If the tree has no nodes for some of these
+		// fields, a ranking that uses the tree cannot be compared with the reference.
 		var tree wireTree
 		if !tree.read(body, maxWireFields) || tree.cut || got.Left == 0 && len(body) > 4000 {
 			return

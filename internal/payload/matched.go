@@ -106,8 +106,9 @@ func (r *reading) readAsBefore() bool {
 	return false
 }
 
-// knownBefore reports whether the type that the body matched before knows all of b. It returns true
-// if any version of this type does.
+// knownBefore reports whether b contains only fields that a certain type knows: the type that the
+// body matched when it was read before. It is enough if one version of this type knows all of these
+// fields.
 func (r *reading) knownBefore(b []byte) bool {
 	if r.hints.Was == "" || len(b) == 0 {
 		return false

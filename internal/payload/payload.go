@@ -59,11 +59,13 @@ type Hints struct {
 	Only            string // full name of the type that all of the newest letters of the queue had; "" = none
 	Crashed         bool   // reading the body has crashed dlo, so it is not decoded again
 
-	// Prior holds, by full type name, how likely each type is before the body is read, from 0 to 1. It
-	// comes from the earlier letters of the queue or the routing key, or from a type that a person
-	// picked. A prior of 0.9 or more decides between types that can decode the body equally well. A
-	// lower prior only sorts them. A type that cannot decode the body is never used, whatever its
-	// prior is.
+	// Prior holds, by full type name, how likely each type is before the body is read, from 0 to 1.
+	// This number comes from the earlier letters of the queue or the routing key, or from a type
+	// that a person picked.
+	//
+	// If several types can decode the body equally well, a type with a prior of 0.9 or more is
+	// chosen. A lower prior only determines the order of these types. A type that cannot decode the
+	// body is never used, whatever its prior is.
 	Prior map[string]float64
 
 	hidden []deadletter.FieldPath // paths of field numbers that were hidden in the body from which this one was made; used if this body is also matched

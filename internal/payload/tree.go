@@ -408,7 +408,8 @@ func (t *tree) showAny(n *Node, m protoreflect.Message, at spot, parts []Range) 
 		return
 	}
 	inner := dynamicpb.NewMessage(md)
-	// The scan included this content, so the content fits into the budget.
+	// The scan of the whole body has already included the content of this Any, so the content fits
+	// into the budget.
 	if err := (proto.UnmarshalOptions{Resolver: t.types, AllowPartial: true}).Unmarshal(content.Bytes(), inner); err != nil {
 		n.addNote("does not parse as " + string(md.FullName()))
 		n.Children = t.message(m, at.unreadAny(md), parts)

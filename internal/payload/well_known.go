@@ -144,8 +144,8 @@ func (t *tree) dynamic(n *Node, m protoreflect.Message, at spot, parts []Range) 
 	return true
 }
 
-// scalarField returns a singular field of a message. The result is false if the field is not of
-// exactly the given kind.
+// scalarField returns the value of a singular field of a message. If the message has no singular
+// field with this name and kind, scalarField returns false.
 func scalarField(m protoreflect.Message, name protoreflect.Name, kind protoreflect.Kind) (protoreflect.Value, bool) {
 	fd := m.Descriptor().Fields().ByName(name)
 	if fd == nil || fd.Kind() != kind || fd.IsList() || fd.IsMap() {

@@ -258,10 +258,13 @@ func (b *breakers) countReturned(ids []deadletter.ID, now time.Time) {
 	}
 }
 
-// judge trips a breaker if enough of its last letters came back. The option CameBack is the
-// necessary percentage. The parameter "last" is the number of letters to look at. judge starts with
-// the newest letter that came back, and continues with letters that were sent before it. A queue is
-// first in, first out, so these letters have most likely reached a worker too.
+// judge trips a breaker if too many of the letters that were last sent came back. The option
+// CameBack is the percentage at which the breaker trips. The parameter "last" is the number of
+// letters to look at.
+//
+// judge begins with the newest letter that came back, and continues with the letters that were sent
+// before it. Because a queue is first in, first out, these letters have most likely reached a
+// worker too.
 func (b *breakers) judge(c *circuit, last int, now time.Time) {
 	sent, back := 0, 0
 	for n := c.newest - c.base; n >= 0 && sent < last; n-- {
@@ -337,11 +340,13 @@ func (b *breakers) quietTime(c *circuit) time.Duration {
 	return min(max(probeQuiet, 2*c.slowest), b.watch)
 }
 
-// recovered reports whether the rate of a circuit has risen for long enough. It looks at the first
-// rampOf letters that reached the queue since the rate began to rise. It returns true if the last
-// of them reached the queue long enough ago to count as consumed (see quietTime). If no letter has
-// reached the queue since then, it returns true after a whole window. It does not check whether
-// these letters came back, because judge trips the breaker if too many did.
+// While a breaker lets a rate rise, recovered reports whether it has risen for long enough. It
+// looks at the first rampOf letters that reached the queue since the rate began to rise. It returns
+// true if the last of these letters reached the queue long enough ago to count as consumed (see
+// quietTime). If there are no such letters, it returns true after a whole window.
+//
+// recovered does not check whether these letters came back, because judge trips the breaker if too
+// many of them did.
 func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	n, last := 0, c.Since
 	for _, t := range c.tries {

@@ -22,10 +22,10 @@ type bucket struct {
 // that may be sent in one second.
 const burst = 0.2
 
-// lane is a set of letters that share one rate. In each queue, the letters of all rules without a
-// rate of their own share the lane with rule "". The letters of a rule with its own rate have a
-// lane of their own. While a breaker lets the rate rise, all letters that this breaker guards also
-// share a lane.
+// lane is a set of letters that share one rate. In each queue, all rules without a rate of their
+// own share one lane, in which the field "rule" is empty. Each rule with its own rate has its own
+// lane. While a breaker lets the rate rise, all letters to which this breaker applies also share a
+// lane.
 type lane struct {
 	queue, rule string
 	group       deadletter.GroupID

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// TestLanes checks lanes, the sets of letters that share one rate. After a time without a limit, a
-// lane must not send a backlog when it gets a limit again. All lanes of a queue must share the
-// rising rate of a breaker. The default rule may have its own rate.
+// TestLanes checks lanes, which are sets of letters that share one rate. If a lane had no limit for
+// some time and then gets one, it must not send a backlog. While a breaker lets the rate of a queue
+// rise, all lanes of the queue must share this rate. The default rule may have its own rate.
 func TestLanes(t *testing.T) {
 	t.Parallel()
 	five, fast := 5.0, 200.0

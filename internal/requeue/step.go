@@ -109,8 +109,9 @@ func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark, noted 
 	}
 }
 
-// unsentAgain is the time after which a letter that was not sent is due again. Without a
-// connection, no letter is claimed at all.
+// unsentAgain is the time after which dlo tries again to send a letter that it could not send. This
+// time matters only while dlo is connected, because without a connection it claims no letters at
+// all.
 const unsentAgain = time.Second
 
 // claim claims one batch. Letters in doubt come first, a few at a time, and only one worker may

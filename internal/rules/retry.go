@@ -148,8 +148,9 @@ func (s *Set) Waits() map[Waiter][]time.Duration {
 	return list
 }
 
-// Longest returns the longest delay of all rules in the set, including jitter. For explicit delays
-// it compares all of them, and for a growing back-off only the last one.
+// Longest returns the longest delay of all rules in the set, including jitter. If a rule lists its
+// delays explicitly, Longest compares all of them. If the delays of a rule grow, it looks only at
+// the last one, which is the longest.
 func (s *Set) Longest() time.Duration {
 	longest := s.Default.Retry.longest()
 	for i := range s.Rules {

@@ -158,8 +158,9 @@ func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	}
 }
 
-// While the indexer reads a letter, the letter comes back and is decided again. The indexer reads
-// it once more, so that a search finds its current state.
+// TestALetterChangesWhileItIsIndexed checks a letter that comes back while the indexer reads it,
+// and about which the rules decide again. The indexer must read the letter once more, so that a
+// search finds its current state.
 func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

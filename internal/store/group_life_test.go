@@ -136,8 +136,9 @@ func TestSnoozes(t *testing.T) {
 	}
 }
 
-// A letter that the dispatcher holds also needs people. The letter of this test is held because its
-// queue no longer exists. Its group comes back, and people are notified.
+// TestAHeldLetterIsADeath checks a letter that the dispatcher holds because its queue no longer
+// exists. Such a letter needs people. If its group was resolved, the group must therefore be opened
+// again, and people must be notified.
 func TestAHeldLetterIsADeath(t *testing.T) {
 	t.Parallel()
 	oncall := []string{"oncall"}

@@ -195,8 +195,9 @@ func TestARiseOfSeverityPagesByItself(t *testing.T) {
 	g.expectDeliveries("oncall", "resolved G-1/1 notify: G-1 G-2 G-3 G-4")
 }
 
-// The severity of a group may rise to that of another group in its incident. In that case, the page
-// is only updated, because people were already paged with that severity.
+// TestARiseToWhatWasPagedIsAnUpdate checks an incident with two groups, in which the severity of
+// one group rises to that of the other group. People have already got a notice with the higher
+// severity. Therefore, this notice is only updated.
 func TestARiseToWhatWasPagedIsAnUpdate(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -56,11 +56,13 @@ func (s *Store) rowsOf(ctx context.Context, serials []int64) ([]deadletter.Row, 
 	return list, nil
 }
 
-// newestSerials returns the serials of letters of a plan, at most as many as "limit" says. Usually
-// it returns the serials below the parameter "from", newest first. If "from" is 0, there is no
-// bound. If the parameter "backwards" is true, it returns the serials above "from", oldest first.
-// It reads each source of letters along an index. It stops reading a source as soon as the source
-// cannot improve the result any more, so it reads almost nothing of most sources.
+// newestSerials returns at most "limit" serials of letters that match a plan. Usually it returns
+// the serials below the parameter "from", newest first. If "from" is 0, there is no such bound. If
+// the parameter "backwards" is true, it returns the serials above "from", oldest first.
+//
+// The letters of a plan come from several sources, each of which is read along an index.
+// newestSerials stops reading a source as soon as the source cannot improve the result any more, so
+// it reads almost nothing of most sources.
 func (s *Store) newestSerials(ctx context.Context, db reader, p *plan, from int64, backwards bool, limit int) ([]int64, error) {
 	sources, err := s.sources(ctx, db, p)
 	if err != nil || len(sources) == 0 {

@@ -75,10 +75,13 @@ func (t *tx) expire(r *record, to deadletter.State, reason string) error {
 	return t.addEvent(r.id, 0, "purged", deadletter.Service.Name, reason+"; "+detail)
 }
 
-// expiredLetters is an SQL condition for letters that have been kept long enough. Its arguments are
-// the state, the first serial that is too new, and the time. The serial is not strictly necessary:
-// a letter that was received too late also changed too late. However, it limits how much of the
-// index SQLite reads.
+// expiredLetters is an SQL condition for letters that have been kept for long enough. Its arguments
+// are the state, a serial and a time: the letters must have a lower serial, and must have changed
+// before the time.
+//
+// The condition on the serial is not strictly necessary, because a letter that changed before the
+// time was also received before it. However, this condition limits how much of the index SQLite
+// reads.
 const expiredLetters = `l.state = $1 AND l.id < $2 AND l.changed_at < $3 AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`
 
 // Expiring counts the letters that are in the given state and have not changed since the time

@@ -26,9 +26,9 @@ const (
 	seenWork   = `EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = operations.id AND x.origin IN seen)`
 	allWork    = `NOT EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = operations.id AND x.n > 0 AND x.origin NOT IN seen)`
 
-	// seenAct is true for an act whose operation is in the scope. If the act has no operation, its
-	// groups and queues must be in the scope. The act is hidden if one of them is hidden, because the
-	// text of the act can name it.
+	// seenAct is an SQL expression that is true if the request may see an act. If the act belongs
+	// to an operation, the operation must be in the scope of the request. Otherwise all groups and
+	// queues of the act must be in the scope, because the text of the act can name each of them.
 	seenAct = `CASE WHEN operation IS NOT NULL THEN EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = events.operation AND x.origin IN seen)
 			AND NOT EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = events.operation AND x.n > 0 AND x.origin NOT IN seen)
 		ELSE EXISTS (SELECT 1 FROM main.event_targets t WHERE t.event = events.id AND t.kind IN ('group', 'queue', 'redirect'))

@@ -166,9 +166,9 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 	if _, err := t.exec(`INSERT INTO unindexed (letter) ` + theirs + ` ON CONFLICT DO NOTHING`); err != nil {
 		return 0, err
 	}
-	// The key of a group contains the name of its broker, so the letters get new groups. The version 1
-	// marks the old groups as made by an older version. Because of that, repick copies the types that
-	// people picked for the old groups to the new groups.
+	// The key of a group contains the name of its broker, so the letters get new groups. Version 1
+	// marks the old groups as groups of an older version of the grouping. For such groups, repick
+	// copies the types that people picked to the new groups.
 	if _, err := t.exec(`UPDATE groups SET version = 1 WHERE origin IN (SELECT was FROM became)`); err != nil {
 		return 0, err
 	}

@@ -351,7 +351,8 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	}
 	wantSame(t, "due", r.claimDue("prod"), map[string]int{"prod late": 3})
 
-	// At the second start, there is nothing left to do.
+	// The first start with this configuration has already done everything. The second start must
+	// therefore find nothing to do.
 	r.reopenWith(asProd)
 	if list := nextUnread(t, r.Store, 100); len(list) != 0 {
 		t.Errorf("%d letters are read again for nothing", len(list))

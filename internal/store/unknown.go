@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// maxUnknown is a limit for a restored store, which does not know the attempts that were made after
-// the backup. When an attempt with an unknown token comes back, the store computes the tokens of at
-// most this many such attempts, to find the attempt among them.
+// maxUnknown limits a search in a restored store. The store does not know the attempts that were
+// made after the backup. If a letter comes back with an unknown token, the store computes the
+// tokens of at most maxUnknown such attempts, and looks for the unknown token among them.
 const maxUnknown = 100
 
 // loadRestores reads whether the file has ever been found to be a copy.

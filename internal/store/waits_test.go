@@ -156,9 +156,10 @@ func TestALetterComesBackFromTheBroker(t *testing.T) {
 	}
 }
 
-// A letter is not handed over to the broker in two cases. A wait queue with one fixed delay would
-// keep a letter for too long if too little of the letter's wait is left. A letter of a paused queue
-// stays in the store too.
+// TestWhatIsNotHandedOver checks two kinds of letters that dlo must not hand over to the broker for
+// their wait. The first kind is a letter of a paused queue. The second kind is a letter that has
+// already waited for a part of its delay: a wait queue with one fixed delay would keep it for too
+// long.
 func TestWhatIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -94,9 +94,9 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 	return session, err
 }
 
-// Reached returns the brokers and vhosts on which an inbox or another drained queue has existed at
-// least once. The map contains the names of the broker and the vhost. Reached finds them by the
-// markers that sessions have stored.
+// Reached returns the vhosts of brokers in which an inbox or another drained queue has existed at
+// least once. A key of the map consists of the name of the broker and the name of the vhost.
+// Reached knows these vhosts from the markers that earlier sessions have stored.
 func (s *Store) Reached(ctx context.Context) (map[[2]string]bool, error) {
 	rows, err := s.ask(ctx, `SELECT DISTINCT broker, vhost FROM inboxes WHERE marker <> ''`)
 	if err != nil {

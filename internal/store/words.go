@@ -90,8 +90,9 @@ func fieldToken(field, value string) string {
 	return fieldPrefix(field, value[:maxValue]) + "zy" + hex.EncodeToString(whole[:8])
 }
 
-// fieldPrefix returns the beginning of the tokens of a field. These are the tokens of all values
-// that begin with the given prefix. The prefix must have at most maxValue bytes.
+// fieldPrefix returns the common beginning of several tokens in the search index. These are the
+// tokens for the values of the given field that begin with the given prefix. The prefix must have
+// at most maxValue bytes.
 func fieldPrefix(field, prefix string) string {
 	h := fnv.New32a()
 	h.Write([]byte(field))

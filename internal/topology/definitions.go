@@ -131,8 +131,8 @@ func (p parameter) add(s *Snapshot) error {
 	return nil
 }
 
-// AddShovel adds a dynamic shovel from the value of its parameter in RabbitMQ. A shovel that dlo
-// cannot decode is omitted, because dlo only shows shovels.
+// AddShovel adds a dynamic shovel from the value of its parameter in RabbitMQ. If dlo cannot decode
+// this value, AddShovel omits the shovel, because dlo shows shovels only for information.
 func (s *Snapshot) AddShovel(name string, value json.RawMessage) {
 	var v struct {
 		From   string `json:"src-queue"`

@@ -35,8 +35,8 @@ func (in *inspector) checkCycles() {
 }
 
 // retries reports whether a circle of queues is a retry by time-to-live, which checkRecipe reports.
-// In such a circle, messages expire in all queues but one. They leave that one because a consumer
-// rejects them, or because the queue has reached its length limit.
+// In such a circle, messages expire in every queue except one. Messages leave this last queue
+// because a consumer rejects them, or because the queue has reached its length limit.
 func (in *inspector) retries(round []string) bool {
 	stay := 0
 	for _, name := range round[1:] {

@@ -113,10 +113,13 @@ func MakePlan(s *Snapshot, w Want) Plan {
 	return p.plan
 }
 
-// Choose returns the queues for which a policy is planned. If there are names or globs, these are
-// the queues that they select. Otherwise they are the queues with a finding that a policy cures.
-// Queues that merely dead-letter at most once are then included only if the parameter "atLeastOnce"
-// is true. A name that selects nothing is returned too, so that the plan refuses it.
+// Choose returns the queues for which a policy is planned. If the parameter "globs" contains names
+// or globs, these are the queues that they select. A name that selects nothing is returned too, so
+// that the plan refuses it.
+//
+// Without names or globs, Choose returns the queues with a finding that a policy cures. If the only
+// such finding says that a queue dead-letters at most once, the queue is included only if the
+// parameter "atLeastOnce" is true.
 func Choose(s *Snapshot, found []Finding, globs []string, atLeastOnce bool) []string {
 	var list []string
 	for _, f := range found {

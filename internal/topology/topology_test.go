@@ -45,8 +45,8 @@ func TestEachFaultIsFound(t *testing.T) {
 	}
 }
 
-// TestTheCureSaysWhatItCosts checks that each cure with reject-publish says what happens to
-// publishers while the inbox is not available.
+// TestTheCureSaysWhatItCosts checks findings whose proposed cure is the setting reject-publish.
+// Each of these cures must say what happens to publishers while the inbox is not available.
 func TestTheCureSaysWhatItCosts(t *testing.T) {
 	for _, strategy := range []string{"at-most-once", "at-least-once"} {
 		s := site("4.3.6")
