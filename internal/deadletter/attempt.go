@@ -84,5 +84,5 @@ func (k OutcomeKind) Open() bool {
 }
 
 // Used reports whether an attempt with this outcome certainly reached the letter's queue. Only such
-// an attempt counts.
+// an attempt is counted as an attempt of the letter.
 func (k OutcomeKind) Used() bool { return k == OutcomeConfirmed || k == OutcomeCameBack }

@@ -11,7 +11,8 @@ type Pulse []time.Time
 // maxPulse is the maximum number of times in a Pulse.
 const maxPulse = 16
 
-// Beat adds deaths to a pulse and returns the new pulse. The deaths may be in any order.
+// Beat adds the times of deaths to a pulse, in any order. It returns the new pulse, which contains
+// only the latest deaths.
 func (p Pulse) Beat(deaths ...time.Time) Pulse {
 	all := slices.SortedFunc(slices.Values(append(slices.Clone(p), deaths...)), time.Time.Compare)
 	return all[max(0, len(all)-maxPulse):]

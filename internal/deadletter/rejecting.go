@@ -67,9 +67,10 @@ func (d *Death) Origin() Origin {
 	return o
 }
 
-// DiedIn returns the latest entry of x-death for a death in the given queue. A queue may only have
-// delayed the letter after another queue had rejected it. DiedIn therefore prefers an entry without
-// such an earlier rejection. If there is no such entry, it returns the latest entry for the queue.
+// DiedIn returns an entry of x-death for a death in the given queue. It prefers the latest entry
+// for which no other queue had rejected the letter before, because otherwise the given queue may
+// only have delayed the letter. If there is no such entry, it returns the latest entry for the
+// queue.
 func DiedIn(deaths []Death, queue string) (Death, bool) {
 	carried := -1
 	for i := range deaths {

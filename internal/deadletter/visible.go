@@ -14,8 +14,9 @@ import (
 // line.
 func Visible(s string) string { return visible(s, false) }
 
-// VisibleLines escapes every part of a text that could control a terminal or change the order of a
-// page. It keeps line breaks and tabs. It is used for bodies that are shown as text.
+// VisibleLines escapes every part of a text that could control a terminal, or that could make a
+// page show its characters in another order. It keeps line breaks and tabs. It is used for bodies
+// that are shown as text.
 func VisibleLines(s string) string { return visible(s, true) }
 
 func visible(s string, lines bool) string {

@@ -27,8 +27,10 @@ const (
 const errEdition = "edition 2024 is not understood in .proto files: upload a descriptor set (buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb)"
 
 // AddSource adds a tree of .proto files as the newest version of the set with the given name. It
-// returns the sorted full names of the message types. It resolves imports from the one directory of
-// the tree from which all of them can be found. The tree need not contain the well-known types.
+// returns the sorted full names of the message types. The imports must be relative to one directory
+// of the tree, and AddSource finds out which one it is. The tree need not contain the well-known
+// types.
+//
 // Files of edition 2024 are rejected, and users have to upload a descriptor set instead. If
 // AddSource returns an error, it has changed nothing.
 func (r *Registry) AddSource(name string, fsys fs.FS) ([]string, error) {

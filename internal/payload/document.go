@@ -49,8 +49,9 @@ type Document struct {
 	Also   []string // other sets that define the type differently
 	Named  string   // the type that the letter or a binding names, even if it could not be used
 
-	// ShapeOnly means that nothing in the letter names Type or a similar type. Type was chosen because
-	// it fits the shape of the body. The earlier letters of the queue may have helped to choose it.
+	// ShapeOnly means that dlo chose the Type because it fits the shape of the body. Nothing in the
+	// letter names this type or one with a similar name. The earlier letters of the queue may have
+	// helped to choose it.
 	ShapeOnly bool
 
 	Ranking Ranking // if nothing names a type, the registered types that can decode the body; no verdict = they were not compared

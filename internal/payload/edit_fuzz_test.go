@@ -142,8 +142,9 @@ func FuzzPatch(f *testing.F) {
 	})
 }
 
-// FuzzDifference checks that the difference of an edit is a patch that makes the same edit to the
-// same body. Masked values are an exception, because a patch does not disclose them.
+// FuzzDifference turns an edit of a body into a patch, and checks that the patch changes this body
+// in the same way as the edit. Masked values are an exception, because a patch does not disclose
+// them.
 func FuzzDifference(f *testing.F) {
 	seed := func(body []byte, typ string, texts ...string) {
 		for _, text := range append(texts, "", "{}", "[1]", `{"count": 1, "tags": ["x"], "a/b~": {"": []}}`) {

@@ -228,8 +228,8 @@ func TestEditRandomMessages(t *testing.T) {
 		if lost := strings.Contains(checksText(e), "loss"); lost != (len(after) < len(before)) {
 			t.Fatalf("%d unseen, then %d:\n%s", len(before), len(after), checksText(e))
 		}
-		// The edit replaces the value of one field with the value that this field has in another
-		// message.
+		// This part replaces only one field of the message a. The new value is the one that this
+		// field has in the message b.
 		x, errX := parseJSON(a.Text, budget.NewBudget())
 		y, errY := parseJSON(b.Text, budget.NewBudget())
 		if errX != nil || errY != nil || len(x.names) == 0 {

@@ -24,8 +24,8 @@ func zstded(t testing.TB, b []byte, opts ...zstd.EOption) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The encoder reads the data in pieces and does not know its size. The frame contains the size
-	// of its content only if the encoder is told to write it.
+	// The encoder gets the data in pieces and does not know the size of the whole data. Therefore,
+	// it writes the size into the frame only if an option says so.
 	if _, err := z.ReadFrom(iotest.HalfReader(bytes.NewReader(b))); err != nil {
 		t.Fatal(err)
 	}

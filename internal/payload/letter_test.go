@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// TestABodyIsBoundedByWhatCanBePublished checks that unpacking a body never gives more than the
-// maximum size of a body that can be published.
+// TestABodyIsBoundedByWhatCanBePublished checks a body whose unpacked content is larger than the
+// maximum size of a body that can be published. dlo must treat this body as too large.
 func TestABodyIsBoundedByWhatCanBePublished(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -166,9 +166,9 @@ func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
 }
 
 // TestTypesThatFitAreListedAsCommonAsTheyAre checks the order of types that can decode a body
-// equally well. The types must be sorted by their share among the letters of the queue, even if one
-// of them has almost all of the letters. The type of the letter was already decided when the letter
-// was classified.
+// equally well. The types must be sorted by their share among the letters of the queue. Even if one
+// type has almost all of the letters, it must only be listed first: whether it is the type of the
+// letter was already decided when the letter was classified.
 func TestTypesThatFitAreListedAsCommonAsTheyAre(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "A string int64 string; B string int64 string; C string int64 string")}

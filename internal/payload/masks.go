@@ -31,7 +31,8 @@ func (m Masks) Text(text string) (string, bool) {
 	return text, masked
 }
 
-// Header hides the value of a header or property.
+// Header returns the value of a header or property in the form in which people may see it, and
+// whether anything in it is masked.
 func (m Masks) Header(name, text string) (string, bool) {
 	if slices.Contains(m.Headers, strings.ToLower(name)) {
 		return Masked, true

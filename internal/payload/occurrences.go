@@ -119,8 +119,8 @@ func (t *tree) elements(fd protoreflect.FieldDescriptor, list []occurrence) []oc
 	return out
 }
 
-// entries groups the occurrences of a map field by the text of their keys. In the result, the range
-// "in" of an occurrence contains only the value of the map entry.
+// entries groups the occurrences of a map field by the text of their keys. In the result, the field
+// "in" of an occurrence is the range of the entry's value, without its key.
 func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[string][]occurrence {
 	if len(list) == 0 {
 		return nil

@@ -8,8 +8,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// place is the position of a JSON value. It says what is hidden there. In the JSON of a message, it
-// also holds what the schema says about the value. Without a schema, only the spot is used.
+// place is the position of a value in JSON. Its spot says what is hidden at this position. If the
+// JSON is that of a message, the other fields hold what the schema says about the value. Without a
+// schema, only the spot is used.
 type place struct {
 	spot
 	md     protoreflect.MessageDescriptor // type of the object at this place
@@ -125,7 +126,8 @@ func (p place) member(name string) place {
 	return plain
 }
 
-// dynamic reports whether the names at this place belong to a google.protobuf.Struct.
+// dynamic reports whether the value at this place is in a google.protobuf.Struct. The names of its
+// members are then not in any schema.
 func (p place) dynamic() bool {
 	return p.wire != nil && (p.wire.Name() == "Struct" || p.wire.Name() == "Value" || p.wire.Name() == "ListValue")
 }

@@ -91,7 +91,7 @@ func (r *reading) mayHide(d *descriptor.Type) bool {
 	return d.Types.Memo(key, func() any { return r.Mask.appliesTo(d.Desc, map[protoreflect.FullName]bool{}) }).(bool)
 }
 
-// namerKey is the cache key for the results of Mask.appliesTo.
+// namerKey is the key under which the results of Mask.appliesTo are cached.
 type namerKey struct {
 	mask *Mask
 	name protoreflect.FullName

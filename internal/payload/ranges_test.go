@@ -114,8 +114,9 @@ field 7  (empty) length-delimited [{28 30}]`)
 	}
 }
 
-// TestDeviationsAreSaid checks fields whose encoding is not the one that their type would write.
-// The document must report them.
+// TestDeviationsAreSaid checks fields that are not encoded as a protobuf library would encode them.
+// An example is a list that should be packed but is not. The document must report each of these
+// fields.
 func TestDeviationsAreSaid(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -133,9 +133,9 @@ func (s spot) redacted(fd protoreflect.FieldDescriptor) bool {
 // member returns the spot of a member of a JSON object for which there is no schema.
 func (s spot) member(name string) spot { return s.follow(name, name, 0) }
 
-// entry returns the spot of a map entry. The path of a rule may contain the key of the entry or
-// omit it, just as it may omit the index of a list. For a google.protobuf.Struct, the path must
-// contain the name of the member.
+// entry returns the spot of a map entry. In a rule of the mask, a path may contain the key of the
+// entry or omit it, just as it may omit the index of a list element. In a google.protobuf.Struct,
+// however, the path must contain the name of the member.
 func (s spot) entry(fd protoreflect.FieldDescriptor, key string) spot {
 	next := s.follow(key, key, 0)
 	if !next.hidden && len(s.open) > 0 && !isUnwrapped(fd) {

@@ -11,7 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// These are the limits of one guess, which is one line on a page.
+// These are the limits for the guessed text of a value whose type is unknown. The text must fit
+// into one line of a page.
 const (
 	maxGuess       = 200 // the maximum size in bytes
 	maxGuessFields = 6

@@ -47,8 +47,8 @@ func (r *reading) unpack(name, how string) bool {
 }
 
 // inflate returns the whole output or an error, never a part of the output. It doubles the buffer
-// in each step, so that a wrong claim about the size costs at most twice the true size. It charges
-// the budget before each step.
+// in each step and charges the budget before each step. Therefore, if a body claims a wrong size,
+// inflate still needs at most twice the memory of the true size.
 func inflate(l *Layer, b []byte, budget *budget.Budget) ([]byte, error) {
 	if l.Name != "deflate" && l.Name != "bzip2" && compression(b) != l.Name {
 		return nil, errors.New("no magic bytes")

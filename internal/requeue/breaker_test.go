@@ -200,9 +200,10 @@ func TestARelapseTripsSooner(t *testing.T) {
 	}
 }
 
-// TestWhatIsRecordedIsTakenOver checks that a new process takes over the recorded state. A probe of
-// an earlier process must not count, because the new process does not know its letters. After a
-// person resumes a tripped queue, the rate of the queue must rise slowly.
+// TestWhatIsRecordedIsTakenOver checks that a new process takes over the recorded states of
+// breakers. If an earlier process was sending a probe, the new process must send its own probe,
+// because it does not know the letters of the earlier one. If a person resumed a tripped queue, the
+// rate of the queue must rise slowly.
 func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -16,10 +16,12 @@ const (
 // name of the queue. The value contains the reason, and the time of the first look at the queue.
 type sights map[string]deadletter.Unseen
 
-// look returns the reason why dlo cannot observe what happens to letters in a queue. If dlo can
-// observe it, u.Why is "". The result "confirmed" is true if look has found the same reason twice,
-// with at least lookAgain in between, and no other reason between the two times. The reason then
-// applies to letters that were in the queue the first time.
+// look checks whether dlo can observe what happens to the letters in a queue. If dlo can observe
+// it, u.Why is "". Otherwise u.Why is the reason why not.
+//
+// The result "confirmed" is true if look found the same reason twice, with at least lookAgain
+// between the two checks, and no other result between them. In that case, the reason applies to all
+// letters that were in the queue at the first check.
 func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u deadletter.Unseen, confirmed bool) {
 	u = unseenReason(deadletter.Visible(queue), f)
 	u.Since = now

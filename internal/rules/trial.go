@@ -7,8 +7,8 @@ import (
 )
 
 // trial is the rule for letters that dlo makes for a trial. It is not in any configuration, and it
-// has priority over all configured rules. It retries once, after such a short delay that a person
-// can wait for the result. It notifies nobody.
+// has priority over all configured rules. It retries once, after a delay that is so short that a
+// person can wait for the result. It notifies nobody.
 var trial = Rule{
 	Name: deadletter.TrialRule, Severity: deadletter.SeverityDigest, Notify: []string{},
 	Retry: &Retry{Delays: []time.Duration{time.Second}, Waiter: WaiterStore},

@@ -230,7 +230,7 @@ func (t *tx) unexplainedLetters(slot, key int64, secondKey any, a *deadletter.An
 }
 
 // explainLate records an annotation as the failure of a letter that was classified before the
-// annotation arrived. It then lists the letter, so that the letter is read again.
+// annotation arrived. It then adds the letter to the list of letters that must be read again.
 func (t *tx) explainLate(letter, annotation int64) error {
 	if err := t.setFailure(letter, annotation); err != nil {
 		return err

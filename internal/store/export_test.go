@@ -41,7 +41,8 @@ func IsRefused(err error) bool { return isRefused(err) }
 // Refuse records that a write failed with err.
 func (s *Space) Refuse(err error) bool { return s.recordRefusal(err) }
 
-// HasScope reports whether the store says how a request with a scope reads the given table.
+// HasScope reports whether the store has a rule for requests with a scope that read the given
+// table.
 func HasScope(table string) bool {
 	_, seen := seenTables[table]
 	return seen || slices.Contains(hiddenTables, table)

@@ -9,8 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Merged groups behave like one group. Their letters are counted and found together, and a letter
-// that dies in any of them counts for all. A split separates the groups again.
+// TestMergedGroupsAreOne checks that merged groups behave like one group. Their letters are counted
+// and found together, and the death of a letter in any of them is a death in the merged group. A
+// split separates the groups again.
 func TestMergedGroupsAreOne(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -129,8 +129,9 @@ func (i *incident) add(other *incident) {
 	i.channels, i.related = append(i.channels, other.channels...), i.related || other.related
 }
 
-// accepts reports whether the group of a notice may join the incident. It may not if its severity
-// is higher, or if the notice would reach somebody who does not know of the incident.
+// accepts reports whether the group of a notice may join the incident. The group may not join if
+// its severity is higher than that of the incident, or if the notice would reach somebody who does
+// not know of the incident.
 func (i *incident) accepts(n *deadletter.Notice) bool {
 	return i.related && !n.Severity.Louder(i.loudest) && !slices.ContainsFunc(n.Channels, func(c string) bool { return !slices.Contains(i.channels, c) })
 }

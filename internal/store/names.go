@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// place is a queue, its vhost and its broker. The broker has its present name.
+// place is a queue with the names of its vhost and of its broker. The name of the broker is the one
+// that it has now, even if the broker had another name before.
 type place struct{ Broker, VHost, Queue string }
 
 // origin converts a place to an origin.

@@ -86,9 +86,10 @@ func TestTheOutboxKeepsOrder(t *testing.T) {
 	}
 }
 
-// If the severity of a group rises, the receivers of the first notice are notified again, together
-// with the receivers that the rule with the higher severity names. If several letters die in one
-// transaction, the one with the highest severity counts, at whatever position.
+// TestALouderDeathIsTold checks a group whose severity rises. The receivers of the first notice
+// must be notified again, and so must the receivers that the rule with the higher severity names.
+// If several letters die in one transaction, only the highest severity counts, at whatever position
+// its letter is.
 func TestALouderDeathIsTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -50,8 +50,8 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 	return taken, nil
 }
 
-// actor reads an operation from the database, and returns what the operation does to letters. If
-// the operation is not running, the result "do" is nil.
+// actor reads an operation from the database. It returns an actor, which performs the operation's
+// action on letters. If the operation is not running, the result "do" is nil.
 func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) error) (do *actor, newest bool, dueAt sql.NullInt64, err error) {
 	var state deadletter.OperationState
 	do = &actor{op: op, allow: allow}

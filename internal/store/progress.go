@@ -125,8 +125,8 @@ func (s *Store) AnyUnproved(ctx context.Context) (unproved bool, err error) {
 	return unproved, err
 }
 
-// Accept records that a person declared the file current. After that, letters that were held back
-// because proof was missing can be sent.
+// Accept records that a person declared the store file to be current, and not an old copy. After
+// that, dlo can send the letters that it held back because it had no proof of this.
 func (s *Store) Accept(ctx context.Context, by string) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		if _, err := t.exec(`UPDATE marks SET unproved = 0`); err != nil {

@@ -129,9 +129,9 @@ type source struct {
 	where clause // condition that the index looks up
 }
 
-// maxBranches is the maximum number of parts of the group index that are merged into one list. Each
-// part takes some 10 us. If a query matches letters in more parts, the index by state is read
-// instead.
+// maxBranches is the maximum number of ranges of the group index that are merged into one list.
+// Each range takes some 10 us. If the letters of a query are spread over more ranges, dlo reads the
+// index by state instead.
 const maxBranches = 2000
 
 // sources returns sources that together contain every letter of a plan exactly once. If the sources

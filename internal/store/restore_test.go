@@ -326,9 +326,9 @@ func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestARestoreIsToldOnceItsLettersAreHeld checks that a restore is reported only when its letters
-// are held. If dlo stops before that, the next start continues the restore, and the numbers of an
-// earlier report would be too low.
+// TestARestoreIsToldOnceItsLettersAreHeld checks that dlo reports a restore only when all its
+// letters are held. dlo may stop before that, and then the next start continues the restore. A
+// report during this time would contain numbers that are too low.
 func TestARestoreIsToldOnceItsLettersAreHeld(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

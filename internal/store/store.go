@@ -287,8 +287,9 @@ func isRefused(err error) bool {
 func (s *Store) Close() error {
 	var errs []error
 	if s.Damaged() != nil {
-		// If the last connection were closed, SQLite would run a checkpoint, which writes to the file.
-		// Without a checkpoint, committed data stays in the -wal file, from which it can be recovered.
+		// A damaged store must not be closed normally: when SQLite closes the last connection, it
+		// runs a checkpoint, which writes to the file. Without a checkpoint, committed data stays
+		// in the -wal file, from which it can be recovered.
 		return s.abandon()
 	}
 	if s.read != nil {

@@ -169,10 +169,10 @@ func (u *uris) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// place reports whether one end of a shovel can be in the given vhost of this broker. If an address
-// names a host, the end may also be on another broker, and the result "host" is the name of that
-// host. An address without a host means this broker. An address without a vhost means the vhost
-// "/".
+// place reports whether the source or the destination of a shovel can be in the given vhost of this
+// broker. The parameter u holds its addresses. An address without a host means this broker, and an
+// address without a vhost means the vhost "/". If an address names a host, it may be another
+// broker, and the result "host" is the name of that host.
 func (u uris) place(vhost string) (here bool, host string) {
 	for _, raw := range u {
 		at, err := url.Parse(raw)

@@ -149,9 +149,9 @@ func (in *inspector) noExchange(v *view) {
 	})
 }
 
-// targetsFull reports each queue that v dead-letters to and that has reached a length limit. It
-// leaves out a queue that refuses new messages if v dead-letters at least once, because v then
-// keeps its letters. The finding Stuck reports this case.
+// targetsFull reports each queue that gets the dead letters of v and that has reached a length
+// limit. It leaves out one case, which the finding Stuck reports: v dead-letters at least once, and
+// the other queue refuses new messages. In this case, v keeps its letters.
 func (in *inspector) targetsFull(v *view) {
 	_, waits := v.atLeastOnce()
 	for _, name := range v.Queues {

@@ -35,8 +35,9 @@ func droppingSite() *topology.Snapshot {
 	return s
 }
 
-// TestWhatAQueueDropsByDesign plans queues in which messages expire, or which overflow. It checks
-// that the plan estimates the number of letters and proposes the rule that discards them.
+// TestWhatAQueueDropsByDesign makes a plan for queues that drop messages by design, because the
+// messages expire or because the queue overflows. The plan must estimate the number of letters from
+// these queues, and propose the rule that discards them.
 func TestWhatAQueueDropsByDesign(t *testing.T) {
 	want := topology.Want{Queues: []string{"orders", "metrics.cpu", "audit", "full", "busy", "idle", "auto", "get"}, Exchange: "dlo.dlx"}
 	p := topology.MakePlan(droppingSite(), want)

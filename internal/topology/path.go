@@ -86,10 +86,12 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 	return p
 }
 
-// addReached adds the queues that dead letters with the routing key k reach. The key may be
-// guessed, because the snapshot does not show all keys. A guess does not prove that a queue
-// dead-letters to itself. If k is guessed, addReached therefore leaves out the queue "self", from
-// which the dead letters come.
+// addReached adds the queues that dead letters with the routing key k reach. The parameter "self"
+// is the queue from which the dead letters come.
+//
+// The key k may be guessed, because the snapshot does not show all keys. A guessed key does not
+// prove that a queue dead-letters to itself. Therefore, if k is guessed, addReached leaves out the
+// queue "self".
 func (p *Path) addReached(k publishedKey, queues []string, self string) {
 	for _, q := range queues {
 		if k.guessed && q == self {

@@ -12,8 +12,8 @@ type Rates struct {
 	Ack       Rate `json:"ack_details"`
 	Redeliver Rate `json:"redeliver_details"`
 
-	// The messages of these two rates need no acknowledgement, so they are done once they are
-	// delivered.
+	// The messages of the following two rates need no acknowledgement. Therefore, a message is
+	// finished as soon as it is delivered.
 	DeliverNoAck Rate `json:"deliver_no_ack_details"`
 	GetNoAck     Rate `json:"get_no_ack_details"`
 }

@@ -77,8 +77,9 @@ func TestWhatATieLoses(t *testing.T) {
 }
 
 // checkOthers checks the names of queues in the texts of a finding. If a text names a queue other
-// than the finding's own queue, this queue must be listed in Others. The texts of Apart must name
-// only the finding's own queue.
+// than the finding's own queue, this queue must be listed in the field Others. The method Apart
+// returns the finding without the other queues, so its texts must name only the finding's own
+// queue.
 func checkOthers(t *testing.T, s *topology.Snapshot, f topology.Finding) {
 	t.Helper()
 	names := slices.Clone(f.Others)

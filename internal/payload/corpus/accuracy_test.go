@@ -15,9 +15,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// TestAccuracy ranks random messages of the types. A message is decidable if no other type decodes
-// it with the same shape. Two messages have the same shape if they have the same fields, and if the
-// same fields contain texts, bytes, or messages of the same shape.
+// TestAccuracy ranks random messages of the registered types. It counts a message as decidable if
+// no other type decodes the message with the same shape. Two messages have the same shape if they
+// have the same fields, and if the same fields contain texts, bytes, or messages of the same shape.
 func TestAccuracy(t *testing.T) {
 	c := load()
 	step, each := 5, 1

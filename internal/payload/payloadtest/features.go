@@ -21,8 +21,7 @@ var EditedField = map[string]struct {
 	Name   string
 }{kinds: {3, "count"}, order: {2, "amount"}, cart: {2, "items"}}
 
-// With appends the value v to the body, as a new value of the edited field. It returns the new
-// body.
+// With returns the body with one field added: the edited field, with the value v.
 func (f WireFeature) With(v uint64) []byte {
 	return wire(f.Body, varint(EditedField[f.Type].Number, v))
 }
