@@ -62,7 +62,8 @@ func (c *Classifier) rejectingQueue(l *deadletter.Letter, k *known, deaths []dea
 	return d
 }
 
-// asked identifies a question to the broker: a queue, and the route by which the letter left it.
+// asked identifies a question to the broker about a queue in which a letter died. It consists of
+// this queue, and of the route by which the letter left the queue.
 type asked struct {
 	queue deadletter.Origin
 	route deadletter.Route

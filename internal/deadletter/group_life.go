@@ -43,9 +43,11 @@ type GroupDeath struct {
 const updateEvery = 15 * time.Minute
 
 // Died records that letters of the group died and now need people. All these deaths are from one
-// transaction. It returns the notice that must be sent, or nil if none must be. The notice has the
-// highest severity of these letters. The parameter "needy" is true if other letters of the group
-// already needed people. Their severity then counts too. Otherwise one new letter with a lower
+// transaction. Died returns the notice that must be sent, or nil if none must be. The notice has
+// the highest severity of these letters.
+//
+// The parameter "needy" is true if other letters of the group already needed people. In that case,
+// the severity of the other letters counts too, because otherwise one new letter with a lower
 // severity would lower the severity of the whole group.
 func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice *Notice) {
 	if len(deaths) == 0 {

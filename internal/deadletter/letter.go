@@ -211,9 +211,9 @@ func placeOf(o Origin, inbox string) Origin {
 // 60 test runs that killed the process from outside, a harmless letter reached 2.
 const MaxCrashes = 3
 
-// InBroker reports whether a letter waits in the broker, where nobody can act on it. When the
-// letter has been due for longer than Overdue, InBroker returns false, even if the broker has not
-// moved the letter on.
+// InBroker reports whether a letter waits in the broker, where nobody can act on it. If the letter
+// has been due for longer than the constant Overdue, InBroker returns false, even if the letter is
+// still in its wait queue.
 func (l *Letter) InBroker(now time.Time) bool {
 	return l.WaitsIn != "" && now.Before(l.DueAt.Add(Overdue))
 }

@@ -13,11 +13,11 @@ func (d *Death) Refused() bool {
 	return d.Reason == ReasonRejected || d.Reason == "delivery_limit"
 }
 
-// markRejected marks the deaths in queues that only delayed a letter. Such a death is an expiry
-// after a consumer of another queue had rejected the letter. For example, a consumer of "work"
-// rejects a letter, which then expires in the queue "wait". The death in "wait" is marked.
-// markRejected never marks a death in a queue whose consumer also rejected the letter. It reads
-// each death twice.
+// markRejected marks each death in a queue that only delayed a letter. In such a death, the letter
+// expired after a consumer of another queue had rejected it. For example, a consumer of "work"
+// rejects a letter, which then expires in the queue "wait". In this case, the death in "wait" is
+// marked. A death in a queue is never marked if a consumer of this queue has also rejected the
+// letter.
 func markRejected(deaths []Death, ours func(queue string) bool) {
 	consumed := map[string]bool{}
 	for i := range deaths {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Role is a set of rights that a grant gives. Each role includes the rights of the roles before it.
+// Role is a set of rights that a grant gives. The roles are in ascending order, and each role
+// includes the rights of all lower roles.
 type Role int
 
 // These are the roles. The role with the fewest rights comes first. The zero value permits nothing.

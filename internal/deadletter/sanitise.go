@@ -101,8 +101,8 @@ func Publishable(p Properties) error {
 }
 
 // Fits returns nil if the encoded properties have at most the given number of bytes. If they have
-// more, the error contains both numbers and names the header that takes the most bytes. If they
-// cannot be encoded, it returns that error.
+// more, the error contains both numbers and names the header that takes the most bytes. If the
+// properties cannot be encoded, Fits returns the error of the encoder.
 func (p Properties) Fits(most int) error {
 	encoded, err := p.Encode()
 	if err != nil || len(encoded) <= most {

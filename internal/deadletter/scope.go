@@ -53,8 +53,9 @@ func (s Scope) Reads(o Origin) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.includes(VerbRead) && g.holds(o) })
 }
 
-// Includes reports whether the scope includes a queue. Something that belongs to no queue is
-// included only if the scope does not limit queues. The same is true for vhosts and brokers.
+// Includes reports whether the scope includes a queue. If a grant is limited to some queues, it
+// does not include things that belong to no queue. In the same way, a grant that is limited to some
+// vhosts or brokers does not include things that belong to no vhost or broker.
 func (s Scope) Includes(o Origin) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.holds(o) })
 }

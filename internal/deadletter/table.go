@@ -16,8 +16,8 @@ import (
 //	int64 (l)  float32 (f)  float64 (d)  Decimal (D)  string (S)  []byte (x)
 //	time.Time (T, whole seconds)  []any (A)  Table (F)
 //
-// A header of a letter may also have the type Unread (?). This is not an AMQP type, and dlo never
-// sends it.
+// A header of a letter may also have the Go type Unread, which the store encodes with the letter
+// "?". It is not an AMQP type, and dlo never sends it.
 type Table map[string]any
 
 // Decimal is a value of the AMQP type D, which means Value / 10^Scale.

@@ -3,9 +3,10 @@ package deadletter
 import "time"
 
 // TrialQueue is the queue of trials. In a trial, dlo sends a letter of its own through this queue.
-// People can thus see the path of a letter before they trust dlo with their letters. The letter
-// dies in this queue, and dlo sends it back to the queue. dlo sends letters back to no other queue
-// of its own.
+// People can thus see the path of a letter before they trust dlo with their letters.
+//
+// The letter dies in this queue, and dlo sends it back to the queue. dlo has other queues of its
+// own, but it never sends letters back to them.
 const TrialQueue = "dlo.try"
 
 // TrialRule is the name of the rule for letters that dlo made for a trial. No configured rule can

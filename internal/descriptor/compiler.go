@@ -59,8 +59,8 @@ type outcome struct {
 
 // compileFor is the main function of the compiler process.
 func compileFor(seconds uint64, from io.Reader, to io.Writer) (code int) {
-	// At the limit of processor time, the kernel kills the compiler process, whatever the process
-	// is doing.
+	// When the compiler process has used all of its processor time, the kernel kills it, whatever
+	// it is doing at that moment.
 	limit := syscall.Rlimit{Cur: seconds, Max: seconds}
 	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &limit); err != nil {
 		return 1

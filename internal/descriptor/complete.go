@@ -83,8 +83,9 @@ func (c *completion) fields(scope string, list []*descriptorpb.FieldDescriptorPr
 
 const maxScope = 100 // maximum number of parts of a scope; names in deeper scopes stay as they are
 
-// completeName completes the name of a type that is used in the given scope, and imports the file
-// of that type.
+// completeName replaces a relative type name by the full name of the type. The parameter "scope" is
+// the full name of the message or package in which the relative name is used. completeName also
+// adds an import of the file that defines the type.
 func (c *completion) completeName(scope string, name *string) {
 	if name == nil || *name == "" {
 		return

@@ -244,11 +244,13 @@ type sourceTree struct {
 
 func (t sourceTree) path(name string) string { return path.Join(t.root, name) }
 
-// trees finds the directories from which imports resolve. A file with imports belongs to the
-// outermost directory above it from which all its imports can be found. If there is none, it
-// belongs to the directory from which most can be found. A file without imports belongs to the
-// innermost directory above it from which other imports resolve, or else to the top directory. The
-// trees are sorted by root, and their files by name.
+// trees finds the directories to which imports are relative (the roots), and assigns each file to
+// one of them.
+//
+// A file with imports belongs to the outermost directory above it from which all its imports can be
+// found. If there is no such directory, the file belongs to the one from which most of its imports
+// can be found. A file without imports belongs to the innermost root above it, or else to the top
+// directory. The trees are sorted by root, and their files by name.
 func (s *sources) trees() []sourceTree {
 	names := slices.Sorted(maps.Keys(s.text))
 	roots := make(map[string]string) // the root of each file

@@ -112,7 +112,7 @@ func TestDescriptorBombs(t *testing.T) {
 	for i := range MaxFiles + 1 {
 		entries[fmt.Sprintf("%d.proto", i)] = nil
 	}
-	// The directory of this zip file has a million entries, but the file has no contents.
+	// The directory of this zip file has a million entries, all for the same empty file.
 	hollow := payloadtest.Zipped(t, map[string][]byte{"a.proto": nil})
 	at := bytes.Index(hollow, zipEntry)
 	end := bytes.Index(hollow, []byte("PK\x05\x06"))

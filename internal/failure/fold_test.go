@@ -156,7 +156,8 @@ func TestFoldOfWhateverIsGiven(t *testing.T) {
 	})
 }
 
-// TestFoldTakesOutNumbersAndIDs checks that numbers, ids and times of any size fold to one text.
+// TestFoldTakesOutNumbersAndIDs checks texts that differ only in numbers, ids and times. All of
+// these texts must become the same text when they are folded.
 func TestFoldTakesOutNumbersAndIDs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

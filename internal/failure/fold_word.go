@@ -88,7 +88,7 @@ func foldOnce(c string) string {
 //   - hexadecimal of at least seven letters and digits: ids, hashes and addresses. "dead12345678"
 //     is treated as a word followed by a number
 //   - alternating letters and digits: a1b2c3, ULIDs
-//   - upper and lower case that alternate as in no name: NffrFeUfNV2Hib
+//   - a mixture of upper and lower case that no name would have: NffrFeUfNV2Hib
 //   - more than 64 bytes without a separator
 func foldWord(s string) string {
 	c := s

@@ -8,8 +8,8 @@ import (
 )
 
 // TestAWindowComesBackLate kills the cluster node of a session. A quorum queue then keeps the
-// window of that session, and the next session gets the letters behind it. The marker may still
-// exist, because it is on another node.
+// window of that session for some time, and the next session gets the letters that follow this
+// window. The marker may still exist, because it is on another node.
 //
 // When the window comes back late, its letters with a message id must be merged into their rows.
 // Its letters without a message id must be held as separate rows. The aftermath must last until the

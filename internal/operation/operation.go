@@ -80,9 +80,10 @@ type Options struct {
 	Crash   func(point string) // called at the named crash points; nil in production
 	Moved   func()             // called after letters are released, to wake the dispatcher
 	Decider Decider            // decides for Apply; nil = Apply is not available
-	// Edit applies an RFC 6902 patch to the decoded body of a letter and returns a complete revision.
-	// If "reveal" is true, letters with masked values can be edited too. The error says in words why
-	// the letter cannot be edited. If the field is nil, no letter can be edited.
+	// Edit applies an RFC 6902 patch to the decoded body of a letter and returns a complete
+	// revision. If the parameter "reveal" is true, Edit accepts letters with masked values too. The
+	// error says in words why the letter cannot be edited. If the option Edit is nil, no letter can
+	// be edited.
 	Edit func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error)
 }
 

@@ -156,9 +156,9 @@ func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 	}
 }
 
-// TestAPlanOverARestoredStore uses a store that was restored from a copy, so that some letters may
-// have been sent since the copy was made. A plan must leave out those of them that its action would
-// send again, and no others. The operation must leave out the same letters.
+// TestAPlanOverARestoredStore uses a store that was restored from a copy. Some of its letters may
+// have been sent after the copy was made. If an action would send such letters again, the plan must
+// leave them out, but no other letters. The operation must leave out the same letters as the plan.
 func TestAPlanOverARestoredStore(t *testing.T) {
 	t.Parallel()
 	for action, skipped := range map[deadletter.Verb]int{

@@ -20,7 +20,8 @@ func (b Binding) Fits(queue, key string) bool {
 	return deadletter.Glob(b.Queue, queue, true) && (b.Key == "" || deadletter.Glob(b.Key, key, true))
 }
 
-// These are sources of a type name, as pages show them.
+// These constants name places from which dlo can take the name of a body's type. Pages show them to
+// people.
 const (
 	sourceContentType = "the content type"
 	sourceProperty    = "the type property"

@@ -155,7 +155,7 @@ func (d *Document) leafField(n *Node, path string, element, hidden bool) Field {
 }
 
 // sourceOf returns the bytes of a node as they are in the body. For JSON, it removes the white
-// space.
+// space. The parameter "element" is true if the node is an element of a list.
 func (d *Document) sourceOf(n *Node, element bool) string {
 	var b bytes.Buffer
 	for _, r := range n.Ranges {

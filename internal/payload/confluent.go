@@ -67,9 +67,10 @@ func confluentPrefix(b []byte) confluentBytes {
 	return confluentBytes{size: at, detail: p.detail + ", message " + strings.Join(place, ".")}
 }
 
-// isConfluent reports whether the bytes after the prefix in b can be decoded. They may be a message
-// of a named type, any protobuf if the letter declares protobuf, or JSON. A prefix alone proves
-// nothing, because other binary data may begin with 0x00 too.
+// isConfluent reports whether b is a body with the prefix p. This is the case only if the bytes
+// after the prefix can be decoded: as JSON, as a message of a type that the letter names, or as any
+// protobuf message if the letter declares protobuf. The prefix alone proves nothing, because other
+// binary data may also begin with 0x00.
 func (r *reading) isConfluent(p confluentBytes, b []byte) bool {
 	if p.size == 0 {
 		return false

@@ -52,8 +52,9 @@ func (r *reading) easyNetQ(o object) (content, string) {
 	return in, ""
 }
 
-// place returns a queue, an exchange or a routing key that the envelope names. If a mask hides the
-// name, place returns "". Otherwise the name would be shown as the destination of the letter.
+// place returns the name of a queue, an exchange or a routing key in the envelope. If a mask hides
+// this name, place returns "", because pages would otherwise show the name as the destination of
+// the letter.
 func (r *reading) place(name string, o object) string {
 	text := r.attribute(name, o.text(name))
 	if len(text) > 255 {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// overlay records how people see each value of the stored JSON. It finds this in the tree "masked",
-// which contains the same JSON, printed with a mask. The values of both trees are in the same
-// order. If two names of one object look alike when they are masked, overlay fails, because nobody
-// could tell them apart.
+// overlay records in the tree "stored" how people see each of its values. It takes this from the
+// tree "masked", which was parsed from the same JSON, printed with a mask. The values of both trees
+// are in the same order. If two names of one object look alike when they are masked, overlay fails,
+// because nobody could tell them apart.
 func overlay(stored, masked *jsonNode) error {
 	if !isContainer(stored.kind) {
 		stored.masked = stored.kind != masked.kind || stored.text != masked.text || stored.kind != '"' && stored.raw != masked.raw
@@ -111,8 +111,9 @@ type unmasked struct {
 // text.
 type move struct{ from, to, at, end int } // from and to in the written text, at and end in the new one
 
-// origin returns the position in the person's text that corresponds to a position in the new text.
-// For a position inside a replacement, it returns the first byte of the piece that was replaced.
+// origin converts a position in the new text to the corresponding position in the text that the
+// person wrote. If the position is inside a replacement, origin returns the position of the first
+// byte that was replaced.
 func (u *unmasked) origin(at int) int {
 	shift := 0
 	for _, m := range u.moves {

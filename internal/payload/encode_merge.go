@@ -18,8 +18,9 @@ import (
 // varints that are longer than necessary.
 type merge struct{ types *descriptor.Resolver }
 
-// fields holds the fields of a message by number. The message before an edit and the one after it
-// have different descriptors for the same extension, so only its number identifies it.
+// fields holds the fields of a message by number. The number is the key because it identifies a
+// field both before and after an edit, whereas the two messages have different descriptors for the
+// same extension.
 type fields map[protowire.Number]field
 
 type field struct {

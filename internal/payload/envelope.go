@@ -132,8 +132,9 @@ func (r *reading) safeText(path, text string) string {
 	return text
 }
 
-// attribute returns a text from an envelope that describes the data. If the text is masked, it
-// returns "", because a choice that depends on the text would disclose it.
+// attribute returns a text of an envelope, such as a content type, that describes the data in the
+// envelope. If the text is masked, attribute returns "". Otherwise dlo would decode the data as the
+// masked text says, and people could see from the result what the text is.
 func (r *reading) attribute(path, text string) string {
 	if _, masked := r.spotOf(path).apply(text); masked {
 		return ""

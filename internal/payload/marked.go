@@ -68,8 +68,9 @@ func (s *jsonPlace) String() string {
 	return dotted(up, cmp.Or(s.name, element(s.index)))
 }
 
-// marshal returns the message m as protojson. If protojson cannot write a value, a mark takes its
-// place (wireKey). marshal also returns the places of these values. It changes these values in m.
+// marshal returns the message m as protojson. If protojson cannot write some values of m, marshal
+// replaces them in m and puts marks (wireKey) in their place in the JSON. It also returns the
+// places of these marks.
 func marshal(m protoreflect.Message, types *tolerant, b *budget.Budget) ([]byte, []*jsonPlace, error) {
 	options := protojson.MarshalOptions{Resolver: types, AllowPartial: true}
 	out, err := options.Marshal(m.Interface())

@@ -84,8 +84,8 @@ func TestMarkedValues(t *testing.T) {
 	}
 }
 
-// TestMarkedValuesAreNamed checks the list of marked values. If anything may be masked, the list
-// must not contain map keys.
+// TestMarkedValuesAreNamed checks the text that lists the values which are marked in the JSON
+// because they have no JSON form. If the decoder has any mask, the text must not contain map keys.
 func TestMarkedValuesAreNamed(t *testing.T) {
 	t.Parallel()
 	body := payloadtest.LengthPrefixed(21, varint(1, 1<<60))

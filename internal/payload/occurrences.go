@@ -145,8 +145,8 @@ func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[s
 	return by
 }
 
-// deviation says how a field on the wire differs from the encoding that its type would write. It
-// returns "" if it does not differ.
+// deviation says how a field on the wire differs from the usual encoding of its type. It returns ""
+// if it does not differ.
 func deviation(fd protoreflect.FieldDescriptor, list []occurrence) string {
 	switch {
 	case fd.IsMap() || len(list) == 0:

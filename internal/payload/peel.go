@@ -97,7 +97,8 @@ func (r *reading) peelNamed(name string) bool {
 	return false
 }
 
-// peelByLooks removes the layers that dlo recognises by their bytes, and declared envelopes.
+// peelByLooks removes layers of the body: those that dlo recognises by their bytes, and the
+// envelopes that the letter declares.
 func (r *reading) peelByLooks() {
 	doc := r.doc
 	for len(doc.Body) > 0 && r.peelOnce() {

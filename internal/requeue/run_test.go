@@ -121,10 +121,12 @@ func TestTheBrokerGoesAndComesBack(t *testing.T) {
 	})
 }
 
-// TestTheStoreGoesAndComesBack checks that an unavailable store is tried again every second. No
-// letter may be sent before the states of the breakers are read from the store. After a letter was
-// sent, dlo watches for some time whether it comes back. This time must begin when the broker
-// responds, and not when the response is recorded.
+// TestTheStoreGoesAndComesBack checks a dispatcher whose store is unavailable for a time. The
+// dispatcher must try again every second. It may send no letter before it has read the states of
+// the breakers from the store.
+//
+// After a letter was sent, dlo watches for some time whether it comes back. This time must begin
+// when the broker responds, even if the store records the response only later.
 func TestTheStoreGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -80,9 +80,9 @@ func (l *Library) watch(ctx context.Context) {
 	}
 }
 
-// readDirectory reads the sets of the directory and puts them into use. A file that cannot be read
-// becomes a problem. The set of that file stays unchanged, and no set is removed while there is
-// such a problem. The error comes from the store.
+// readDirectory reads the sets of the directory and puts them into use. If a file cannot be read,
+// readDirectory records a problem and leaves the set of that file unchanged. While there is such a
+// problem, no set is removed. readDirectory returns only the errors of the store.
 func (l *Library) readDirectory(ctx context.Context) error {
 	if l.Directory == "" {
 		return nil

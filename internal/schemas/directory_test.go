@@ -53,7 +53,8 @@ func TestTheDirectory(t *testing.T) {
 	if sets := h.Registry().Sets(); len(sets) != 3 {
 		t.Errorf("the old version is not kept: %+v", sets)
 	}
-	// One file is half written, and the other files have never been valid. The old sets must stay.
+	// Now one file is only half written, another one is damaged, and a third one has never been
+	// valid. The sets that were read before must stay in use.
 	version := h.Registry().Sets()[0].Version
 	write(t, dir, "a.proto", source(`message A { string a = 1; int32`))
 	write(t, dir, "z.zip", []byte("PK\x03\x04half"))

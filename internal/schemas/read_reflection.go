@@ -42,8 +42,9 @@ func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *desc
 		if strings.HasPrefix(name, "grpc.reflection.") {
 			continue
 		}
-		// Some files do not list their imports. The client cannot link such files and returns an
-		// error. This error is ignored, because Complete adds the lists later.
+		// Some servers return files that do not list their imports. The reflection client cannot
+		// link such a file and returns an error. This error is ignored, because Complete adds the
+		// missing imports later.
 		_, err := client.FileContainingSymbol(name)
 		_, said := status.FromError(err) // the error comes from the server or the connection
 		if err != nil && !grpcreflect.IsElementNotFoundError(err) && (said || tap.imports || tap.refused != nil) {

@@ -79,8 +79,9 @@ const (
 	watched = "the directory"
 )
 
-// Load loads the stored versions and reads the directory. If something cannot be read, it becomes a
-// problem, and the rest is used. The error comes from the store.
+// Load loads the stored versions of schema sets and reads the directory. If a version or a file
+// cannot be read, Load records a problem and uses the rest. Load returns only the errors of the
+// store.
 func (l *Library) Load(ctx context.Context) error {
 	var bad []string
 	err := l.store.SchemaVersions(ctx, descriptor.MaxVersions, func(v deadletter.SchemaVersion) error {

@@ -189,10 +189,10 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 
 var errEnough = errors.New("enough")
 
-// unexplainedLetters returns letters without a known error that an annotation may explain. They
-// must match the annotation, have the given key, and have been stored in one slot of time
-// (slotMillis). If the parameter "secondKey" is not nil, it is a second key that the letters must
-// have.
+// unexplainedLetters returns letters whose error is unknown and which the given annotation may
+// explain. The letters must match the annotation and have the given key. If the parameter
+// "secondKey" is not nil, they must also have this second key. The parameter "slot" is a period of
+// slotMillis, in which the letters must have been stored.
 func (t *tx) unexplainedLetters(slot, key int64, secondKey any, a *deadletter.Annotation, room int) ([]int64, error) {
 	if room <= 0 {
 		return nil, nil

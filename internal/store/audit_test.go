@@ -84,7 +84,8 @@ func TestTheAuditIsWhatPeopleDid(t *testing.T) {
 		"target:O-2": "ann cancelled O-2, bob restore O-2", "target:g-1": "Ann Lee assigned O-0", "target:operation": "ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1", "target:sm*": "bob redirect O-0",
 		"since:" + now: "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2", "until:" + now: "dlo done O-1, ann discard O-1", "since:30m who:ann": "ann cancelled O-2",
 		"until:" + now[:10]: "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1", // that day is included
-		// Free text matches the act, its actor, its targets and the query of an operation.
+		// In the following queries, a word without a field is compared with the kind of an act, its
+		// actor, its targets, and the query of its operation.
 		"noise": "ann discard O-1", "NOISE": "ann discard O-1", "state": "dlo done O-1, ann discard O-1", "sms2": "bob redirect O-0", "G-1": "Ann Lee assigned O-0", "cancel": "ann cancelled O-2",
 		// Queries with several terms.
 		"-via:dlo -who:ann,bob": "Ann Lee assigned O-0", "-state": "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2", "who:bob via:page since:1m action:restore": "bob restore O-2", `who:"' OR 1=1 --"`: "",

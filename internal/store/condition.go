@@ -27,14 +27,16 @@ func serialRange(f query.Field, v query.Value) (from, to int64) {
 	return after, math.MaxInt64
 }
 
-// maxTokens is the maximum number of values, such as names of queues, for which one query reads the
-// search index. It applies only to columns by which letters are counted, such as the queue.
+// maxTokens limits how many values, such as names of queues, one query looks up in the search
+// index. It applies only to the columns for which the store has counters of letters, such as the
+// queue.
 const maxTokens = 100
 
 // condition converts one term of a query to an SQL condition. It ignores the negation of the term.
-// The result "dim" is true if the counters of letters distinguish the values of the term's column,
-// as they do for states and queues. The result "tokens" then contains the search tokens for the
-// term's values. It is nil if a value contains a pattern.
+//
+// The result "dim" is true if the store has counters for each value of the term's column, as it has
+// for states and queues. In that case, the result "tokens" contains the search tokens for the
+// values of the term. It is nil if a value contains a pattern.
 func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool, tokens []string, err error) {
 	ids := func(column string, prefix byte, ids []any) (clause, bool, []string, error) {
 		for _, id := range ids {

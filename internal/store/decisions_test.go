@@ -192,7 +192,8 @@ func TestANoteHasItsAuthor(t *testing.T) {
 }
 
 // TestOlderNotesHaveTheirAuthors upgrades a store of a version that did not record the authors of
-// notes. The recorded decisions show who wrote the notes. They can still be undone.
+// notes. After that, the notes must have authors, which the recorded decisions show. It must still
+// be possible to undo these decisions.
 func TestOlderNotesHaveTheirAuthors(t *testing.T) {
 	t.Parallel()
 	path := storetest.FileOf(t, 26)

@@ -49,8 +49,9 @@ func TestDigestOfANight(t *testing.T) {
 	}
 }
 
-// A letter died before the digest at 08:30, but its retries ended only after it. The letter is in
-// the next digest, because a digest counts a letter when it begins to need people.
+// TestADigestCountsDeaths checks a letter that died before 08:30, when one digest ended and the
+// next one began. The retries of the letter ended after 08:30. The letter must be in the later
+// digest, because a digest counts a letter when it begins to need people.
 func TestADigestCountsDeaths(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -12,8 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A letter is purged while an operation watches it. The operation still ends. If the letter comes
-// back after the purge, it becomes a new letter.
+// TestAWatchedLetterIsPurged purges a letter that an operation has sent and still watches. The
+// operation must nevertheless end. If the letter comes back after the purge, it must become a new
+// letter.
 func TestAWatchedLetterIsPurged(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -97,9 +98,9 @@ func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 	}
 }
 
-// A letter has no known origin, and a person sent it to another queue. The letter is held, because
-// that queue does not exist. When the letter is released, it must be classified again, because dlo
-// does not know a queue to which it could send the letter.
+// TestALetterWithoutOriginIsReleased checks a letter without a known origin that a person sent to
+// another queue. Because that queue does not exist, the letter is held. When a person releases it,
+// dlo knows no queue to which it could send the letter, so the letter must be classified again.
 func TestALetterWithoutOriginIsReleased(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -314,8 +315,9 @@ func TestAGroupIsNotNamedAfterAPurgedLetter(t *testing.T) {
 	}
 }
 
-// A queue without consumers may hold very many letters. Ingest gets its turn while the watches over
-// these letters are extended.
+// TestManyLettersAreWatchedOn checks a queue without consumers that holds very many sent letters.
+// When dlo extends the time for which it watches these letters, it must do so in several
+// transactions, so that ingest can write in between.
 func TestManyLettersAreWatchedOn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestFailingAndQuiet checks that a group is failing for some time after a death. This is five
-// minutes, or three times the usual gap between its deaths, whichever is longer. After that, the
-// group is quiet. Lists of groups with these statuses show the same.
+// TestFailingAndQuiet checks that a group is failing for some time after a death: for five minutes,
+// or for three times the usual gap between its deaths, whichever is longer. After that, the group
+// must be quiet. The lists of failing groups and of quiet groups must agree with this.
 func TestFailingAndQuiet(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

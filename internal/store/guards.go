@@ -32,9 +32,9 @@ func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard
 	return g, err
 }
 
-// Resume lets the automatic retries of a queue, or of one group in that queue, continue. If a
-// breaker stopped the retries, their rate rises slowly. Resume returns ErrConflict if neither a
-// pause nor a breaker holds the retries back.
+// Resume ends a hold on automatic retries: those of a whole queue, or of one group in that queue.
+// If a breaker held the retries back, their rate rises slowly after that. Resume returns
+// ErrConflict if neither a pause nor a breaker holds the retries back.
 func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		origin, err := t.findGuarded(&g)

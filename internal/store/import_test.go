@@ -112,7 +112,8 @@ func TestAnImportLeavesTheOrderOfReceiptAlone(t *testing.T) {
 		}
 		newest = next
 	}
-	// If one letter cannot be stored, the whole transaction fails, and the next serial stays the same.
+	// The second of these two letters has an id that is not valid. Because it cannot be stored, the
+	// whole transaction must fail, and the next serial must stay the same.
 	bad := at(newest + 1)
 	bad.ID = "no id"
 	if _, err := s.Import(ctx, "bob", []deadletter.Imported{at(2), bad}); !errors.Is(err, deadletter.ErrInvalid) {

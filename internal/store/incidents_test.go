@@ -138,8 +138,9 @@ func TestWhatPagesByItself(t *testing.T) {
 	}
 }
 
-// If the clock is set back, pages are not delayed, and unrelated groups do not join the same
-// incident.
+// TestAClockThatIsSetBack checks two groups, between whose deaths the clock is set back by a day.
+// The notices about both groups must be sent without delay, and the two unrelated groups must not
+// join the same incident.
 func TestAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -171,9 +172,10 @@ func TestAQuieterCauseJoins(t *testing.T) {
 	g.expectDeliveries("team", "resolved G-1/1 page: G-1 G-2")
 }
 
-// If the severity of a group rises above that of the other groups in its incident, the group leaves
-// the incident and begins a new one with a page. If the severity of a second group rises as well,
-// this group joins the new incident, and the same page names both.
+// TestARiseOfSeverityPagesByItself checks an incident with several groups of a low severity. If the
+// severity of one group rises, the group must leave the incident and begin a new one, about which
+// people are paged. If the severity of a second group rises as well, it must join the new incident,
+// so that one notice names both groups.
 func TestARiseOfSeverityPagesByItself(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -296,8 +298,8 @@ func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	g.expectDeliveries("hook", "operation.finished O-1 digest: ", "group.resolved G-1 page: G-1") // this notice is sent when the group needs nobody
 }
 
-// A group may no longer need people before the first notice about it is sent. In that case, the
-// page names only the other groups of the incident.
+// TestWhatIsOverBeforeItIsSaid checks an incident in which one group no longer needs people before
+// the first notice is sent. This notice must name only the other groups of the incident.
 func TestWhatIsOverBeforeItIsSaid(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -162,8 +162,8 @@ func fold(pieces []string) []string {
 	return out
 }
 
-// holds reports whether a term is true of the letter. It ignores the negation of the term. If a
-// search cannot decide about the term, the result "known" is false.
+// holds reports whether a term is true of the letter, without the negation of the term. If searches
+// cannot decide whether such a term is true, the result "known" is false.
 func (f *found) holds(t query.Term) (yes, known bool) {
 	l := &f.letter
 	value := func(v query.Value) bool {

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// onTheWayBack contains the names of three fields that lists show for a letter. No verdict sets
-// these fields.
+// onTheWayBack contains the names of three fields that lists show for a letter. They are set when
+// the letter is sent or comes back, and not by a verdict.
 var onTheWayBack = []string{"Attempts", "WaitsIn", "Unverified"}
 
 // TestALetterIsListedWhole stores a letter and a verdict in which all fields have values. If a list

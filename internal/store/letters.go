@@ -351,8 +351,8 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(b, uint64(c.serial)))
 }
 
-// markOf returns the first byte of the cursors of an order. From this byte, the store sees whether
-// a cursor belongs to another order.
+// markOf returns the first byte of the cursors for an order. It differs between orders, so that the
+// store can detect a cursor that was made for another order.
 func markOf(order deadletter.Order) byte {
 	if by, ok := orderings[order]; ok {
 		return by.mark

@@ -9,9 +9,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// People get one message at the start. They get a second message when the number of letters has
-// doubled and some time has passed. They get a last message at the end. Apart from that, the number
-// of letters does not matter.
+// TestPeopleAreToldOnce checks which notices people get about one group. They get the first notice
+// when the group begins, and the last one when it ends. In between, they get a further notice when
+// the number of letters has doubled and some time has passed. Apart from that, the number of
+// letters must not matter.
 func TestPeopleAreToldOnce(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -120,9 +120,9 @@ func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	}
 }
 
-// inTwoLanes receives due letters. The rule of the first letters is "slow", and the parameter
-// "slow" is their number. The other letters have the default rule. All letters are distributed over
-// the given number of groups.
+// inTwoLanes stores due letters of one queue. The first letters have the rule "slow", and the
+// parameter "slow" is their number. The other letters have the default rule. The letters are
+// divided evenly among the given number of groups.
 func inTwoLanes(t *testing.T, s *store.Store, c *clock, letters, slow, groups int) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", letters))
@@ -196,8 +196,8 @@ func TestTheDueTimeIsChanged(t *testing.T) {
 	if due := claim(t, s, c); len(due) != 1 || due[0].Letter.ID != ids[0] {
 		t.Fatalf("due now: %v", due)
 	}
-	// The clock was set back by more than the longest back-off. A due time that a person chose stays
-	// the same.
+	// Here, the clock was set back by more than the longest back-off, so DrawNear must move a due
+	// time. However, a due time that a person chose must stay the same.
 	if n, err := s.DrawNear(ctx, c.now().Add(time.Minute)); n != 1 || err != nil {
 		t.Errorf("%d letters brought near, %v", n, err)
 	}

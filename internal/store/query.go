@@ -30,7 +30,8 @@ func (p *plan) countersSuffice() bool {
 	return len(p.rest) == 0 && p.match == "" && p.ids == nil && p.op == nil && p.from == 0 && p.to == math.MaxInt64
 }
 
-// plan prepares a query. The error wraps ErrInvalid.
+// plan converts a query to a plan, from which lists and counts are made. If the query is not valid,
+// plan returns an error that wraps ErrInvalid.
 func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	p := &plan{to: math.MaxInt64}
 	var match, unmatch []string // expressions for the full-text index
@@ -134,8 +135,9 @@ type source struct {
 // index by state instead.
 const maxBranches = 2000
 
-// sources returns sources that together contain every letter of a plan exactly once. If the sources
-// do not use the search index, the method adds the condition on search tokens to the plan.
+// sources divides the letters of the plan p among sources. Together, the sources contain every
+// letter exactly once. If no source uses the search index, the function adds the condition on
+// search tokens to the plan.
 func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, error) {
 	switch {
 	case p.empty:

@@ -285,8 +285,10 @@ func total(h deadletter.Histogram) (n int) {
 	return n
 }
 
-// With a scope, a merged group shows and counts only the groups in the scope. If the head is
-// outside the scope, the oldest group in the scope is the head, with its own title.
+// TestGroupsKeepToTheScope checks merged groups that are only partly in the scope of a request. The
+// merged group must show and count only the groups in the scope. If its head is outside the scope,
+// the oldest group in the scope must take the place of the head, with the title of that oldest
+// group.
 func TestGroupsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -13,9 +13,9 @@ import (
 )
 
 // TestACopyOfTheStoreSendsUnderTheSameToken sends the same letter from a store and from older
-// copies of it, as if a backup had been restored. Both must use the same token, even if a queue
-// rejected an attempt or the broker was renamed in between. The next attempt, another target and
-// each edit must have other tokens.
+// copies of the store, as if a backup had been restored. The store and each copy must use the same
+// token for it, even if a queue rejected an attempt or the broker was renamed in between. However,
+// the token must be different for the next attempt, for another target queue, and after each edit.
 func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

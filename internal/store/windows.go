@@ -35,9 +35,9 @@ const (
 
 const entrySize = 8 + 32 + 8 + 8 + 1 + 1
 
-// encodeEntries encodes the deliveries of a window as one blob of the journal. The store always
-// reads all deliveries of a window together, so it does not need a row for each of them. With one
-// row per delivery, the drain would be a tenth slower.
+// encodeEntries encodes the deliveries of a window as one blob of the journal. One blob is enough,
+// because the store always reads all deliveries of a window together. With one row for each
+// delivery, dlo would drain queues a tenth more slowly.
 func encodeEntries(entries []entry) []byte {
 	b := make([]byte, 0, entrySize*len(entries))
 	for _, e := range entries {
@@ -140,8 +140,8 @@ func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox, marker stri
 	})
 }
 
-// Calm records a marker that is on the broker now. From then on, dlo trusts that no earlier ack is
-// undone.
+// Calm records the name of a marker that is on the broker now, and that the aftermath of a broker
+// restart is over. After Calm, dlo trusts that the broker has kept all earlier acks.
 func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)

@@ -206,11 +206,13 @@ func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
 }
 
 // Reindex requests that all letters be indexed again if the parameter "version" differs from the
-// version of the index. Such a version describes what is indexed. Its part before the first colon
-// describes the masks. If the masks have changed, Reindex first empties the index, because a search
-// must not confirm masked values. Until the letters are indexed again, a search for words then
-// finds nothing. Lists show no body contents until the letters are read again. Reindex returns the
-// number of letters that are to be indexed again.
+// version of the index. Such a version is a text that describes what is indexed. Its part before
+// the first colon describes the masks. Reindex returns the number of letters that are to be indexed
+// again.
+//
+// If the masks have changed, Reindex empties the index immediately, because a search must not
+// confirm masked values. A search for words then finds nothing until the letters are indexed again,
+// and lists show no body contents until the letters are read again.
 func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 	var had string
 	if err := s.askRow(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = 'index version'), '')`, nil, &had); err != nil || had == version {

@@ -21,9 +21,9 @@ func (in *inspector) keepsLetters(v *view, inbox bool) {
 	in.deliveryLimit(v, inbox)
 }
 
-// lettersDeleted reports the limits that make a dead-letter queue delete letters. For a queue that
-// dlo does not drain, it uses a severity that pages nobody, because the owners of that queue may
-// want the limits.
+// lettersDeleted reports the limits that make a dead-letter queue delete letters. If dlo does not
+// drain the queue, the finding gets a low severity, so that nobody is paged, because the owners of
+// the queue may want these limits.
 func (in *inspector) lettersDeleted(v *view, inbox bool) {
 	var ways []string
 	for _, d := range v.droppingLimits() {

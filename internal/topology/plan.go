@@ -324,11 +324,14 @@ func (p *Planned) ProbeQueue() string {
 	return deadletter.ProbePrefix + strings.TrimPrefix(p.Name, policyPrefix)
 }
 
-// Without returns the policy for the queues that remain when the queues "leaving" are removed from
-// the policy p. The parameter s is the vhost as it is now. The new policy gets a priority above
-// that of p, because p still exists when the new policy is set. If the broker applies a third
-// policy to one of the remaining queues, the keys of one of the two policies would be hidden. In
-// this case, Without returns the reason why the queues cannot be removed.
+// Without returns a policy that replaces the policy p when the queues "leaving" are removed from
+// it. The new policy is for the remaining queues only. The parameter s is the vhost as it is now.
+// The new policy gets a priority above that of p, because p still exists when the new policy is
+// set.
+//
+// It is possible that the broker applies another policy, and not p, to one of the remaining queues.
+// The new policy would then hide the keys of that policy. In this case, Without returns the reason
+// why the queues cannot be removed.
 func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 	old := p.Name
 	p.Queues = slices.DeleteFunc(slices.Clone(p.Queues), func(q string) bool { return slices.Contains(leaving, q) })

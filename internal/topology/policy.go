@@ -108,9 +108,10 @@ func policyFor(policies []Policy, q *Queue, applied *string) rule {
 	return r
 }
 
-// decide resolves a doubt about which policy applies. The doubt exists if dlo cannot evaluate the
-// patterns of some policies. The parameter "applied" is the name of the policy that the broker
-// reports as applied. If it is one of these policies, decide makes it the winner.
+// decide decides which policy applies if dlo cannot evaluate the patterns of some policies. The
+// parameter "applied" is the name of the policy that the broker reports as applied. If this policy
+// is one of those that dlo cannot evaluate, it becomes the winner. Otherwise, the policies that dlo
+// cannot evaluate are ignored.
 func (r *rule) decide(applied string) {
 	if i := slices.IndexFunc(r.unsure, func(p *Policy) bool { return p.Name == applied }); i >= 0 {
 		if r.winner != nil {

@@ -33,9 +33,9 @@ func Nested(inner []byte, tag byte, depth int) []byte {
 	return buf[at:]
 }
 
-// LengthPrefixed returns a length-delimited field. For example, acme.notify.v1.Kinds has such
-// fields with these numbers: 9 numbers, 10 tags, 14 detail, 17 extra, 19 people, 20 child, 23
-// children, 25 any_value.
+// LengthPrefixed returns a length-delimited field with the given number. For example, these fields
+// of acme.notify.v1.Kinds are length-delimited: numbers (9), tags (10), detail (14), extra (17),
+// people (19), child (20), children (23) and any_value (25).
 func LengthPrefixed(num protowire.Number, b []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), b)
 }
