@@ -8,10 +8,11 @@ import (
 )
 
 // DecideAgain finds out what the current rules would do with letters that wait for a retry. It
-// returns one decision for each letter, in the same order, and changes nothing. Each letter waits
-// because it died at some time. DecideAgain computes due times and ages from that time, and not
-// from the present time. Rules that did not change therefore decide as before. DecideAgain decodes
-// one body at a time, so it needs the memory for one body. It stops when ctx ends.
+// returns one decision for each letter, in the same order, and changes nothing.
+//
+// DecideAgain computes due times and ages from the time at which the letter died, and not from the
+// present time, so that rules which did not change decide as before. It decodes one body at a time,
+// so it needs the memory for one body. It stops when ctx ends.
 func (c *Classifier) DecideAgain(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.NewDecision, error) {
 	decided := make([]deadletter.NewDecision, 0, len(letters))
 	for i := range letters {

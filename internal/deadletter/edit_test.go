@@ -34,7 +34,7 @@ func TestPropertiesAreEdited(t *testing.T) {
 	if got := p.EditableHeaders(); !slices.Equal(got, []string{"n", "same", "x-tenant"}) {
 		t.Error(got)
 	}
-	// The expiration is kept only if a person sets it.
+	// If a person sets an expiration, Edit must keep it.
 	if q, changed, err = p.Edit(PropertyEdit{Properties: map[string]string{"expiration": "5000"}}); err != nil || q.Expiration != "5000" || !slices.Equal(changed, []string{"expiration"}) {
 		t.Errorf("%+v %v %v", q, changed, err)
 	}

@@ -72,7 +72,8 @@ const (
 	maxGlob  = MaxQueueName // in bytes
 )
 
-// NewGrant returns a grant with the rights of a role. The error wraps ErrInvalid.
+// NewGrant returns a grant with the rights of a role. If the role, the rights or the places are not
+// valid, the error wraps ErrInvalid.
 func NewGrant(role string, reveal, purge bool, p Places) (Grant, error) {
 	g := Grant{Reveal: reveal, Purge: purge, Places: p}
 	var err error

@@ -358,8 +358,8 @@ func TestABrokenEncodingIsAnError(t *testing.T) {
 	}
 }
 
-// FuzzDecodeTable replaces the headers by any bytes. They must either be decoded or lead to an
-// error. A decoded table must be encoded to bytes that are decoded to an equal table.
+// FuzzDecodeTable decodes arbitrary bytes as a table of headers. The bytes must be decoded, or lead
+// to an error. If a decoded table is encoded and then decoded again, it must stay the same.
 func FuzzDecodeTable(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {

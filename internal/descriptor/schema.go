@@ -49,7 +49,8 @@ func (s *Schema) Files() int { return s.files }
 // files, this is the compiled set, with comments.
 func (s *Schema) Content() ([]byte, error) { return decompress(s.packed) }
 
-// compress compresses a set. Descriptors shrink to a fifth or less, and are rarely needed.
+// compress compresses the content of a set. This saves memory, because descriptors shrink to a
+// fifth or less and are rarely needed.
 func compress(b []byte) ([]byte, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 
 // massTransit reads the headers of messages that MassTransit moves to <queue>_error and
 // <queue>_skipped. Only the header MT-Fault-InputAddress is always present, because users can omit
-// the other headers with TransportHeaderOptions. The headers describe the innermost exception. A
-// skipped message has no exception, but only the header MT-Reason with the value dead-letter.
+// the other headers with TransportHeaderOptions. The headers describe the innermost exception. The
+// headers of a skipped message describe no exception; instead, the header MT-Reason has the value
+// dead-letter.
 func (r *reading) massTransit() (f deadletter.Failure, found bool) {
 	address := r.text("MT-Fault-InputAddress")
 	if address == "" && !r.hasHeader("MT-Fault-ExceptionType") && !r.hasHeader("MT-Fault-Message") && !r.hasHeader("MT-Reason") {

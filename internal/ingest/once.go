@@ -9,8 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Bounded is an Inbox that can be drained once. If the queue is empty, Next and Resume return no
-// letters. If the queue cannot be drained, Open returns an error.
+// Bounded is an Inbox for a drain, which ends when the queue is empty or when a limit is reached.
+// If the queue is empty, Next and Resume return no letters. If the queue cannot be drained, Open
+// returns an error.
 type Bounded interface {
 	Inbox
 	Limit(n int) // limits the next windows to n letters

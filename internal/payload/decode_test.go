@@ -356,8 +356,8 @@ func TestUnknownFieldsAreGuessed(t *testing.T) {
 	}
 }
 
-// TestPanicsAreContained uses a mask that panics. It stands for any code inside a decoder that may
-// panic.
+// TestPanicsAreContained checks that a panic while a body is decoded becomes a problem of the
+// document. In the test, a mask panics, in place of any code that may panic inside a decoder.
 func TestPanicsAreContained(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: schemas(), Mask: &Mask{Text: func(string) (string, bool) { panic("secret") }}}

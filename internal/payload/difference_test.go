@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestADifferenceIsAPatch checks that the difference of an edit is a patch that makes the same
-// change to a similar body. If a body has another old value, the patch must fail.
+// TestADifferenceIsAPatch turns an edit of a body into a patch, and applies the patch to similar
+// bodies. The patch must make the same change as the edit. If one of the old values is different in
+// a body, the patch must fail.
 func TestADifferenceIsAPatch(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
@@ -47,8 +48,8 @@ func TestADifferenceIsAPatch(t *testing.T) {
 	if same, err := d.Difference([]byte(before), h, before, nil); err != nil || string(same) != "[]" {
 		t.Errorf("%s %v", same, err)
 	}
-	// Edit ignores the line ends that a form sends, and a byte order mark. Difference must ignore them
-	// too.
+	// A form in a browser sends other line ends, and the text may begin with a byte order mark.
+	// Edit ignores both, so Difference must ignore them too.
 	if same, err := d.Difference([]byte(`{"a": 1}`), h, "\ufeff{\r\n\"a\": 1}", nil); err != nil || string(same) != "[]" {
 		t.Errorf("%s %v", same, err)
 	}

@@ -54,9 +54,9 @@ func (n *jsonNode) hideNames() {
 	}
 }
 
-// keepSource stores the original text of each masked list or object in the tree n. The original
-// texts are parts of the text "source". The parameter "parsed" is the tree of this text. Both trees
-// have the same values.
+// keepSource stores the original text of each masked list or object in the tree n. It takes these
+// texts from "source", which is the JSON from which the tree "parsed" was made. The trees n and
+// "parsed" have the same values.
 func (n *jsonNode) keepSource(parsed *jsonNode, source string) {
 	if n.masked && isContainer(n.kind) {
 		n.raw = source[parsed.from:parsed.to]
@@ -165,7 +165,8 @@ func (k *keeper) collect(n *jsonNode) {
 	}
 }
 
-// replace writes stored JSON in place of a piece of the source.
+// replace puts stored JSON in place of a piece of the text that a person wrote. It also records how
+// this shifts the positions in the text.
 func (k *keeper) replace(from, to int, raw string) {
 	k.text.WriteString(k.u.source[k.at:from])
 	at := k.text.Len()

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// openText prepares a text body for editing. It handles each line separately. If a line is shown
-// masked or escaped, it can therefore be found again after the edit.
+// openText prepares a text body for editing. After the edit, editText compares the text line by
+// line, so that it finds the lines which were shown masked or escaped.
 func (s *editing) openText() error {
 	var ok bool
 	if s.text, ok = wholeText(s.doc); !ok {

@@ -316,7 +316,8 @@ func wireText(fd protoreflect.FieldDescriptor, v []byte) string {
 	return scalarText(fd, x)
 }
 
-// scalarText returns the bits of a value on the wire as text. The kind of the field decides how.
+// scalarText returns the value of a field as text. The parameter x holds the bits of the value on
+// the wire, and the kind of the field says how these bits must be read.
 func scalarText(fd protoreflect.FieldDescriptor, x uint64) string {
 	switch fd.Kind() {
 	case protoreflect.BoolKind:

@@ -86,7 +86,8 @@ func (p *patching) fail(member, message string) error {
 	return e
 }
 
-// clone copies a tree. A patch changes trees, and may use one part of a tree in several places.
+// clone copies a tree. Copies are necessary because a patch may put one part of a tree in several
+// places, and then change one of them.
 func (p *patching) clone(n *jsonNode) (*jsonNode, error) {
 	if err := p.budget.TakeMemory(costJSONNode); err != nil {
 		return nil, &EditError{Message: "the patch makes too large a document: " + err.Error()}

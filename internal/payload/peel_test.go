@@ -100,8 +100,8 @@ func TestPeelSaysWhatWasTried(t *testing.T) {
 		{false, "gzip, zstd, snappy: no magic bytes"},
 		{true, "protobuf by the type property, 13 of 157 B in 1 field unknown"},
 	}
-	// The message has an unknown field, so the search for further layers examines it before it is
-	// decoded.
+	// Because the message has an unknown field, dlo looks for further layers before it decodes the
+	// message. Therefore, the second of the three steps reports this search.
 	if len(doc.Steps) != len(want) {
 		t.Fatalf("steps %+v", doc.Steps)
 	}

@@ -38,8 +38,8 @@ func (p *parser) value() (text, error) {
 	return t, nil
 }
 
-// unquoted reads text until one of the given bytes. After a backslash, a star is literal. Before
-// any other byte, a backslash is part of the text.
+// unquoted parses a text without quotes, which ends before one of the given bytes. A backslash
+// before a star makes the star literal. Any other backslash is part of the text.
 func (p *parser) unquoted(end string) text {
 	t := text{at: p.pos, pieces: []string{""}}
 	for ; p.pos < len(p.text) && !p.nextIs(end); p.pos++ {
@@ -56,9 +56,9 @@ func (p *parser) unquoted(end string) text {
 	return t
 }
 
-// quoted parses a text in quotes. After the closing quote, there must be one of the bytes in
-// "followers" or the end of the query. If not, "want" is the text of the error. If "globs" is
-// false, stars are literal.
+// quoted parses a text in quotes. The closing quote must be followed by one of the bytes in the
+// parameter "followers", or by the end of the query. If it is not, the error has the text of the
+// parameter "want". If the parameter "globs" is false, stars are literal.
 func (p *parser) quoted(followers, want string, globs bool) (text, error) {
 	t := text{at: p.pos, pieces: []string{""}}
 	for p.pos++; p.pos < len(p.text); p.pos++ {

@@ -181,8 +181,9 @@ func TestANightWithADeadDependency(t *testing.T) {
 	}
 }
 
-// TestARelapseTripsSooner checks a breaker whose rate rises. Fewer letters must be enough to trip
-// it, and its next rest must be longer.
+// TestARelapseTripsSooner checks a breaker that tripped before and now lets the rate rise again. If
+// letters come back now, fewer of them must be enough to trip the breaker. After that, it must hold
+// back all letters for a longer time than before.
 func TestARelapseTripsSooner(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

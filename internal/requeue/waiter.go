@@ -25,8 +25,7 @@ type waiter interface {
 
 var waiters = map[rules.Waiter]waiter{rules.WaiterQueue: waitQueue{}, rules.WaiterTTL: messageTTL{}, rules.WaiterDelayed: delayedExchange{}}
 
-// places is a cache. For the active rules, it contains the wait queues in the broker in which their
-// letters wait.
+// places is a cache of the wait queues in the broker in which letters wait under the active rules.
 type places struct {
 	of  *rules.Set
 	all map[rules.Waiter][]deadletter.Wait

@@ -301,8 +301,9 @@ func BenchmarkDecide(b *testing.B) {
 
 func (m *Match) isTrueOf(f Facts) bool { return m.matches(&f, nil) }
 
-// TestStopEndsAComparison checks a Stop function that returns true while the rules are compared
-// with a letter. After that, no further pattern may be checked, and no rule may match.
+// TestStopEndsAComparison checks the function Stop, which can end the comparison of a letter with
+// the rules. As soon as Stop returns true, no further pattern may be checked, and no rule may
+// match.
 func TestStopEndsAComparison(t *testing.T) {
 	t.Parallel()
 	asked := 0

@@ -105,8 +105,8 @@ func (s tapped) RecvMsg(m any) error {
 	return nil
 }
 
-// countFile counts a file. The tap keeps the file unless it already holds a file with the same
-// name.
+// countFile counts a file that the server has sent. If it is the first file with this name, the tap
+// keeps it.
 func (t *tap) countFile(file []byte) error {
 	if err := t.caps.Take(file); err != nil {
 		return err

@@ -144,10 +144,10 @@ func keyOf(broker, vhost string, k deathKey) int64 {
 	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
-// joinLetters joins an annotation to stored letters of its death, in the order in which the letters
-// were received. It returns the number of these letters, which is at most "room". An annotation
-// that names no queue can join many letters. Any other annotation joins one letter for each time it
-// was reported.
+// joinLetters joins an annotation to the stored letters whose death it describes, in the order in
+// which the letters were received. It returns the number of these letters, which is at most "room".
+// An annotation that names no queue can join many letters. Any other annotation joins one letter
+// for each time it was reported.
 func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, error) {
 	if !a.Many() {
 		var free int

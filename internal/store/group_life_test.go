@@ -62,8 +62,9 @@ func TestAGroupStaysAsLoudAsItsLettersAre(t *testing.T) {
 	severity("after it was resolved", deadletter.SeverityDigest)
 }
 
-// A group may be resolved in a version. If consumers of an older version continue to fail after
-// that, the group does not come back.
+// TestRegressionByVersion checks a group that a person resolved with the version that contains the
+// fix. If consumers with an older version continue to fail, the group must stay resolved. If
+// consumers with the version of the fix fail, the group must be opened again.
 func TestRegressionByVersion(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -58,7 +58,8 @@ func (g *groups) deploy(service string) {
 	}
 }
 
-// One bad deploy leads to ten causes in ten queues. People get one page and one notice of the end.
+// TestAFloodOfOneDeployIsOnePage checks a bad deploy that leads to ten groups in ten queues. People
+// must get a single notice about all of them, and a single notice of the end.
 func TestAFloodOfOneDeployIsOnePage(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -14,9 +14,9 @@ import (
 // becomes overdue.
 const toldSoonest = 60_000
 
-// toldAhead is the time from the moment at which a letter becomes overdue until people are to be
-// notified about it. The notice needs this time, because it first waits until its group has
-// settled, and its channel then takes a moment.
+// toldAhead is how long before the planned notification of people a letter becomes overdue. The
+// notice needs this time, because it first waits until its group has settled, and its channel then
+// takes a moment.
 const toldAhead = settling + 5*time.Second
 
 // told says when people are notified about a letter that waits, and whether they already were.
@@ -36,10 +36,11 @@ func timeUntilTold(toldBy, due time.Time) int64 {
 	return max(toldSoonest, toldBy.Sub(due).Milliseconds())
 }
 
-// whenTold returns when people are to be notified about a letter that gets a verdict. If the letter
-// came back from its retry, the new verdict must not postpone the notification again and again. The
-// latest time is then the time in the previous verdict, plus the time during which a worker had the
-// letter. This limit does not apply to a letter that people sent.
+// whenTold returns when people are to be notified about a letter that gets a verdict and waits for
+// a retry. If the letter came back from an earlier retry, the new verdict must not postpone the
+// notification without limit. Therefore, people are notified at the latest at the time in the
+// previous verdict, plus the time during which a worker had the letter. This limit does not apply
+// to a letter that people sent.
 func (t *tx) whenTold(c *deadletter.Classified, r *record, to deadletter.State, group int64) (told, error) {
 	var sent, back sql.NullInt64
 	if r.toldBy.Valid && r.publishes > 0 {

@@ -199,8 +199,8 @@ func TestWhatPeoplePausedIsNotOverdue(t *testing.T) {
 	}
 }
 
-// TestALetterIsGivenUp checks that letters die if a breaker still holds them back a day after
-// people were notified about them.
+// TestALetterIsGivenUp checks letters that a breaker holds back. If the breaker still holds them
+// back a day after people were notified about them, they must become dead.
 func TestALetterIsGivenUp(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -159,9 +159,9 @@ func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, erro
 	return branches(ctx, db, p, fewBranches)
 }
 
-// branches returns the parts of an index that contain matching letters, according to the counters.
-// It uses the index by group and state if that has few enough parts. Otherwise it uses the index by
-// state.
+// branches returns sources for those parts of an index that contain matching letters, according to
+// the counters. Each part contains the letters of one state, or those of one state and one group.
+// If there are too many parts by state and group, branches uses the parts by state.
 func branches(ctx context.Context, db reader, p *plan, most int) ([]source, error) {
 	dims := allOf(p.dims...)
 	for byGroup := p.grouped; ; byGroup = false {
@@ -214,8 +214,9 @@ const (
 	fewBranches = 16
 )
 
-// probe makes the plan look up the search tokens in a subquery, instead of beginning with the
-// search index. The plan still selects the same letters.
+// probe changes how the plan uses the search index. Without probe, a list begins with the letters
+// from the index. With probe, it begins with other conditions, and the search tokens are looked up
+// in a subquery. The plan selects the same letters in both cases.
 func (p *plan) probe() {
 	if p.match != "" {
 		p.rest = append(p.rest, clause{"l.id IN (SELECT words.rowid FROM words WHERE words MATCH ?)", []any{p.match}})

@@ -133,7 +133,7 @@ func (s *Store) scopeQuery(ctx context.Context, query string) string {
 	return `WITH RECURSIVE ` + strings.Join(with, ", ") + separator + query
 }
 
-// seen is the SQL for the origins in a scope.
+// seen is an SQL query that returns the ids of the origins in a scope.
 type seen struct {
 	generation int // generation of the names before the SQL was made
 	text       string

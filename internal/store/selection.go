@@ -218,7 +218,8 @@ const MaxSelection = 2_000_000
 // 0.
 type picked struct{ serial, origin, group, inbox int64 }
 
-// pick reads the letters of a selection from one snapshot, sorted by serial.
+// pick returns the letters of a selection, sorted by serial. It reads all of them from the same
+// state of the database.
 func (s *Store) pick(ctx context.Context, sel query.Selection, first int, newest bool) (list []picked, changed int, err error) {
 	err = s.snapshot(ctx, func(db *sql.Conn) error {
 		parts, err := s.choose(ctx, db, sel)

@@ -209,9 +209,9 @@ func (s *Store) check(ctx context.Context) error {
 	}
 	defer db.Close()
 	var things, ours int
-	// This query is enough, and a full quick_check, which reads every page, is not needed. A file
-	// of another kind already fails when SQLite reads the schema and the free list, and every later
-	// read verifies its own page.
+	// This query is enough to check the file. SQLite reads the schema and the free list for it,
+	// which already fails if the file is of another kind. A full quick_check, which reads every
+	// page, is not needed, because every later read verifies its own page.
 	if err := db.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (WHERE name = 'goose_db_version') FROM sqlite_schema`).Scan(&things, &ours); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An operation that an older version began continues at the point where that version stopped. If
-// the older version did not record what became of the letters, this version does. No operation
-// stays unfinished.
+// TestOperationsOfTheVersionBefore checks operations that an older version of dlo began. They must
+// continue at the point where the older version stopped. If the older version did not record what
+// became of the letters, the present version must record it. No operation may stay unfinished.
 func TestOperationsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -366,10 +366,12 @@ func (t *tx) eachDelivery(w deadletter.Window, fn func(session int64, aftermath 
 	})
 }
 
-// twins returns the letters within the horizon that a broker restart may have brought back, by
-// fingerprint, oldest first. After one restart, each of these letters can be matched with only one
-// delivery. A later restart may undo the ack of this delivery as well, and the acks of other
-// letters that were received after the first restart. All these letters can then be matched again.
+// twins returns, by fingerprint, the letters within the horizon that a broker restart may have
+// brought back. The oldest letters come first.
+//
+// After one restart, each such letter can be matched with only one delivery. A second restart may
+// undo the ack of this delivery as well, so the letter can then be matched again. The second
+// restart may also bring back letters that were received after the first one.
 func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, error) {
 	spent, merged := map[int64]bool{}, map[int64]bool{}
 	found := map[deadletter.Fingerprint][]int64{}

@@ -87,8 +87,9 @@ func (s *Snapshot) AverageRates(earlier *Snapshot) {
 	}
 }
 
-// averageSince replaces a rate by the average since an earlier look. If that look was too recent
-// for an average, it takes over the earlier rate instead.
+// averageSince replaces a rate by the average since the rates were read before. If they were read
+// too recently for an average, averageSince takes over the earlier rate instead. The parameter
+// "between" is the time between the two readings.
 func (r *Rate) averageSince(earlier Rate, between time.Duration) {
 	switch {
 	case !r.Total.Known || !earlier.Total.Known || r.Total.N < earlier.Total.N:

@@ -115,8 +115,8 @@ func wouldMatch(r payload.Ranking, own string) bool {
 	return r.Enough && len(others) > 0 && others[0].Score >= 0.80 && (len(others) == 1 || others[0].Score-others[1].Score > 0.04)
 }
 
-// alike decodes a message as every other type. It returns for how many of these types the result
-// has the same shape as the message.
+// alike decodes a message as each of the other types, and returns how many of the results have the
+// same shape as the message.
 func alike(all []protoreflect.MessageDescriptor, m *dynamicpb.Message, body []byte) int {
 	n := 0
 	for _, md := range all {
