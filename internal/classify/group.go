@@ -78,9 +78,9 @@ func (c *Classifier) withGroup(l *deadletter.Letter, v deadletter.Classified, wh
 	return v
 }
 
-// title returns the name of a group in lists. It shortens a type that a schema has decoded to its
-// last part. It shows a type that only a framework names in full, because the first parts of such a
-// type are not a package.
+// title returns the title of a group in lists. If the title contains a type that a schema decoded,
+// only the last part of the type's name is used. If only a framework names the type, title uses the
+// whole name, because the first parts of such a name are not a package.
 func title(v deadletter.Classified, schema string) string {
 	switch {
 	case v.Error != "":

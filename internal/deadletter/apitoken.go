@@ -46,8 +46,8 @@ func (t APIToken) Principal() Principal {
 }
 
 // NewAPIToken returns a token with the given grant. The parameter "expires" is the time at which
-// the token becomes invalid. If it is zero, the token is valid for ever. The error wraps
-// ErrInvalid.
+// the token becomes invalid. If it is zero, the token is valid for ever. If the name or the time is
+// not valid, the error wraps ErrInvalid.
 func NewAPIToken(name string, g Grant, expires, now time.Time) (APIToken, error) {
 	var err error
 	switch {

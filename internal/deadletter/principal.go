@@ -140,9 +140,10 @@ func (p Principal) mayChange(v Verb) bool { return !p.Fixed || slices.Contains(r
 // enter the password again.
 func (p Principal) MayToAll(v Verb) bool { return len(p.Frozen) == 0 && Allow(p, v, Origin{}) == nil }
 
-// holds reports whether the grant is valid for an origin. The origin is empty where an object
-// belongs to no queue, vhost or broker. If the origin has no queue, the grant is valid only if it
-// does not limit queues. The same is true for vhosts and brokers.
+// holds reports whether the grant is valid for an origin. If an object belongs to no queue, vhost
+// or broker, this part of its origin is empty. A grant that is limited to some queues is not valid
+// for an origin without a queue. In the same way, a grant that is limited to some vhosts or brokers
+// is not valid for an origin without a vhost or broker.
 func (g Grant) holds(o Origin) bool {
 	return anyGlobMatches(g.Brokers, o.Broker) && anyGlobMatches(g.VHosts, o.VHost) && anyGlobMatches(g.Queues, o.Queue) &&
 		(!g.FromRabbitMQ || slices.ContainsFunc(g.Written, func(w Written) bool { return w.holds(o) }))

@@ -73,7 +73,8 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 		raw = append(raw, file)
 		b = b[n+m:]
 	}
-	// The files, types and fields of the set are counted before anything is expanded.
+	// The limits of a set are checked here, by counting files, types and fields, before any file is
+	// decoded.
 	c := NewCaps()
 	for i, file := range raw {
 		if err := c.Take(file); errors.Is(err, ErrSchemaTooLarge) {

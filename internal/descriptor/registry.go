@@ -141,10 +141,10 @@ func (r *Registry) Types() []string {
 	return list
 }
 
-// Add makes a schema the newest version of the set that "about" names. If the set already has this
-// content, Add moves that version to the end, and the version keeps the time at which it was first
-// added. Add ignores the version and the content in "about". If the set then has more than 20
-// versions, Add drops the oldest.
+// Add makes a schema the newest version of the set that the parameter "about" names. Add computes
+// the version itself, and ignores the version and the content in "about". If the set already has a
+// version with this content, that version becomes the newest one and keeps the time at which it was
+// first added. If the set then has more than 20 versions, Add drops the oldest.
 func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) {
 	about.Version, about.Content = s.hash, nil
 	r.mu.Lock()

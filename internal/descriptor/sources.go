@@ -129,8 +129,9 @@ func (s *sources) read(fsys fs.FS, name string) error {
 }
 
 // readRegular reads a regular file of at most limit bytes. If the file system follows links, the
-// name may be a link to such a file. The file system says how large the file is, which may be wrong
-// in a zip file. If the file turns out to be larger, readRegular returns an error.
+// name may be a link to such a file. The size that the file system reports may be wrong, for
+// example in a zip file. If the file turns out to be larger than that, readRegular returns an
+// error.
 func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {

@@ -37,7 +37,7 @@ func inTurn(points ...string) fate {
 
 // luck returns a fate in which accidents happen at random points, at most the given number of them.
 // Accidents that only a cluster can have do not happen. In a third of the fates, some letters have
-// large bodies, which do not count as accidents.
+// large bodies. A large body does not count as an accident.
 func luck(random *rand.Rand, most int) fate {
 	large := random.IntN(3) == 0
 	return func(point string) bool {

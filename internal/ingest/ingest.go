@@ -1,6 +1,7 @@
-// Package ingest stores incoming letters. Each letter gets exactly one row. One commit stores a
-// window of letters, and one ack acknowledges it. A second commit settles the window. The package
-// decodes nothing. docs/reliability.md describes the protocol and its proof.
+// Package ingest stores incoming letters. Each letter gets exactly one row. Letters are stored in
+// windows: one commit stores all letters of a window, one ack acknowledges all of them, and a
+// second commit settles the window. The package decodes nothing. docs/reliability.md describes the
+// protocol and its proof.
 package ingest
 
 import (
@@ -349,9 +350,10 @@ func (i *Ingester) finishWindow(ctx context.Context, w deadletter.Window, commit
 // broker, no ack was undone if two seconds of quiet followed it (docs/reliability.md).
 const calmAfter = 5 * time.Second
 
-// watchAftermath is used after a broker restart, as long as letters that were already acknowledged
-// may come back. It stores one more window. If the inbox instead stays empty for calmAfter, it ends
-// this aftermath of the restart.
+// After a broker restart, letters that were already acknowledged may come back for some time.
+// watchAftermath is called during this time, which is the aftermath of the restart. It stores the
+// next window of letters. If no letter arrives for as long as calmAfter, it ends the aftermath
+// instead.
 func (i *Ingester) watchAftermath(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, calmAfter)
 	defer cancel()

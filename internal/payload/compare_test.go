@@ -11,7 +11,7 @@ import (
 )
 
 // comparedJSON compares two JSON bodies. It masks the value at the path "card", and all numbers of
-// 16 digits. It returns one text per path, which consists of the path and the sameness.
+// 16 digits. It returns a text for each path: the path, and whether the values there are the same.
 func comparedJSON(t *testing.T, a, b string, reveal bool) (list []string) {
 	t.Helper()
 	d := &Decoder{Mask: Masks{Patterns: []*regexp.Regexp{digits16}, JSON: []deadletter.FieldPath{{"card"}}}.Body()}

@@ -93,8 +93,9 @@ type Layer struct {
 	Detail string // for example "standard alphabet, padded"; may be ""
 	Bytes  int    // size in bytes of the body after the layer is removed
 
-	// The outer body consists of Before, the encoded data and After. The other fields say how the data
-	// is encoded. Before and After come from the outer body and are NOT masked.
+	// The body with this layer consists of Before, the encoded data and After. The other fields say
+	// how the data is encoded. Before and After are copied from the body with the layer and are NOT
+	// masked.
 	Before, After []byte  // white space around base64, the Confluent prefix, the JSON around the data
 	Quoted        bool    // the data, or its base64, is a JSON string with escapes; the quotes are in Before and After
 	Base64        *Base64 // the data is encoded as base64

@@ -287,8 +287,8 @@ func (p *jsonParser) list(n *jsonNode, depth int) error {
 	}
 }
 
-// item parses a value of the object or list n, and the comma or bracket that follows it. It then
-// removes the name of the value from the end of the path.
+// item parses one value of the object or list n, and the comma or bracket that follows the value.
+// When the value is parsed, the path no longer contains the value's name.
 func (p *jsonParser) item(n *jsonNode, depth int, end byte, container string) (last bool, err error) {
 	item, err := p.value(depth + 1)
 	if err != nil {

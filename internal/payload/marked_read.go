@@ -35,8 +35,8 @@ type restore struct {
 }
 
 // hop is one step of the path to a value: from a message to one of its fields, elements or entries.
-// It refers to the step before it. A nil hop is the outermost message. A number identifies the
-// field, because two decoded messages have different descriptors for the same extension.
+// Each hop refers to the hop before it. A nil hop is the outermost message. A hop identifies its
+// field by number, because two decoded messages have different descriptors for the same extension.
 type hop struct {
 	up    *hop
 	num   protoreflect.FieldNumber

@@ -20,8 +20,8 @@ import (
 
 const maxPlaces = 200 // maximum number of rules that other types give for one body; if there are more, everything is hidden
 
-// guess adds rules to the spot of a body whose type was found only by its form. The true type of
-// such a body may be another one. The added rules therefore hide the fields that other plausible
+// guess is called for a body whose type was found only by its form, so that its true type may be
+// another one. guess adds rules to the spot of this body. They hide the fields that other plausible
 // types hide.
 func (r *reading) guess(at spot, def *descriptor.Type) spot {
 	if r.Mask == revealed || at.hidden {

@@ -70,7 +70,8 @@ func cut(s string, n int) (string, int) {
 func (r *reading) readText() {
 	doc := r.doc
 	doc.Kind = Text
-	// The mask must see the whole text, because it might miss a value that was cut off.
+	// The mask is applied to the whole text. If the text were cut first, the mask might miss a
+	// value of which only a part is left.
 	text := ""
 	at := r.rootSpot()
 	at.hidden = at.hidden || r.unreadableText()

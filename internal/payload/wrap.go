@@ -20,9 +20,10 @@ import (
 // with the options used here: flate about 800 KB, zstd 4 MB.
 const wrapMemory = 6 << 20
 
-// wrap wraps a body in the layers of another one, innermost first. Compressed bytes may differ from
-// the original ones, but they unpack to the body. Wrapping may need a property of a layer that
-// cannot be seen in the received body. In that case, a check names that property.
+// wrap wraps a new body in the layers of an old one, innermost first. Compressed bytes may differ
+// from those of the old body, but they unpack to the new body. The old body may not show a property
+// of a layer, for example whether its base64 is padded. In that case, wrap returns a check that
+// names this property.
 func wrap(layers []Layer, body []byte, b *budget.Budget) ([]byte, []Check, error) {
 	var doubts []Check
 	for _, l := range slices.Backward(layers) {

@@ -67,10 +67,11 @@ func (s *station) startOn(file, note []byte) {
 	s.start()
 }
 
-// TestARestoredStoreNeverSendsSilently makes a copy of a store, which then continues. After that,
-// dlo starts with the store or with the copy, and the records of the store's progress are kept, old
-// or gone, as in the table in docs/reliability.md. A letter that people release from the copy must
-// be sent under the token of its first attempt.
+// TestARestoredStoreNeverSendsSilently copies a store and lets the store continue. After that, dlo
+// starts with this store or with its copy. The records of the store's progress, in the note and in
+// the mark, are kept, old or gone. For each case, the test checks what the table in
+// docs/reliability.md says. A letter that people release from the copy must be sent under the token
+// of its first attempt.
 func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 	t.Parallel()
 	const (

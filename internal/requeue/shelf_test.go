@@ -51,8 +51,8 @@ type item struct {
 	tries    []*try
 }
 
-// try is an attempt to send a letter. It contains the waiter in which the sent message waits, and
-// the end of this wait.
+// try is an attempt to send a letter. If the letter waits in the broker first, try also contains
+// the waiter and the time at which this wait ends.
 type try struct {
 	deadletter.Attempt
 	waiter string

@@ -41,8 +41,8 @@ func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u de
 	return u, true
 }
 
-// forget removes what dlo learned about a queue if this is older than lookedFor and if no later
-// look at the queue has confirmed it.
+// forget removes what dlo found out about queues longer ago than lookedFor, unless dlo has
+// confirmed it since then.
 func (s sights) forget(now time.Time) {
 	for queue, u := range s {
 		if now.Sub(u.Since) > lookedFor {

@@ -69,8 +69,9 @@ func TestWhatIsInDoubtGoesFirst(t *testing.T) {
 	})
 }
 
-// TestAClaimFails checks that a worker whose claim failed no longer blocks letters in doubt, so
-// that the next step finds them.
+// TestAClaimFails checks a worker that failed to claim letters. Only one worker at a time may claim
+// letters in doubt, so the failed worker must give up this right. The next step must then claim the
+// letters.
 func TestAClaimFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

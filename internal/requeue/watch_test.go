@@ -44,7 +44,8 @@ var (
 )
 
 // TestTheEndOfAWatch checks what becomes of letters that did not come back while dlo watched them.
-// dlo looks at their queue twice, and what it finds decides between settled and held.
+// dlo looks at the queue of such a letter twice. From these two results, it must conclude whether
+// the letter is settled or must be held.
 func TestTheEndOfAWatch(t *testing.T) {
 	t.Parallel()
 	exists := func(change func(f *deadletter.QueueFacts)) deadletter.QueueFacts {

@@ -75,8 +75,9 @@ func TestSettingsOfARule(t *testing.T) {
 	}
 }
 
-// TestARuleGoesOnToMatchABrokerThatWasRenamed checks that a rule matches a renamed broker by its
-// earlier names and by its present name.
+// TestARuleGoesOnToMatchABrokerThatWasRenamed checks rules that name a broker, after this broker
+// was renamed. A rule must match if it names the broker by its present name or by one of its
+// earlier names.
 func TestARuleGoesOnToMatchABrokerThatWasRenamed(t *testing.T) {
 	t.Parallel()
 	s := &Set{Rules: []Rule{{Name: "old", Match: Match{Broker: Patterns{"ma*"}}}, {Name: "new", Match: Match{Broker: Patterns{"prod"}}}}, Default: Rule{Name: DefaultName, Retry: &Retry{}}, Was: map[string][]string{"prod": {"test", "main"}}}

@@ -122,8 +122,8 @@ func TestADirectoryAndAnUploadOfOneName(t *testing.T) {
 	h.want("protos: Found")
 }
 
-// eventually waits until a background loop has had its effect. The function f reports whether it
-// has.
+// eventually waits until f returns true, for example because a background loop has read a file. If
+// this takes too long, the test fails.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(20 * time.Millisecond) {

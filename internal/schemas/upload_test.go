@@ -145,7 +145,8 @@ func TestAnUploadSaysWhatItReaches(t *testing.T) {
 	if letters, err := h.store.NextUnread(ctx, 10); err != nil || len(letters) != 3 {
 		t.Errorf("%d letters are read again, %v", len(letters), err)
 	}
-	// The message M changes, and so does the content of Outer, which contains M.
+	// This upload changes the message M, and with it the content of the message Outer, which
+	// contains M.
 	_, e, err = h.Upload(ctx, deadletter.Local, "a", source(`package p; message M { string a = 1; string b = 2; }`+outer), "a.proto", true)
 	if err != nil || e.Letters != 1 {
 		t.Errorf("%+v, %v", e, err)

@@ -447,9 +447,10 @@ func (s *Store) addAnnotations(ctx context.Context, list []deadletter.Letter, ro
 	return nil
 }
 
-// PruneAnnotations deletes expired rows and returns their number. The row of an annotation expires
-// if the annotation joined no letter within the window. The row of a letter's key expires if no
-// annotation arrived for the key.
+// PruneAnnotations deletes rows that have expired, and returns their number. The row of an
+// annotation expires if the annotation has joined no letter within the annotation window. The store
+// also keeps rows for the letters that wait for an annotation. Such a row expires when the
+// annotation window of the letter is over.
 func (s *Store) PruneAnnotations(ctx context.Context) (int, error) {
 	sum := 0
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()

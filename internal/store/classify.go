@@ -11,11 +11,12 @@ import (
 )
 
 // NextReceived returns up to n received letters with their bodies, oldest first. While the caller
-// reads a letter, the letter must be registered with Reading. A letter that has already crashed the
-// process is returned alone, and only if there are no other letters. If such a letter crashes the
-// process again, no other verdict is therefore lost. If the process dies for another reason, it is
-// unlikely to be reading such a letter at that moment. Only one classifier may call NextReceived at
-// a time.
+// reads a letter, the letter must be registered with Reading. Only one classifier may call
+// NextReceived at a time.
+//
+// If a letter has already crashed the process, it is returned alone, and only if there are no other
+// letters. If it then crashes the process again, no verdict about another letter is lost. If the
+// process dies for another reason, it is unlikely that it was reading this letter.
 func (s *Store) NextReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id`, n)
 }

@@ -336,9 +336,12 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 }
 
 // rollupClause converts a plan to a condition on the table rollups, if this table can answer the
-// plan. The table contains numbers of letters per quarter of an hour. Each of its rows counts
-// letters of one group. All letters of a group have the same origin. They also have the same type
-// and reason, unless the group is mixed. Letters without a group have no origin, type or reason.
+// plan.
+//
+// Each row of the table is the number of letters that one group received in a quarter of an hour. A
+// condition on the origin of letters can be answered by the group, because all letters of a group
+// have the same origin. This is also true of the type and the reason, unless the group is mixed.
+// Letters without a group have no origin, type or reason.
 func rollupClause(p *plan) (clause, bool) {
 	if len(p.rest) > 0 || p.match != "" || p.ids != nil || p.op != nil {
 		return clause{}, false

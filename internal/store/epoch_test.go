@@ -371,8 +371,9 @@ func setDeliveryCounts(t testing.TB, w *deadletter.Window, n []int64) {
 	fillFingerprints(t, w)
 }
 
-// dlo can also be cut off while it takes back an open window. The window then stays open, and the
-// next session takes it back.
+// TestAClaimThatIsCutOffIsClaimedAgain checks an open window that comes back in one session after
+// another, because each session is cut off. The window must stay open, and the next session must
+// take it back.
 func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -235,7 +235,8 @@ func TestAnIncidentEndsWithItsLast(t *testing.T) {
 	g.expectDeliveries("oncall")
 }
 
-// If a resolution is undone, the group returns to its incident, which continued without the group.
+// TestAnUndoneGroupBelongsToItsIncidentAgain checks an incident of two groups, one of which a
+// person has resolved. If the resolution is undone, the group must belong to this incident again.
 func TestAnUndoneGroupBelongsToItsIncidentAgain(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -311,8 +312,9 @@ func TestWhatIsOverBeforeItIsSaid(t *testing.T) {
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-2")
 }
 
-// A notice that waits until the morning is sent then, even if its group is quiet. The letters of
-// the group still need people.
+// TestQuietDoesNotSwallowWhatWaitsForTheMorning checks a notice that waits until quiet hours end in
+// the morning. The notice must then be sent even if the group has become quiet during the night,
+// because the letters of the group still need people.
 func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -337,7 +339,8 @@ func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
 	g.expectDeliveries("oncall", "quiet G-1/1 notify: G-1")
 }
 
-// If one receiver does not respond, the incident still ends for the other receivers.
+// TestAReceiverThatIsDownKeepsNothingOpen checks an incident with two receivers, one of which does
+// not respond. The other receiver must nevertheless get the notice that the failure is over.
 func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -92,7 +92,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	case to == deadletter.StateHeld:
 		why, heldFrom = m.Detail, string(deadletter.StateScheduled)
 	case to == deadletter.StateScheduled && operation.Valid:
-		// The letter stays released, because its queue rejects it only for now and the operation
+		// The operation keeps the letter, because the queue rejects the letter only for now and dlo
 		// will send it again. If the operation was cancelled, or is cancelled later, the letter
 		// returns to its earlier state instead.
 		stays, heldFrom = true, string(r.heldFrom)

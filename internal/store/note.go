@@ -94,10 +94,10 @@ func (s *Store) compareWithNote(ctx context.Context) (older *deadletter.Progress
 	return nil, nil
 }
 
-// maxUnnoted is the maximum number of claims per broker that the note beside the store may lack
-// when the process dies. It is 2, because a dispatcher has two workers, and each of them may have
-// committed a claim that is not noted yet. A note that lacks more claims does not prove that the
-// file is current.
+// maxUnnoted is the maximum number of claims per broker that may be missing in the note beside the
+// store after the process has died. It is 2, because a dispatcher has two workers, and each of them
+// may have committed a claim that is not noted yet. If more claims are missing in the note, the
+// note does not prove that the file is current.
 const maxUnnoted = 2
 
 // Strangers returns the notes that other stores left beside this store. Such a note shows that

@@ -88,11 +88,10 @@ func (t *tx) writeNotice(n *deadletter.Notice, letter int64) error {
 	return nil
 }
 
-// subject returns a key for the order of notices. Notices with the same subject are delivered in
-// the order in which they were written. Notices with the same key have the same subject. All
-// notices about a group have the same subject, even in different incidents, because their keys
-// contain the group's name. A notice that tells machines about a group is delivered after the
-// notices that tell people about the group.
+// subject returns the subject of a notice. Notices with the same subject are delivered in the order
+// in which they were written. All notices with the same key have the same subject, and so have all
+// notices about a group, even in different incidents. Therefore, a notice that tells machines about
+// a group is delivered after the earlier notices that tell people about the group.
 func (t *tx) subject(n *deadletter.Notice) (string, error) {
 	if n.Group == 0 {
 		return n.Key, nil

@@ -185,8 +185,9 @@ func TestOutcomesOfARequeue(t *testing.T) {
 	}
 }
 
-// An attempt in doubt is claimed again only by the dispatcher of its broker. It is claimed as a
-// repeated send under the same token.
+// TestWhatIsToBeSentAgain checks a letter whose attempt is in doubt. Only the dispatcher of the
+// letter's own broker may claim it again. The letter must keep its token, and the attempt must
+// count one more send.
 func TestWhatIsToBeSentAgain(t *testing.T) {
 	t.Parallel()
 	s, clock := open(t)

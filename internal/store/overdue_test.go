@@ -39,9 +39,9 @@ func (g *groups) claim(n int) []deadletter.Due {
 	return due
 }
 
-// TestALetterThatIsHeldBackIsTold lets letters wait longer than their retries should last. Their
-// group then needs people. People are notified once, with the severity and channels of the letters'
-// rule. They are not notified again when the letters die.
+// TestALetterThatIsHeldBackIsTold checks letters that wait longer than all their retries should
+// last. Their group then needs people. People must be notified once, with the severity and channels
+// of the letters' rule. If these letters die later, people must not be notified again.
 func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -136,9 +136,10 @@ func (g *groups) failAgain(d deadletter.Due, queue string, changes ...func(*dead
 	}
 }
 
-// TestHoldingBackAgainDoesNotPutOff covers a letter that is retried again and again. Each verdict
-// names a later time at which its retries should be over. The letter still becomes overdue at the
-// time in its first verdict, plus the time for which a worker had the letter.
+// TestHoldingBackAgainDoesNotPutOff covers a letter that is retried again and again. Each new
+// verdict names a later time at which its retries should be over. This must not postpone the time
+// at which the letter becomes overdue without limit. That time is the one in the first verdict,
+// plus the time for which a worker had the letter.
 func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -256,9 +256,10 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-// TestWhatCameInMeanwhile checks a broker that was renamed without its earlier name in the
-// configuration. For some time, dlo takes it for another broker. When the configuration names the
-// earlier name, the letters that were received under the new name join the older letters.
+// TestWhatCameInMeanwhile checks a broker that gets a new name, while the configuration does not
+// mention its earlier name. For some time, dlo takes it for another broker. When the configuration
+// later mentions the earlier name, the letters that were received under the new name must join the
+// older letters.
 func TestWhatCameInMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -380,7 +381,8 @@ func TestWhatWasTakenOverComesBack(t *testing.T) {
 	r.reopenWith(store.Broker{Name: "prod", Was: []string{"main", "never"}})
 	wantSame(t, "strays", r.strays("prod"), map[string]string{})
 
-	// The broker is renamed once more. The order of its earlier names does not matter.
+	// Here, the broker is renamed once more. The configuration may list the earlier names of a
+	// broker in any order.
 	r.reopenWith(store.Broker{Name: "live", Was: []string{"prod", "main"}})
 	wantSame(t, "strays", r.strays("live"), map[string]string{})
 	if first := r.FirstName("live"); first != "main" {

@@ -15,7 +15,7 @@ import (
 )
 
 // The search index has one row of tokens for each letter. Tokens consist of lower-case letters and
-// digits, so that SQLite's tokenizer and this file always split a text into the same words:
+// digits, so that SQLite's tokenizer splits the row into exactly these tokens:
 //
 //	w<word>                 a word of the text, folded to lower case
 //	u<hex>                  a word that is not ASCII, as the hex of its UTF-8

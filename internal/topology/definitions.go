@@ -157,8 +157,8 @@ func (s *Snapshot) AddShovel(name string, value json.RawMessage) {
 // uris are the addresses of one end of a shovel: a text or a list of texts.
 type uris []string
 
-// UnmarshalJSON never fails. dlo only shows shovels, so a definitions file with unusual addresses
-// of a shovel can still be read.
+// UnmarshalJSON never fails, so that a definitions file can be read even if a shovel has unusual
+// addresses. dlo can ignore such addresses, because it shows shovels only for information.
 func (u *uris) UnmarshalJSON(text []byte) error {
 	var one string
 	if json.Unmarshal(text, &one) == nil {

@@ -89,8 +89,8 @@ func (in *inspector) findEffects() {
 // share one queue in which their dead letters wait.
 const maxCarried = 100
 
-// followSecondDeaths follows dead letters that die a second time, in the queue that they have
-// reached. They keep their routing key there, unless a queue on the path sets another one.
+// followSecondDeaths finds out where dead letters go if they die again in the queue that they have
+// reached. Such a letter keeps its routing key, unless a queue on its path sets another one.
 func (in *inspector) followSecondDeaths() {
 	carried := map[string][]publishedKey{}
 	var next []*view

@@ -246,9 +246,10 @@ func TestTheFormsOfAPlan(t *testing.T) {
 	}
 }
 
-// TestVerifyChecksTheGuarantee covers a queue that somebody declares again while the plan is
-// applied. The new queue has an argument that keeps it from dead-lettering at least once. The
-// policy applies to the queue, but the check must report the missing guarantee.
+// TestVerifyChecksTheGuarantee covers a queue that somebody deletes and declares again while a plan
+// is applied. The new queue has an argument that prevents it from dead-lettering at least once. The
+// planned policy applies to the queue, but Verify must report that the queue does not dead-letter
+// at least once.
 func TestVerifyChecksTheGuarantee(t *testing.T) {
 	s := site("4.3.6")
 	s.Queues[0] = quorum("orders")

@@ -196,10 +196,13 @@ func (n *network) routesNames(x *Exchange) bool {
 }
 
 // published returns the routing keys with which messages reach a queue. It finds them in the
-// bindings of the queue, and returns each key with its binding. The name of the queue comes first,
-// because publishers use the default exchange, and dlo requeues through it. For a topic pattern,
-// published returns a key that the pattern matches. The result "unknown" is true if other keys are
-// possible too, for example because a fanout exchange is bound to the queue.
+// bindings of the queue, and returns each key with its binding. The first key in the result is the
+// name of the queue, because publishers can use the default exchange, and because dlo requeues
+// letters through it.
+//
+// For a topic pattern, published returns one of the keys that the pattern matches. The result
+// "unknown" is true if other keys are possible too, for example because a fanout exchange is bound
+// to the queue.
 func (n *network) published(queue string) (keys []publishedKey, unknown bool) {
 	bound := n.to[queue]
 	keys = []publishedKey{{key: queue, guessed: len(bound) > 0}}
@@ -223,9 +226,9 @@ func (n *network) published(queue string) (keys []publishedKey, unknown bool) {
 type publishedKey struct {
 	key  string
 	from *Binding // the binding that the key comes from; nil = the default exchange
-	// guessed means that messages with this key may never come. The key may be the name of a queue
-	// that gets its messages from other exchanges. It may also be one of the many keys that a topic
-	// pattern matches.
+	// guessed is true if it is unknown whether messages with this key ever come. For example, the
+	// key may be the name of a queue that gets its messages from other exchanges, or one of the
+	// many keys that a topic pattern matches.
 	guessed bool
 }
 
