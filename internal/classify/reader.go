@@ -37,9 +37,9 @@ func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
 	return &Reader{loop: work, store: store, c: c, read: read}
 }
 
-// Between runs the function "change" while no letter is being classified or read. This function may
-// change the known types, and may tell the store to read letters again. Between then wakes the
-// reader. Letters that the store lists afterwards are therefore always read with the new types.
+// Between runs the function "change", which may change the known types and may tell the store to
+// read letters again. While it runs, no letter is classified or read. Therefore, all letters that
+// are read after Between are read with the new types. At the end, Between wakes the reader.
 func (r *Reader) Between(change func() error) error {
 	r.c.types.Lock()
 	defer r.c.types.Unlock()

@@ -65,8 +65,8 @@ type Snooze struct {
 // MaxSnooze is the longest permitted snooze. It is limited so that people do not forget a group.
 const MaxSnooze = 90 * 24 * time.Hour
 
-// Resolution says when and by whom a group was resolved. It may also name a version of the
-// consumer, as the version in which the group was resolved.
+// Resolution says when and by whom a group was resolved. It may also name the version of the
+// consumer in which the failure is fixed.
 type Resolution struct {
 	At      time.Time // zero = not resolved
 	By      string

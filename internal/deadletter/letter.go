@@ -48,9 +48,10 @@ type Window struct {
 	Prefetch      int       // maximum number of letters in the next window
 	GivesBack     bool      // later letters may come back with the redelivered flag, although they are not in this window
 
-	// From the following fields, the store decides whether a delivery is a new letter or one that
-	// comes back. Uncertain says what happens to a letter if this cannot be decided. The two fields
-	// of the horizon say how far back the store searches for an earlier copy of the letter.
+	// The store uses the following fields to decide whether a delivery is a new letter or one that
+	// comes back. If this cannot be decided, the field Uncertain says what happens to the letter.
+	// The two fields of the horizon say how far back the store searches for an earlier copy of the
+	// letter.
 	Restarted          bool // the broker was restarted recently, so that acks may be lost
 	RedeliveredLeaks   bool // this inbox may also set the redelivered flag on first deliveries (quorum, >= 4.0; all, >= 4.1)
 	EveryReturnCounted bool // this inbox counts every return of a letter in x-delivery-count (quorum, >= 4.3)

@@ -15,8 +15,8 @@ type Problem struct {
 	Text     string   // known details of the problem
 	Cure     string   // what to do about the problem; "" = nothing that can be said in one line
 	Since    time.Time
-	// The following fields say what the problem is about. If the problem is not about such an
-	// object, the field is "".
+	// The following fields name the broker, vhost, inbox and queue that the problem is about. A
+	// field is "" if the problem is not about such an object.
 	Broker, VHost, Inbox, Queue string
 }
 
@@ -113,8 +113,8 @@ func UntilReached(exchange string) string {
 	return "Until dlo has connected once, dead letters are dropped by the broker."
 }
 
-// CheckSetting returns the advice to check the named setting, which contains connection details. If
-// the name is "", it returns "".
+// CheckSetting returns advice for a person: to check the setting with the given name, which
+// contains details of a connection. If the name is "", CheckSetting returns "".
 func CheckSetting(setting string) string {
 	if setting == "" {
 		return ""

@@ -23,8 +23,8 @@ type Change struct {
 	Affected     []string // types that are added, changed or removed, and types that contain these; their bodies may be decoded differently
 }
 
-// These are the values of the field Known. They say that the set already has the content of the
-// schema, either in its newest version or in an older one.
+// These are the values of the field Known, which is set if the set already has the content of the
+// schema. The content is that of the newest version, or that of an older one.
 const (
 	KnownCurrent = "current"
 	KnownOlder   = "older"

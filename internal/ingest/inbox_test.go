@@ -227,8 +227,8 @@ func (i *inbox) Ack(w []deadletter.Arrival) error {
 	return nil
 }
 
-// coveredByAck returns the number of letters that the current ack acknowledges. The tags of the
-// letters have no gaps.
+// coveredByAck returns the number of letters that the current ack acknowledges. It can compute this
+// number from the delivery tags, because the tags of the letters have no gaps.
 func (i *inbox) coveredByAck() int { return len(i.held) - int(i.tag-i.ack) }
 
 // arrive completes the ack that is on its way: it brings the ack to the broker.

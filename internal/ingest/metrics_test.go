@@ -7,9 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TestTheLagOfIngest checks that the lag is that of the slowest inbox. For an inbox with an open
-// window, the lag is the time for which the window has been open. For any other inbox, its newest
-// window counts until a minute after the end of the window.
+// TestTheLagOfIngest checks that the lag is that of the slowest inbox. If an inbox has an open
+// window, its lag is the time for which this window has been open. If it has no open window, its
+// lag is the time for which its newest window was open. A minute after that window has ended, it no
+// longer counts.
 func TestTheLagOfIngest(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1763625600, 0)

@@ -97,9 +97,10 @@ func TestTwinsOfAnOpenWindow(t *testing.T) {
 }
 
 // TestTwinsThatAnEarlierSessionGot covers letters that equal the letters of an open window. An
-// earlier session received them and did not store them. They come back to the next session as the
-// window itself would. Nobody can tell them apart from the window, so they must get rows of their
-// own and be held. The window itself must also be held if it comes back after such a session.
+// earlier session received these twins and did not store them. In the next session, the twins come
+// back in the same way as the window itself would. Nobody can tell the twins from the window, so
+// the twins must get rows of their own and be held. For the same reason, the window itself must be
+// held if it comes back after such a session.
 func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -290,9 +291,9 @@ func TestAFlaggedWindowThatTookAll(t *testing.T) {
 }
 
 // TestAWindowThatComesBackTwice covers letters that come back twice: first because the connection
-// is cut, and then because dlo dies after the commit. The window took all letters that an earlier
-// session may have received, so no other copies of these letters can be behind the window. Each
-// letter must therefore have only one row.
+// is cut, and then because dlo dies after it has committed them. Their window contains all letters
+// that an earlier session may have received. Therefore, no copies of these letters can follow the
+// window in the queue, and each letter must have only one row.
 func TestAWindowThatComesBackTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// office implements the Store of ingest. It checks every call and passes it on to its own store. It
-// can check the calls because it knows the number of each letter.
+// The type office implements the Store of ingest. It checks every call, and then passes the call on
+// to its own store. office can check the calls because it knows the number of each letter.
 
 var errStore = errors.New("the store is away")
 

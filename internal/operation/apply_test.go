@@ -93,8 +93,8 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	if a := o.apply("", false); a.Looked != 350 || a.Unchanged != 350 || len(a.Changes) != 0 || len(a.Left) != 0 {
 		t.Fatalf("rules that have not changed: %+v", a)
 	}
-	// A person has chosen the due time of two letters. An operation has released one letter, and one
-	// letter is due immediately.
+	// These operations prepare four letters. Two letters get a due time that a person chose, one
+	// letter is released by a requeue, and one letter becomes due immediately.
 	due := o.at.Add(90 * time.Minute)
 	o.start(operation.Request{Action: deadletter.VerbReschedule, Selection: query.Selection{IDs: sms[:2]}, DueAt: due})
 	o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: email[:1]}, Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0)}})

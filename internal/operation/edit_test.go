@@ -56,7 +56,7 @@ func TestAnEditIsSent(t *testing.T) {
 	if err != nil || len(skipped) != 3 || skipped[0].Reason != "line 1: there is nothing at /template" {
 		t.Errorf("%+v %v", skipped, err)
 	}
-	// A letter that came back is requeued. It must be sent as edited.
+	// Now the letters that came back are requeued. They must be sent as edited.
 	o.broken, o.sent = false, nil
 	o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms state:dead attempts:>=1"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0)}})
 	o.advance(time.Minute)

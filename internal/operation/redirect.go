@@ -49,7 +49,8 @@ func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadlett
 	if !errors.Is(err, deadletter.ErrConflict) {
 		return saved, err
 	}
-	// If the same redirect is saved again, the existing redirect is returned.
+	// The queue already has a redirect. If it leads to the same target, saving it again is not an
+	// error, and the existing redirect is returned.
 	list, readErr := d.store.Overrides(ctx)
 	if readErr != nil {
 		return o, readErr

@@ -115,8 +115,9 @@ func (w way) hiddenBy(rules []deadletter.MaskedField) bool {
 	return false
 }
 
-// followsRule reports whether a rule hides the value at the way w, or a value that contains it. The
-// parameter "path" is the path of the rule, and w is the list of steps that lead to the value.
+// followsRule reports whether a rule hides a value, because its path names the value itself or
+// another value that contains it. The parameter w is the list of steps that lead to the value. The
+// parameter "path" is the path of the rule.
 func followsRule(w way, path []string) bool {
 	switch {
 	case len(path) == 0:
@@ -243,7 +244,7 @@ func (f *forger) field(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 	return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), f.text(hidden))
 }
 
-// entry writes a map entry. The key is before or after the value.
+// entry writes a map entry. At random, it writes the key before or after the value.
 func (f *forger) entry(fd protoreflect.FieldDescriptor, w way, hidden bool, depth int) []byte {
 	key, wire := "", []byte(nil)
 	if fd.MapKey().Kind() == protoreflect.StringKind {

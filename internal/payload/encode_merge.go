@@ -108,8 +108,9 @@ func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protor
 }
 
 // anyContent merges the content of an Any. It decodes the content before and after the edit, and
-// changes only the bytes of what differs. The bytes that it changes are those on the wire, because
-// the messages before and after the edit contain only a canonical form of the content.
+// changes only the bytes of what differs. It makes these changes in the content as it is on the
+// wire, because the messages before and after the edit contain only a canonical form of the
+// content.
 func (g *merge) anyContent(w *rewrite, md protoreflect.MessageDescriptor, before, after field) {
 	var old []byte
 	if before.fd != nil {
@@ -397,8 +398,9 @@ func (w *rewrite) put(fd protoreflect.FieldDescriptor, b []byte) {
 	}
 }
 
-// putList replaces the elements of a repeated field. Each new element takes the place of an old
-// one.
+// putList replaces the elements of a repeated field. Each new element is written at the position of
+// an old element. If there are more new elements than old ones, the rest follows at the position of
+// the last old element.
 func (w *rewrite) putList(fd protoreflect.FieldDescriptor, elements [][]byte) {
 	w.changed = true
 	own := w.fieldParts(fd.Number())

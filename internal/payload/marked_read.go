@@ -143,7 +143,7 @@ func (k *unmarking) fail(n *jsonNode, message string) {
 	}
 }
 
-// replace writes JSON in place of a piece of the source.
+// replace writes JSON in place of a piece of the text that a person wrote.
 func (k *unmarking) replace(from, to int, raw string) {
 	k.text.WriteString(k.source[k.at:from])
 	at := k.text.Len()

@@ -151,8 +151,8 @@ func (p *patching) value() (*jsonNode, error) {
 	return p.visibleCopy(p.op.items[i])
 }
 
-// visibleCopy returns a copy of a new value that people see completely, because it is not stored
-// yet.
+// visibleCopy returns a copy of a value that the patch adds. People see the whole copy, because the
+// mask applies only to stored values.
 func (p *patching) visibleCopy(n *jsonNode) (*jsonNode, error) {
 	c, err := p.clone(n)
 	if err == nil {

@@ -124,7 +124,7 @@ func TestVersionsAndSetsThatDisagree(t *testing.T) {
 		t.Errorf("set %s, also %v", doc.Set, doc.Also)
 	}
 	add("two", "int32 a = 1; string c = 3;")
-	// Only the definition in the set "two" knows field 3.
+	// This body has a field 3, which only the definition of the type in the set "two" knows.
 	doc = dec.Decode([]byte("\x08\x07\x1a\x01c"), Hints{Type: "p.M"}, nil)
 	if !strings.HasPrefix(doc.Set, "two ") || doc.UnknownFields != 0 || len(doc.Also) != 2 {
 		t.Errorf("set %s, also %v, unknown %d", doc.Set, doc.Also, doc.UnknownFields)

@@ -13,9 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestEachLetterArrivesOrIsHeld causes random accidents to dlo, its store and its broker. Each
-// letter must arrive, or must be held for a person. The clerk (clerk_test.go) checks the rules for
-// sending.
+// TestEachLetterArrivesOrIsHeld lets random accidents happen to dlo, its store and its broker. Each
+// letter must arrive, or must be held for a person. The clerk (clerk_test.go) checks that dlo
+// follows the rules for sending.
 func TestEachLetterArrivesOrIsHeld(t *testing.T) {
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t, 1000) {

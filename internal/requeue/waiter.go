@@ -15,7 +15,7 @@ import (
 // default exchange routes them to their own queue. A letter that no waiter accepts stays in the
 // store until it is due.
 type waiter interface {
-	// place returns the wait queue, with its exchange, in which letters with this delay wait.
+	// place returns the wait queue, with its exchange, in which letters with the given delay wait.
 	place(delay time.Duration) deadletter.Wait
 	// address prepares a message for its wait in a wait queue of this waiter, for example by an
 	// expiration or a header. The parameter "rest" is how much of the delay is left. The method
@@ -69,12 +69,13 @@ func (d *Dispatcher) divert(p *deadletter.Publishing, due *deadletter.Due) {
 
 const waitEndChunk = 500
 
-// EndWaits handles the letters whose time in the broker is over. The broker passes such letters on
-// without a confirm. It drops a letter if the letter's queue no longer exists or has no room. If
-// the broker is killed, it loses the letters that it is passing on.
+// EndWaits handles the letters whose time in a wait queue is over. The broker passes such letters
+// on to their target queue without a confirm. It drops a letter if the target queue no longer
+// exists or has no room. If the broker is killed, it loses the letters that it is passing on.
 //
-// The arrival of a letter therefore counts as verified only if the management API knows both
-// queues, the target queue has no length limit, and the connection was never interrupted.
+// The arrival of a letter therefore counts as verified only if the management API knows both the
+// wait queue and the target queue, the target queue has no length limit, and the connection was
+// never interrupted.
 func (d *Dispatcher) EndWaits(ctx context.Context) error {
 	for {
 		now := d.o.Now()

@@ -81,11 +81,13 @@ func deskWithWait(t *testing.T, w rules.Waiter, wait time.Duration) *desk {
 	return d
 }
 
-// TestALetterThatDoesNotWaitInTheBroker covers letters that are claimed late. If a queue or an
-// exchange lets each letter wait for its own time, a late letter must wait there for the rest of
-// its time. If all letters wait equally long in a queue, a letter that is a little late must wait
-// there for the full time. A letter must not wait in the broker at all if it is too late for such a
-// queue, if it is due, or if the broker has no place for it.
+// TestALetterThatDoesNotWaitInTheBroker covers letters that are claimed later than planned. Some
+// wait queues and exchanges have a separate time for each letter. In these, a late letter must wait
+// for the rest of its time. In a queue in which all letters wait equally long, a letter that is a
+// little late must wait for the full time.
+//
+// A letter must not wait in the broker at all if it is too late for such a queue, if it is already
+// due, or if the broker has no place for it.
 func TestALetterThatDoesNotWaitInTheBroker(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -69,7 +69,8 @@ func (s *Set) Retries(rule *Rule, reason string) *Retry {
 	return cmp.Or(rule.Retry, s.Default.Retry, &Retry{})
 }
 
-// hasOwnRetry reports whether a rule has its own back-off. Such a back-off applies to every reason.
+// hasOwnRetry reports whether a rule has its own back-off. A back-off of its own applies to all
+// letters of the rule, whatever the reason of their death is.
 func (s *Set) hasOwnRetry(rule *Rule) bool { return rule.Retry != nil && rule != &s.Default }
 
 // diedUnrejected reports whether a letter died although no worker rejected it. Such a letter waited

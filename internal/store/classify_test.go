@@ -112,9 +112,9 @@ func TestALetterThatKillsTheClassifier(t *testing.T) {
 	}
 }
 
-// TestAKillBetweenTwoReadingsChargesNobody checks that no crash is added to a letter if dlo dies
-// between two readings. This is true for a letter that was fetched but not yet read, and for a
-// letter that was already read.
+// TestAKillBetweenTwoReadingsChargesNobody checks that dlo adds no crash to a letter if it dies
+// between two readings. The letter may have been fetched but not yet read, or it may already have
+// been read.
 func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	t.Parallel()
 	p := start(t)

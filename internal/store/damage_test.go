@@ -99,7 +99,8 @@ func TestAFlippedBitIsNeverWrittenOn(t *testing.T) {
 	}
 }
 
-// useStore reads all letters, receives more and classifies them. It returns the stored letters.
+// useStore uses a damaged store: it reads all letters, receives new ones and classifies the new
+// ones. It returns the letters that were stored.
 func useStore(t *testing.T, s *store.Store, name string, bodies map[deadletter.ID][]byte) map[deadletter.ID][]byte {
 	t.Helper()
 	ctx := t.Context()

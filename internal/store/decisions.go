@@ -398,8 +398,8 @@ func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 const decidedNotice = `SELECT max(id) FROM notices WHERE grp = $1 AND at >= (SELECT changed_at FROM groups WHERE id = $1)`
 
 // withdrawEnd withdraws the notice that tells machines that a group no longer needs people. If the
-// notice was delivered, it stays. Machines are notified again the next time that the group needs
-// nobody.
+// notice was already delivered, it cannot be withdrawn. In both cases, machines are notified again
+// the next time that the group needs nobody.
 func (t *tx) withdrawEnd(g *deadletter.GroupLife) error {
 	var id sql.NullInt64
 	if err := t.row(decidedNotice+` AND kind = 'group.resolved'`, []any{int64(g.ID)}, &id); err != nil || !id.Valid {

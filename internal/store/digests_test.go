@@ -73,9 +73,9 @@ func TestADigestCountsDeaths(t *testing.T) {
 	}
 }
 
-// While a group is merged into another group, its deaths belong to that other group, its head. When
-// the group is split off, its deaths belong to it again. If letters move to another group, their
-// times of death move with them.
+// TestADigestAfterASplitAndARegroup checks the deaths of a group that is merged into another group.
+// While it is merged, its deaths must count for the other group, and after a split for the group
+// itself. If letters move to another group, their times of death must move with them.
 func TestADigestAfterASplitAndARegroup(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -395,9 +395,10 @@ func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
 	}
 }
 
-// The letters of a window may be copies of letters that an earlier session gave back. Each session
-// that takes the window back is cut off before the window is settled. The window then stays in
-// doubt, and its letters become suspects in each of these sessions.
+// TestADoubtfulClaimThatIsCutOff checks a window that comes back, but whose letters may also be
+// copies of it that an earlier session gave back. Several sessions in turn take the window back,
+// and each of them is cut off before the window is settled. The window must stay in doubt, and its
+// letters must become suspects in each session.
 func TestADoubtfulClaimThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

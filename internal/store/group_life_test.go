@@ -202,8 +202,9 @@ func TestAChosenSeverityCounts(t *testing.T) {
 	}
 }
 
-// A group escalates if it receives far more letters in an hour than in earlier hours. Later the
-// escalation ends. A young group has no earlier hours for a comparison.
+// TestEscalation checks a group that receives far more letters in an hour than in earlier hours. It
+// must escalate, and the escalation must end later. A group that has only just begun must not
+// escalate, because there are no earlier hours to compare with.
 func TestEscalation(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

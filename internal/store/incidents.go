@@ -148,10 +148,10 @@ func (t *tx) leaveIncident(n *deadletter.Notice) error {
 	return err
 }
 
-// closingChannels returns the channels for the notice n, which says that something is over. An
-// earlier notice with the same key was sent on these channels, or is still due there. The notices
-// of all groups in an incident have the same key. The method also raises the severity of n to the
-// highest severity among the earlier notices.
+// closingChannels returns the channels for the notice n, which says that something is over. These
+// are the channels to which an earlier notice with the same key was sent or must still be sent. For
+// an incident, this includes the notices about all of its groups, because they have the same key.
+// The method also raises the severity of n to the highest severity among the earlier notices.
 func (t *tx) closingChannels(n *deadletter.Notice) (channels []string, err error) {
 	rows, err := t.query(`SELECT DISTINCT o.severity, d.channel FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.state IN ('sent', 'due') ORDER BY d.channel`, n.Key)
 	if err != nil {

@@ -155,8 +155,9 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	g.expectDeliveries("oncall", "opened G-2/1 page: G-2")
 }
 
-// If a group with a lower severity joins, the severity of the page stays the same. Notices mention
-// a group only to receivers that are notified about this group.
+// TestAQuieterCauseJoins checks a group that joins an incident with a higher severity. The notice
+// about the incident must keep the higher severity. It must mention a group only to receivers that
+// are notified about this group.
 func TestAQuieterCauseJoins(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

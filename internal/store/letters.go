@@ -233,9 +233,8 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 	return list, err
 }
 
-// History returns the events of a letter, oldest first. It derives some of these events from the
-// letter's attempts. An attempt records the publish, the requester and the outcome, so no events
-// are stored for these.
+// History returns the events of a letter, oldest first. Some events are not stored, but derived
+// from the letter's attempts: the publish of the letter, who requested it, and its outcome.
 func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error) {
 	serial, _, _ := id.Split()
 	rows, err := s.ask(ctx, `SELECT operation, at, kind, actor, detail FROM events WHERE letter = $1 ORDER BY id`, serial)

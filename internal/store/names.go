@@ -62,8 +62,9 @@ func (t *table[T]) undo() {
 	clear(t.added)
 }
 
-// load reads the tables of names. If a broker was renamed, a place can have several rows. load then
-// adds the row with the broker's first name before the others. All letters refer to this row.
+// load reads the tables of names. If a broker was renamed, these tables can contain several rows
+// for one place. In that case, load puts the row with the broker's first name before the other rows
+// of the place, because all letters refer to this row.
 func (n *names) load(ctx context.Context, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, known *brokers,

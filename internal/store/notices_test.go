@@ -50,9 +50,10 @@ func TestPeopleAreToldOnce(t *testing.T) {
 	}
 }
 
-// While a notice is pending on a channel, no later notice with the same key is returned for that
-// channel. Notices with other keys, and other channels, do not wait. A failed delivery is tried
-// again at its retry time.
+// TestTheOutboxKeepsOrder checks the order of notices. While a notice is pending on a channel, the
+// store must return no later notice with the same key for this channel. Notices with other keys
+// must not wait, and neither must notices on other channels. A failed delivery must be tried again
+// at its retry time.
 func TestTheOutboxKeepsOrder(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

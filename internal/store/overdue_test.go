@@ -114,8 +114,8 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	}
 }
 
-// failAgain brings a letter back from its attempt, because it died again in the given queue. Each
-// of the given functions changes the verdict of the letter, as in the method "die".
+// failAgain lets the letter of the attempt d die again in the given queue and come back to dlo.
+// Each of the given functions changes the verdict of the letter, as in the method "die".
 func (g *groups) failAgain(d deadletter.Due, queue string, changes ...func(*deadletter.Classified)) {
 	g.t.Helper()
 	g.window++

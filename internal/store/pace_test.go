@@ -86,9 +86,9 @@ func TestPausedRetriesStay(t *testing.T) {
 	}
 }
 
-// A probe is an attempt that shows whether a queue works again. If a probe comes back, it is not
-// counted as an attempt. It makes no difference whether it comes back before or after its confirm.
-// Every other attempt is counted.
+// TestAProbeThatComesBackIsNotCounted checks attempts that are probes, which show whether a queue
+// works again. If a probe comes back, it must not count as an attempt of its letter, even if it
+// comes back before its confirm. Every other attempt must count.
 func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ probe, confirmed bool }{

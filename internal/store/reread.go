@@ -257,10 +257,10 @@ func (t *tx) markUnindexed(serial int64) error {
 
 const secondLook = "what their queues have by now"
 
-// allRead ends the rereading when no letters are left. After a schema change, the newest letters
-// are read first, when dlo does not yet know whether their queue has a single type. The type of
-// some of these letters may therefore be undecided although their queue now has a single type.
-// allRead requests that such letters be read once more.
+// If no letters are left that must be read again, allRead ends the rereading. After a schema
+// change, the newest letters are read first. At that time, dlo does not yet know whether their
+// queue has a single type, so the type of some of these letters may be undecided. If their queue
+// has a single type now, allRead requests that they be read once more.
 func (t *tx) allRead() error {
 	var left, changed bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM unread) OR EXISTS (SELECT 1 FROM rereads WHERE listed = 0), EXISTS (SELECT 1 FROM rereads WHERE types IS NOT NULL AND why != $1)`, []any{secondLook}, &left, &changed); err != nil || left {

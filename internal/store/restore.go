@@ -96,8 +96,9 @@ func (t *tx) newRestore(r *restoring, lost deadletter.Restore, by string) error 
 }
 
 // endOldAccess ends all sessions and withdraws the invitations that a restored copy of the store
-// contains. Some of them may have been ended in the original after the copy was made. An invitation
-// that was made after this process opened the copy stays.
+// contains. It does this because somebody may have ended a session or withdrawn an invitation in
+// the original after the copy was made. An invitation that was made after this process opened the
+// copy stays.
 func (t *tx) endOldAccess() error {
 	_, err := t.exec(`DELETE FROM sessions`)
 	if err == nil {

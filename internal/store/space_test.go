@@ -75,8 +75,9 @@ func TestTooLittleRoom(t *testing.T) {
 	}
 }
 
-// If a write finds the disk full, nothing of it remains, and the reserve file is deleted. When
-// there is free space again, the write succeeds.
+// TestAFullDisk checks a write that fails because the disk is full. The store must keep nothing of
+// this write, and must delete the reserve file. When there is free space again, the write must
+// succeed.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")

@@ -113,8 +113,9 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 		return 0, err
 	}
 	// The temporary table "became" maps each origin of the alias that has data to its new origin.
-	// If the first name has no origin for the same queue, the origin of the alias keeps its row,
-	// which is moved to the first name.
+	// The new origin is the one of the same queue under the broker's first name. If there is no
+	// such origin, the origin of the alias is mapped to itself, and later its row gets the first
+	// name.
 	for _, text := range []string{
 		`CREATE TEMP TABLE IF NOT EXISTS became (was INTEGER PRIMARY KEY, is_now INTEGER NOT NULL)`,
 		`DELETE FROM became`,

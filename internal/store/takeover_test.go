@@ -322,8 +322,8 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 		t.Errorf("session %+v, %v", session, err)
 	}
 
-	// The letters received under the new name are read again, so that they find their groups. The
-	// older letters are not touched.
+	// Only the letters that were received under the new name are read again, because they must be
+	// put into the groups of the first name.
 	list := nextUnread(t, r.Store, 100)
 	if len(list) != len(young)+len(fresh) {
 		t.Fatalf("%d letters are read again, want %d", len(list), len(young)+len(fresh))

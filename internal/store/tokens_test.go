@@ -75,7 +75,8 @@ func TestATokenUsedFromTwoPlaces(t *testing.T) {
 		}
 	}
 
-	// There is a request every 20 s for three hours, from 100 addresses in turn.
+	// For three hours, a request with the token is sent every 20 s. The requests come from 100
+	// addresses in turn.
 	before := len(moves())
 	for i := range 3 * 180 {
 		c.at = c.at.Add(20 * time.Second)

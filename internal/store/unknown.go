@@ -21,11 +21,13 @@ func (s *Store) loadRestores(ctx context.Context) error {
 	return s.conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM restores)`).Scan(&s.restored)
 }
 
-// recall finds out whether an attempt with an unknown token belongs to a letter of a store that was
-// restored from a copy. The copy does not contain the attempts that were made later. recall
-// therefore derives the tokens of further attempts of the letter. If one of them equals the token,
-// this store made the token, because nobody else has the key. In that case, recall records this
-// attempt and those before it. It returns false if the token does not belong to the letter.
+// recall finds out whether an unknown token belongs to a letter of a store that was restored from a
+// copy. The copy does not contain the attempts that were made later, so recall computes the tokens
+// that further attempts of the letter would have.
+//
+// If one of them equals the unknown token, this store made the token, because nobody else has the
+// key. In that case, recall records the attempt with this token, and the attempts before it. It
+// returns false if the token does not belong to the letter.
 func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) (bool, error) {
 	if !t.s.restored || queue == "" {
 		return false, nil

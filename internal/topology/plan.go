@@ -30,7 +30,8 @@ type Wish struct {
 	AtLeastOnce bool     // quorum queues should dead-letter at least once
 }
 
-// Plan is a set of policies that cure queues of one vhost. It changes nothing else.
+// Plan is a set of policies that cure findings about queues of one vhost. A plan contains no other
+// changes to the vhost.
 type Plan struct {
 	Broker      string    `json:"broker"`
 	VHost       string    `json:"vhost"`

@@ -49,8 +49,8 @@ func (r *Rates) Done() float64 {
 	return r.Ack.PerSecond + r.DeliverNoAck.PerSecond + r.GetNoAck.PerSecond
 }
 
-// AverageRates computes averages over the time between two snapshots of a vhost. It does so only if
-// this time is within these limits.
+// These are the limits of the time between two snapshots of a vhost. AverageRates computes averages
+// only if the time is within these limits.
 const (
 	shortestAverage = 10 * time.Second // twice the interval at which the management API reads its counters
 	longestAverage  = 5 * time.Minute

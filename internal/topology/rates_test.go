@@ -19,9 +19,9 @@ func TestRatesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestRatesBetweenTwoLooks checks that dlo averages rates with the broker's counters. If too little
-// time has passed, it keeps the earlier rates. If there are no counters, it keeps the broker's own
-// rates.
+// TestRatesBetweenTwoLooks checks that dlo computes average rates from two values of the broker's
+// counters. If the second value follows too soon, dlo keeps the earlier rates. If there are no
+// counters, it keeps the rates that the broker reports.
 func TestRatesBetweenTwoLooks(t *testing.T) {
 	began := time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)
 	look := func(after time.Duration, stats string) *topology.Snapshot {

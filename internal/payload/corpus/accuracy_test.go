@@ -95,9 +95,9 @@ func TestAccuracy(t *testing.T) {
 	if trial.Percent(n.first, n.decidable) < 95 || trial.Percent(n.confidentlyWrong, compared) > 1 || trial.Percent(n.prior, compared) < 99 || n.peeled != n.matched {
 		t.Error("below the goals: 95 % right first where it can be decided, at most 1 % wrong and confident, 99 % with a prior, and base64 of what is matched is matched")
 	}
-	// A message is undecidable if several types decode it equally well. If such a message is
-	// matched nevertheless, the match is usually correct, because the match also considers times,
-	// type URLs and duplicate keys.
+	// A message is undecidable if several types decode it equally well. It must then be flagged,
+	// and not be called matched. If such a message is matched nevertheless, the match is usually
+	// correct, because the match also considers times, type URLs and duplicate keys.
 	if trial.Percent(n.flagged, n.undecidable) < 95 {
 		t.Error("fewer than 95 % of the undecidable are flagged")
 	}

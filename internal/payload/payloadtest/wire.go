@@ -14,7 +14,8 @@ import (
 )
 
 func Nested(inner []byte, tag byte, depth int) []byte {
-	// The message is built from the inside out, into one buffer that is filled from its end.
+	// Each round of the loop puts one more message around the messages in the buffer. Therefore,
+	// the buffer is filled from its end.
 	buf := make([]byte, len(inner)+depth*12)
 	at := len(buf) - len(inner)
 	copy(buf[at:], inner)
