@@ -23,7 +23,7 @@ type removed struct{}
 // FieldError says why a field of a request was rejected.
 type FieldError struct{ Field, Why string }
 
-// FieldErrors contains all rejected fields of a request. It is an ErrInvalid.
+// FieldErrors is an error that contains all rejected fields of a request. It wraps ErrInvalid.
 type FieldErrors []FieldError
 
 func (e FieldErrors) Error() string {

@@ -56,8 +56,8 @@ type Remembered struct {
 	Unproved bool  // there is no proof that the file is not an older copy, and nobody has decided about it yet
 }
 
-// Noted says up to which progress a broker has confirmed the notes of dlo. The zero value means
-// that the broker has confirmed nothing new.
+// Noted says how much of the store's progress a broker has now confirmed. The zero value means that
+// the broker has confirmed nothing new.
 type Noted struct {
 	Broker, VHost string
 	Claims        int64

@@ -133,8 +133,9 @@ func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 	}
 	if isAny && len(url) > 0 && len(url) < 1024 {
 		if inner := s.Types.AnyContent(string(url)); inner != nil {
-			// If the content of the Any cannot be decoded, it is shown as bytes. The scan stops
-			// only if the content is too large.
+			// If the content of the Any cannot be decoded, this is no reason to stop the scan,
+			// because the content is then shown as bytes. The scan stops only if the content is too
+			// large.
 			before := *s
 			s.factor = min(s.factor*3, 27) // the content is decoded for the tree, for the JSON, and again by protojson
 			_, err := s.message(content, inner, depth+1, 0)

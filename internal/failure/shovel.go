@@ -3,8 +3,8 @@ package failure
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // shovel reads the queue from which a shovel took a message. If several shovels moved the message,
-// it uses the newest one. In a letter without x-death, the entry of the shovel is the only sign of
-// the queue: somebody moved the letter by hand out of that queue.
+// it uses the newest one. A letter without x-death did not die: somebody moved it out of a queue by
+// hand. In that case, only the entry of the shovel shows which queue this was.
 func (r *reading) shovel() (f deadletter.Failure, found bool) {
 	f.Queue = r.shovelledFrom()
 	return f, f.Queue != ""

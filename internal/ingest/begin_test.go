@@ -86,9 +86,9 @@ func TestTheAftermathOutlivesTheProcess(t *testing.T) {
 
 // TestTheFirstWindowTakesAllThatCameBack checks the size of the first window of a session. The
 // letters that the last session had fetched go back to the queue. A quorum queue puts them behind
-// letters that were returned earlier. The first window must therefore be at least as large as the
-// largest window that the last session can have had. In this window, the letters of an open window
-// come first.
+// letters that were returned earlier. The first window must contain all of them, so it must be at
+// least as large as the largest window that the last session can have had. If the last session left
+// a window open, its letters come first in this new window.
 func TestTheFirstWindowTakesAllThatCameBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 )
 
 // TestWhatADeliveryLimitDeletesIsCounted uses a broker that deletes letters after too many
-// deliveries. Letters that it deletes before they are stored must be counted and reported once.
+// deliveries. If it deletes letters before dlo has stored them, dlo must count these letters and
+// report them once.
 func TestWhatADeliveryLimitDeletesIsCounted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

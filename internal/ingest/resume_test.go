@@ -64,8 +64,11 @@ func TestAnOpenWindowWaitsForALetter(t *testing.T) {
 
 // TestTwinsOfAnOpenWindow checks letters that arrive while a window is open and that equal the
 // letters of this window. If the broker delivers them for the first time, they do not belong to the
-// window. If they are flagged as redelivered, they may belong to it, and a broker that does not
-// count deliveries leaves this open. They must then get rows of their own and be held.
+// window.
+//
+// If they are flagged as redelivered, they may belong to the window. If the broker also counts
+// deliveries, the count shows whether they do. Otherwise nobody can know it, so the letters must
+// get rows of their own and be held.
 func TestTwinsOfAnOpenWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

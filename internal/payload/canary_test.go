@@ -24,8 +24,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// secretSchema has a field of each kind that can contain a hidden value. It also has every way in
-// which a message can contain such a field.
+// secretSchema has a field of each kind that can contain a hidden value. Its messages also contain
+// such fields in every possible way, for example in lists, in maps and in an Any.
 const secretSchema = `syntax = "proto2";
 package acme.secret;
 import "google/protobuf/any.proto";

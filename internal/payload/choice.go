@@ -127,8 +127,8 @@ func (d *Decoder) candidate(name, source string, by deadletter.Reading) candidat
 	return c
 }
 
-// hide masks the name of a candidate that is shown to people. It does so only if the name comes
-// from a masked property and belongs to no registered type. The name of a registered type is not
+// hide masks the name of a candidate in texts for people. It does so only if the name comes from a
+// masked property and is not the name of a registered type. The name of a registered type is not
 // secret, because it comes from the schema.
 func (c *candidate) hide(m *Mask, property, value, name string) {
 	if len(c.defs) == 0 && m.maskedPart(property, value, name) != name {

@@ -94,8 +94,9 @@ func TestEditErrorsBehindMaskedValues(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "line 1, column 28: count: write a whole number") {
 		t.Errorf("got %v", err)
 	}
-	// In the JSON of this body, the member "@type" is in front of the masked value. The edit
-	// changes the "@type", so that the stored value is read as another type.
+	// In the JSON of this body, the member "@type" comes before the masked value. The edit changes
+	// "@type", so the stored value, which takes the place of the mask, must be read as another
+	// type. The position in the error must be that in the person's text.
 	body = encode(t, "Kinds", `{"detail": {"@type": "x/google.protobuf.StringValue", "value": "`+card+`x"}}`)
 	_, err = patternMask().Edit(body, Hints{Type: "Kinds"}, `{"detail": {"@type": "x/google.protobuf.Duration", "value": "••••x"}}`, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "line 1, column 61: detail.value: write seconds") || strings.Contains(err.Error(), card) {

@@ -78,8 +78,9 @@ func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *toleran
 	return m, unmarshalMarked(m, text, tree, types)
 }
 
-// cost estimates the memory in bytes that protojson allocates for a value. protojson parses the
-// content of an Any and writes it as bytes. It does so once for each Any that encloses the content.
+// cost estimates the memory in bytes that protojson allocates for a value. For an Any, this
+// includes the bytes as which protojson writes the parsed content. If Anys are nested, their
+// content is parsed and written once for each Any that encloses it.
 func (n *jsonNode) cost(text string) int64 {
 	total := int64(descriptor.CostField)
 	switch n.kind {

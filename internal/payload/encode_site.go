@@ -20,8 +20,8 @@ type site struct {
 	types   *descriptor.Resolver
 }
 
-// locate finds the value or the name at a byte of the text. It returns its path and its site, which
-// contains what the schema says about it.
+// locate finds the value or the name that contains a certain byte of the text. It returns the path
+// of this value or name, and a site, which contains what the schema says about it.
 func (s site) locate(n *jsonNode, at int) (string, site) {
 	path := ""
 	for {

@@ -29,9 +29,9 @@ func printable(p []byte) bool {
 }
 
 // taggedTexts reports whether b may be a message just as well as a text. Such a body begins with a
-// line end, which is also the tag of field 1. The rest consists of tags, lengths and texts: lengths
-// from 32 to 126 are printable characters. Of 1.8 million lines of text that begin with a line end,
-// 1.0 % have this form by chance.
+// line end, which is also the tag of field 1. The rest of it consists of tags, lengths and texts.
+// It can be a text because each length from 32 to 126 is also a printable character. Of 1.8 million
+// lines of text that begin with a line end, 1.0 % have this form by chance.
 func taggedTexts(b []byte) bool {
 	if b[0] != '\n' {
 		return false

@@ -8,7 +8,7 @@ import (
 )
 
 // Patterns is a list of globs of which at least one must match the whole text. A star stands for
-// any text, also for an empty one. Every other character stands for itself, even a question mark,
+// any text, even an empty one. Every other character stands for itself, even a question mark,
 // because error texts and routing keys contain question marks. An empty list matches any text.
 type Patterns []string
 

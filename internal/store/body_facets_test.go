@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Selected body fields have facets, with and without a query. A value disappears from its facet
-// when the letter is purged or the masks change.
+// TestFacetsOfBodies checks the facets of body fields, with and without a query. If a letter is
+// purged or the masks change, the values of the letter must disappear from the facets.
 func TestFacetsOfBodies(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -210,7 +210,8 @@ func TestABatchIsBoundedByItsBodies(t *testing.T) {
 	}
 }
 
-// A group is found by its key, and a notice about it is sent once to each channel.
+// TestGroupsAndNotices checks that a query finds the letters of a group, and that a notice about
+// the group is sent once to each channel.
 func TestGroupsAndNotices(t *testing.T) {
 	t.Parallel()
 	p := start(t)

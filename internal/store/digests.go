@@ -13,10 +13,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// digestGroups selects the groups h of a digest from minute $1 to minute $2. All these groups are
-// in the inbox. In each row, c.needs is the number of letters of the group that need people,
-// whenever they died. The column x.n is the number of deaths in the group between the two minutes.
-// The digest uses the smaller of the two numbers.
+// digestGroups is SQL for the groups h of a digest from minute $1 to minute $2. All these groups
+// are in the inbox. For each group, there are two numbers. The column c.needs is the number of its
+// letters that need people, whenever they died. The column x.n is the number of deaths in the group
+// between the two minutes. The digest uses the smaller of the two numbers.
 const digestGroups = needyGroups + ` c CROSS JOIN groups h ON h.id = c.id
 	JOIN (SELECT coalesce(m.head, m.id) AS id, sum(x.n) AS n FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2 GROUP BY 1) x ON x.id = c.id
 	WHERE h.status NOT IN ('snoozed', 'resolved')`

@@ -63,8 +63,9 @@ func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 	}
 }
 
-// A held letter is released. Then its operation is cancelled, and its queue rejects the letter. The
-// letter is then held again, for its original reason.
+// TestACancelledLetterIsHeldAsItWas checks a held letter that a requeue releases. The operation is
+// then cancelled, and the queue rejects the letter. The letter must be held again, for the same
+// reason as before the requeue.
 func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 	t.Parallel()
 	for _, late := range []bool{false, true} { // true if the queue rejects the letter after the operation was cancelled

@@ -438,7 +438,8 @@ func TestAClaimOfAnotherSizeIsRefused(t *testing.T) {
 	}
 }
 
-// The journal keeps the windows within the horizon, and no others.
+// TestTheJournalIsPruned checks that the journal keeps each window for the horizon and for the time
+// keepJournal after it. Older windows must be deleted.
 func TestTheJournalIsPruned(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

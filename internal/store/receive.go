@@ -27,8 +27,8 @@ func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Re
 	return receipt, nil
 }
 
-// receive stores the window w. The parameter "twins" is nil, or it contains one letter for each
-// arrival. Each arrival may then be a copy of its letter.
+// receive stores the window w. If the parameter "twins" is not nil, it contains one stored letter
+// for each arrival, in the same order. The arrival may then be a copy of that letter.
 func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)

@@ -32,8 +32,9 @@ func queues(globs ...string) deadletter.Grant { return places(deadletter.Places{
 
 func places(p deadletter.Places) deadletter.Grant { return deadletter.Grant{Places: p} }
 
-// A request with a scope reads each table in one of three ways: limited to the scope, as an empty
-// table, or, for a good reason, completely.
+// TestEachTableHasAScope checks that the store has a rule for each table, which applies to requests
+// with a scope. Such a request reads only a part of the table, reads it as an empty table, or, in a
+// few justified cases, reads all of it.
 func TestEachTableHasAScope(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

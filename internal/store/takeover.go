@@ -14,9 +14,9 @@ import (
 // under which the store has the letters of another broker.
 var ErrNames = errors.New("two brokers claim the same letters")
 
-// calledKey returns a key in the table meta. The value of this key is the name that a broker had at
-// the last start, if it was not the broker's first name. The parameter "firstName" is the broker's
-// first name.
+// calledKey returns the key under which the table meta stores the last name of a broker: the name
+// that the broker had at the last start. The value is stored only if this name was not the first
+// name of the broker. The parameter "firstName" is the broker's first name.
 func calledKey(firstName string) string { return "broker " + firstName }
 
 // takeOver gives configured brokers the data that is stored under their earlier names. The store

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// whileAway is the part of a finding's text that says what at-least-once and reject-publish do to
-// publishers.
+// whileAway is a text that findings contain. It says what happens to publishers if a queue
+// dead-letters at least once and has the overflow reject-publish.
 const whileAway = "While the dead-letter queue is away, dead letters then stay in this queue. If it also has a length limit, publishers are refused once it is full."
 
 // checkGuarantee checks whether a quorum queue can lose dead letters on the way to the next queue.

@@ -14,8 +14,8 @@ type WireFeature struct {
 	Body       []byte
 }
 
-// EditedField names, for each type of WireFeatures, the field that edits in tests change. This
-// field is a varint.
+// EditedField names a field for each message type that WireFeatures uses. Tests of edits change
+// this field, which is always a varint.
 var EditedField = map[string]struct {
 	Number protowire.Number
 	Name   string
