@@ -136,8 +136,9 @@ func (a *Annotation) Failure() Failure {
 	}
 }
 
-// Many reports whether the annotation explains every letter that it fits. This is so if it has no
-// token and names no queue. Any other annotation explains only one death.
+// Many reports whether the annotation explains every letter that it fits. An annotation without a
+// token and without the name of a queue explains all of them. Any other annotation explains only
+// one death.
 func (a *Annotation) Many() bool { return a.Token == "" && a.Queue == "" }
 
 // Fits reports whether the annotation describes a death. The parameter k contains the keys of the

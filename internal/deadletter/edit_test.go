@@ -51,7 +51,8 @@ func TestPropertiesAreEdited(t *testing.T) {
 	}
 }
 
-// Each rejected field is reported separately. If a field is rejected, the edit changes nothing.
+// TestPropertiesThatCannotBeEdited checks an edit with fields that are rejected. Each rejected
+// field must be reported separately, and the edit must change nothing.
 func TestPropertiesThatCannotBeEdited(t *testing.T) {
 	t.Parallel()
 	p := Properties{Type: "t"}
@@ -80,8 +81,8 @@ func TestPropertiesThatCannotBeEdited(t *testing.T) {
 	}
 }
 
-// This test checks that a header value which people edit as text keeps its type when it is read
-// back.
+// TestHeaderValuesAsText converts header values to the texts that people edit, and parses the texts
+// again. Each value must keep its type.
 func TestHeaderValuesAsText(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{"a \"b\"\n", int32(-3), uint8(7), int64(math.MaxInt64), true, 1.5, float32(0.1), math.Inf(1), time.Unix(1763625600, 0).UTC(), Decimal{Scale: 2, Value: 314}} {

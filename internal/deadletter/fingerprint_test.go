@@ -63,8 +63,8 @@ func TestFingerprintsTellDeliveriesApart(t *testing.T) {
 	}
 }
 
-// Two fingerprints are equal only if the deliveries are equal. Headers that a redelivery changes
-// make no difference.
+// TestFingerprintsAreEqualForEqualDeliveries checks that two fingerprints are equal only if the
+// deliveries are equal. Headers that a redelivery changes must have no effect on the fingerprint.
 func TestFingerprintsAreEqualForEqualDeliveries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -243,9 +243,9 @@ func TestAQueueIsOnlyOursWhenTheCallerSaysSo(t *testing.T) {
 	}
 }
 
-// A letter may be published to another queue with all its headers. On RabbitMQ 3.10,
-// x-first-death-queue then still names the first queue. A requeue must not send the letter to that
-// queue.
+// TestTheFirstDeathIsNotTheOrigin checks a message that was published to another queue with all its
+// headers. On RabbitMQ 3.10, the header x-first-death-queue then still names the first queue. A
+// requeue must not send the letter to that first queue.
 func TestTheFirstDeathIsNotTheOrigin(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -304,8 +304,8 @@ func TestSamplesSurviveTypedJSON(t *testing.T) {
 	}
 }
 
-// Every sample can be requeued. The result of Sanitise can be published and contains no header of
-// the broker.
+// TestSamplesCanBeRequeued checks that the delivery in every sample can be requeued. The result of
+// Sanitise must be publishable, and must contain no header of the broker.
 func TestSamplesCanBeRequeued(t *testing.T) {
 	t.Parallel()
 	for _, name := range names(t) {

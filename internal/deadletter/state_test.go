@@ -84,10 +84,12 @@ func TestPurgedIsFinal(t *testing.T) {
 	}
 }
 
-// While a letter is in the state publishing, and only then, it may be in doubt whether the letter
-// was sent. Only a claim leads to this state. A letter leaves this state when its attempt has an
-// outcome, or when the letter comes back. It also leaves this state if the store turns out to be a
-// copy and an earlier process was publishing the letter.
+// TestPublishingIsGuarded checks the transitions into and out of the state publishing. While a
+// letter is in this state, and only then, it may be in doubt whether the letter was sent.
+//
+// Only a claim may lead to this state. A letter may leave it when its attempt has an outcome, or
+// when the letter comes back. It may also leave it if the store turns out to be a copy and an
+// earlier process was publishing the letter.
 func TestPublishingIsGuarded(t *testing.T) {
 	t.Parallel()
 	for _, row := range stateTable {

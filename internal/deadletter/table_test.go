@@ -210,7 +210,7 @@ func TestEveryPropertySurvives(t *testing.T) {
 	})
 }
 
-// Two tables have the same encoding only if they are equal.
+// TestTheEncodingIsCanonical checks that two tables have the same encoding only if they are equal.
 func TestTheEncodingIsCanonical(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -50,8 +50,8 @@ func TestTypedShowsTheTypeOfEachValue(t *testing.T) {
 	}
 }
 
-// Every value is the same after it was encoded and decoded. The only exception is the payload of a
-// NaN, which JSON cannot contain.
+// TestEveryValueSurvivesTypedJSON checks that every header value stays the same when it is encoded
+// as JSON and decoded again. The only exception is the payload of a NaN, which JSON cannot contain.
 func TestEveryValueSurvivesTypedJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

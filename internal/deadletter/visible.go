@@ -73,8 +73,8 @@ func EscapeJSON(text string) string {
 	return b.String()
 }
 
-// mustEscape reports whether a character must be escaped. This is so if the character is not
-// printable, for example because it is of the category Cf, Zl or Zp. It is also so if the character
+// mustEscape reports whether a character must be escaped. A character must be escaped if it is not
+// printable, for example because it is of the category Cf, Zl or Zp. It must also be escaped if it
 // counts as printable but is invisible, for example a variation selector or a blank Hangul filler.
 func mustEscape(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0

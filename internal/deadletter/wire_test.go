@@ -78,8 +78,8 @@ func TestPropertiesAreReadFromTheWire(t *testing.T) {
 	})
 }
 
-// Every part that cannot be read is kept as bytes, together with the reason. Every part that can be
-// read is kept too.
+// TestWhatCannotBeReadIsKept checks properties of which some parts cannot be read. These parts must
+// be kept as bytes, together with the reason. All other parts must be kept as well.
 func TestWhatCannotBeReadIsKept(t *testing.T) {
 	t.Parallel()
 	long := func(s string) string { return string(binary.BigEndian.AppendUint32(nil, uint32(len(s)))) + s }

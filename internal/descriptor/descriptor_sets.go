@@ -19,9 +19,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// These are the limits of one set. They are checked before anything is expanded. They leave enough
-// room for large sets: all of Google's own API definitions together have about 6,000 files and
-// 30,000 types.
+// These constants are the limits of one schema set. They are checked before any file of the set is
+// decoded. They leave enough room for large sets: all of Google's own API definitions together have
+// about 6,000 files and 30,000 types.
 const (
 	maxSetBytes  = 64 << 20
 	MaxFiles     = 10_000

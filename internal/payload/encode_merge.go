@@ -379,9 +379,9 @@ func (w *rewrite) drop(list ...int) {
 }
 
 // put sets the value of a field that is not a list. If the value is nil, put removes the field. If
-// the field is a member of a oneof, put also removes all other members of the oneof. This is
-// necessary because a body may contain several members, of which the last one takes effect. If put
-// removed only the last member, an earlier one would take effect.
+// the field is a member of a oneof, put also removes all other members of the oneof, because a body
+// may contain several of them, and the last one takes effect. If put removed only the last member,
+// an earlier one would take effect.
 func (w *rewrite) put(fd protoreflect.FieldDescriptor, b []byte) {
 	w.changed = true
 	for _, num := range otherMembers(fd) {

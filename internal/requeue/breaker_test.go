@@ -239,8 +239,9 @@ func TestABreakerOutlivesAClockThatIsSetBack(t *testing.T) {
 	}
 }
 
-// TestABreakerCanBeOff checks the setting of 0 per cent, which turns a breaker off. Such a breaker
-// must never trip. If it had tripped before, it must hold back nothing.
+// TestABreakerCanBeOff checks the setting of 0 per cent, which turns a breaker off. While it is
+// off, the breaker must never trip. If the breaker had tripped before it was turned off, it must
+// hold back no letters any more.
 func TestABreakerCanBeOff(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -193,8 +193,8 @@ func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, chan
 	if len(out) > 0 {
 		changed = "left out: " + strings.Join(out, ", ")
 	}
-	// Nobody knows whether the earlier copy of a letter in doubt has arrived. Such a letter is sent
-	// alone, so that it cannot put another letter in doubt.
+	// Nobody knows whether the earlier copy of a letter in doubt has arrived. A letter in doubt is
+	// sent alone, so that it cannot put another letter in doubt.
 	p = deadletter.Publishing{Token: due.Attempt.Token, Queue: due.Attempt.Queue, Properties: properties, Body: l.Body, Alone: due.Attempt.Outcome == deadletter.OutcomeInDoubt}
 	d.divert(&p, due)
 	return p, changed, nil

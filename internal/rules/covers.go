@@ -28,7 +28,7 @@ func (m *Match) Covers(other *Match) bool {
 }
 
 // coverNamed reports whether every letter that fulfils the conditions in "other" also fulfils those
-// in "list". This is the case if, for each condition in "list", the list "other" contains a
+// in "list". It returns true if, for each condition in "list", the list "other" contains a
 // condition on the same name that is equal or stricter. A letter without a header fulfils no
 // condition on this header.
 func coverNamed(list, other []Named) bool {

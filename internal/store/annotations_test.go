@@ -176,9 +176,9 @@ func TestAnAnnotationMeetsItsLetterWhicheverComesFirst(t *testing.T) {
 	}
 }
 
-// An annotation may be stored while the classifier is working: after the classifier has looked for
-// annotations, but before it records the verdict. When the verdict is recorded, the store must join
-// the annotation to the letter.
+// TestAnAnnotationThatComesMidway checks an annotation that is stored after the classifier has
+// looked for annotations, but before it records the verdict. When the verdict is recorded, the
+// store must join the annotation to the letter.
 func TestAnAnnotationThatComesMidway(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -195,8 +195,9 @@ func TestAnAnnotationThatComesMidway(t *testing.T) {
 	}
 }
 
-// The letter is already being read when the annotation arrives, so this reading does not include
-// the annotation. The reading is not recorded, and the letter is read once more.
+// TestAnAnnotationWhileTheLetterIsRead checks an annotation that arrives while dlo already reads
+// its letter again. The result does not include the annotation. Therefore, this result must not be
+// recorded, and the letter must be read once more.
 func TestAnAnnotationWhileTheLetterIsRead(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -329,8 +330,8 @@ func TestSeveralLettersOfOneMessage(t *testing.T) {
 	}
 }
 
-// A repeated report is stored as one annotation. The annotation explains one death and never a
-// second one.
+// TestTheSameSaidAgain checks a report that a consumer sends more than once. It must be stored as
+// one annotation, which explains one death and never a second one.
 func TestTheSameSaidAgain(t *testing.T) {
 	t.Parallel()
 	s, clock := open(t)
@@ -357,8 +358,9 @@ func TestTheSameSaidAgain(t *testing.T) {
 	}
 }
 
-// An annotation explains one death. If the letter comes back, the annotation is not used again. The
-// annotation of the next death is used, even if its text is the same.
+// TestAnAnnotationIsOfOneDeath checks that an annotation explains only one death. If the letter
+// comes back, the annotation of the earlier death must not be used again. The annotation of the new
+// death must be used, even if its text is the same.
 func TestAnAnnotationIsOfOneDeath(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -434,8 +436,8 @@ func with(a deadletter.Annotation, message, token string) deadletter.Annotation 
 	return a
 }
 
-// A consumer's report is erased together with its letter. If a report explains several letters, it
-// is erased together with the last of them.
+// TestPurgeErasesWhatWasSaid checks that a consumer's report is erased together with its letter. If
+// a report explains several letters, it must be erased together with the last of them.
 func TestPurgeErasesWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -458,9 +460,9 @@ func TestPurgeErasesWhatWasSaid(t *testing.T) {
 	}
 }
 
-// A consumer's report that names no queue explains many letters with the same message. The store
-// joins the report to these letters in several transactions, so that ingest does not have to wait
-// for long. No letter is left out.
+// TestAnAnnotationOfManyLetters checks a consumer's report that names no queue, and therefore
+// explains many letters with the same message. The store must join the report to these letters in
+// several transactions, so that ingest does not have to wait for long. No letter may be left out.
 func TestAnAnnotationOfManyLetters(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

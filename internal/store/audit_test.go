@@ -155,8 +155,8 @@ func TestTheAuditSaysWhatWasAskedAndWhatWasDone(t *testing.T) {
 	}
 }
 
-// A decision about several groups is one act. The act is in the history of each group that it
-// changed.
+// TestADecisionIsOneAct checks that a decision about several groups is recorded as one act. The act
+// must be in the history of each group that it changed.
 func TestADecisionIsOneAct(t *testing.T) {
 	t.Parallel()
 	s := withGroups(t)
@@ -187,8 +187,8 @@ func TestADecisionIsOneAct(t *testing.T) {
 	}
 }
 
-// For entries of an older version, the audit shows only what was recorded. Nothing is guessed, and
-// no entry is changed.
+// TestTheAuditOfTheVersionBefore checks entries that an older version wrote. The audit must show
+// only what was recorded then. It must guess nothing and change no entry.
 func TestTheAuditOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	path := storetest.FileOf(t, 17)

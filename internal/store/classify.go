@@ -170,9 +170,9 @@ func (t *tx) recordVerdict(c *deadletter.Classified, groups map[[32]byte]*groupe
 }
 
 // diedAt returns the time at which a letter died. The result "ok" is false if the group of the
-// letter must not record this time as a death. This is the case for an imported letter. It is also
-// the case for a released letter about which the rules decide again, if the time of its death is
-// unknown.
+// letter must not record this time as a death. The group must not record it for an imported letter.
+// The same applies to a released letter about which the rules decide again, if the time of its
+// death is unknown.
 func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bool, err error) {
 	if c.Imported {
 		return at, false, nil

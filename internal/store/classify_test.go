@@ -71,9 +71,9 @@ func (p *process) recordReading(t *testing.T, id deadletter.ID) {
 	}
 }
 
-// When a letter kills the classifier, a crash is added to the letter. The letter is then read
-// again, alone and after all other letters. After MaxCrashes crashes, it counts as undecodable. No
-// crash is added to other letters.
+// TestALetterThatKillsTheClassifier checks a letter that kills the process when it is read. A crash
+// must be added to this letter and to no other one. The letter must then be read again, alone and
+// after all other letters. After MaxCrashes crashes, it must count as undecodable.
 func TestALetterThatKillsTheClassifier(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -150,8 +150,9 @@ func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	}
 }
 
-// Received letters are returned oldest first. A letter with crashes is returned alone, when no
-// other letters are left.
+// TestALetterWithCrashesComesLast checks the order of received letters, which are normally returned
+// oldest first. A letter that has crashed the process must be returned alone, when no other letters
+// are left.
 func TestALetterWithCrashesComesLast(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -187,7 +188,8 @@ func TestAVerdictOnALetterThatMovedOnIsIgnored(t *testing.T) {
 	}
 }
 
-// The total size of the bodies in a batch is limited. A body that exceeds the limit is read alone.
+// TestABatchIsBoundedByItsBodies checks that the total size of the bodies in a batch is limited. A
+// single body that exceeds the limit must be read alone.
 func TestABatchIsBoundedByItsBodies(t *testing.T) {
 	t.Parallel()
 	p := start(t)

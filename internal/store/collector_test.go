@@ -66,8 +66,8 @@ func TestGaugesOfLettersAndGroups(t *testing.T) {
 	}
 }
 
-// A letter that waits for its due time is not late. A letter that a pause holds back is not late
-// either.
+// TestTheLagOfTheSchedule checks which letters count as late. A letter that waits for its due time
+// is not late, and neither is a letter that a pause holds back.
 func TestTheLagOfTheSchedule(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

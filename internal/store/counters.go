@@ -196,8 +196,8 @@ func (r *record) waitsInBroker(now int64) bool {
 }
 
 // outsideStore reports whether the newest copy of the letter is in the broker or on its way there.
-// This is so while dlo is sending the letter, after dlo has sent the letter to its target queue,
-// and while the letter waits for its retry in the broker.
+// It returns true in three cases: while dlo is sending the letter, after dlo has sent the letter to
+// its target queue, and while the letter waits for its retry in the broker.
 func (r *record) outsideStore() bool {
 	return r.state == deadletter.StatePublishing || r.state == deadletter.StateRequeued || r.waitsIn.Valid
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A decision can be undone, unless the group has changed since.
+// TestUndo checks that a decision can be undone, unless the group has changed since the decision.
 func TestUndo(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

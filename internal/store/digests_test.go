@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The digest of a night lists the letters that died and need people, and counts the letters that
-// recovered. It is sent once a day.
+// TestDigestOfANight checks the digest, which is sent once a day. It must list the letters that
+// died in the night and need people, and count the letters that recovered.
 func TestDigestOfANight(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -33,9 +33,10 @@ func TestAWatchedLetterIsPurged(t *testing.T) {
 	}
 }
 
-// A letter was sent twice, because the first attempt was in doubt. If the message of the first
-// attempt comes back while the message of the second one is still in the queue, the letter is not
-// sent again. The operation of the first attempt records the result of this attempt.
+// TestAnOlderAttemptComesBackWhileANewerIsWatched checks a letter that was sent twice, because its
+// first attempt was in doubt. If the message of the first attempt comes back while the message of
+// the second one is still in the queue, dlo must not send the letter again. The operation of the
+// first attempt must record the result of this attempt.
 func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -124,8 +125,9 @@ func TestALetterWithoutOriginIsReleased(t *testing.T) {
 	}
 }
 
-// A purge applies only to letters that are still as they were when they were selected. It skips a
-// letter that came back while the purge could still be undone.
+// TestAPurgeSparesWhatComesBackMeanwhile checks that a purge skips letters which have changed since
+// they were selected. An example is a letter that came back while people could still undo the
+// purge.
 func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -195,9 +197,9 @@ func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	}
 }
 
-// A letter that dlo sent only once does not count as sent twice, even if it is held because the
-// outcome is in doubt. A letter in doubt that dlo sent again does count, because it may have
-// arrived twice.
+// TestWhatIsHeldInDoubtWasNotSentTwice checks which letters count as sent twice. A letter in doubt
+// that dlo sent again must count, because it may have arrived twice. A letter that dlo sent only
+// once must not count, even if it is held because its outcome is in doubt.
 func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/dlo.db"
@@ -246,8 +248,8 @@ func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	}
 }
 
-// A reader cannot see the changes of a write that is still running. A selection that is made in the
-// meantime does not include these changes.
+// TestASelectionIsAsOfWhatCanBeSeen checks a selection that is made while a write is running. A
+// reader cannot see the changes of this write yet, so the selection must not include them.
 func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -277,7 +279,8 @@ func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 	}
 }
 
-// The error text of a purged letter must not remain in the title of its group.
+// TestAGroupIsNotNamedAfterAPurgedLetter checks that the error text of a purged letter does not
+// remain in the title of its group.
 func TestAGroupIsNotNamedAfterAPurgedLetter(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -347,8 +350,8 @@ func TestManyLettersAreWatchedOn(t *testing.T) {
 	}
 }
 
-// When the masks change, a search must immediately stop confirming text that is masked now, even
-// before the letters are indexed again.
+// TestSearchForgetsWhatIsMaskedNow checks a change of the masks. Even before the letters are
+// indexed again, a search must no longer find text that is masked now.
 func TestSearchForgetsWhatIsMaskedNow(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

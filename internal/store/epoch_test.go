@@ -42,9 +42,9 @@ func restarted(t testing.TB, s *store.Store) {
 	}
 }
 
-// After a broker restart, letters of earlier sessions may come back one by one, all flagged as
-// redelivered. The flag alone proves nothing. A delivery that equals no earlier letter always gets
-// a row.
+// TestLettersAfterABrokerRestart checks letters of earlier sessions that come back one by one after
+// a broker restart, all flagged as redelivered. The flag alone proves nothing, so a delivery that
+// equals no earlier letter must always get a row.
 func TestLettersAfterABrokerRestart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -118,9 +118,9 @@ func TestLettersAfterABrokerRestart(t *testing.T) {
 	}
 }
 
-// After a broker restart, a stored letter is expected to come back at most once. If a delivery in
-// one window was matched with the letter's row, an equal delivery in the next window cannot be
-// matched with this row too.
+// TestARowIsClaimedOnceAcrossWindows checks stored letters that come back after a broker restart.
+// Each letter is expected to come back at most once. If a delivery in one window was matched with
+// the row of a letter, an equal delivery in the next window must not be matched with this row.
 func TestARowIsClaimedOnceAcrossWindows(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"m1", "x"} {
@@ -143,8 +143,9 @@ func TestARowIsClaimedOnceAcrossWindows(t *testing.T) {
 	}
 }
 
-// The first restart of a broker brings back stored letters, and dlo acknowledges them again. A
-// second restart may undo these acks as well. Each letter must then be recognised once more.
+// TestASecondRestartBringsBackTheSameLetter checks two restarts of a broker. The first one brings
+// back stored letters, and dlo acknowledges them again. The second restart may undo these acks as
+// well, so dlo must then recognise each of these letters once more.
 func TestASecondRestartBringsBackTheSameLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -239,7 +240,8 @@ func TestSessionsOfAnInbox(t *testing.T) {
 	}
 }
 
-// A session that finds an open window either takes back the whole window or nothing.
+// TestClaimOfAnOpenWindow checks a session that finds an open window. The session must take back
+// either the whole window or nothing.
 func TestClaimOfAnOpenWindow(t *testing.T) {
 	t.Parallel()
 	count := func(n ...int64) []int64 { return n } // value of x-delivery-count for each delivery; -1 = absent

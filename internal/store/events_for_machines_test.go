@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Machines are notified when a group is quiet, when a group no longer needs people, and when an
-// operation ends. The channels of these notices are separate, so they do not wait for notices to
-// people.
+// TestMachinesAreTold checks that machines are notified when a group is quiet, when a group no
+// longer needs people, and when an operation ends. These notices have channels of their own, so
+// they do not wait for notices to people.
 func TestMachinesAreTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -50,8 +50,8 @@ func TestMachinesAreTold(t *testing.T) {
 	g.expectDeliveries("oncall")
 }
 
-// A notice to people does not wait for notices to machines on the same channel, even if many of
-// those are pending.
+// TestAPagePassesWhatIsForMachines checks that a notice to people does not wait for notices to
+// machines on the same channel, even if many notices to machines are pending.
 func TestAPagePassesWhatIsForMachines(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -66,8 +66,9 @@ func TestMergedGroupsAreOne(t *testing.T) {
 	}
 }
 
-// A head is a group into which other groups are merged. If the letters of a head move to another
-// group, the merged groups stay merged into the head.
+// TestARegroupedHeadKeepsItsMembers checks a head, which is a group into which other groups are
+// merged. If the letters of the head move to another group, the merged groups must stay merged into
+// the head.
 func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -80,8 +81,8 @@ func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
 	}
 }
 
-// The letters of a merged group may turn out to belong to its head, the group into which it is
-// merged. Even then, no group is merged into itself.
+// TestLettersThatBelongToTheHead checks a group that is merged into another group, its head. If its
+// letters turn out to belong to the head, no group may be merged into itself.
 func TestLettersThatBelongToTheHead(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

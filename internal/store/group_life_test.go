@@ -9,8 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// A resolved group comes back if one of its letters dies after the resolution. It does not come
-// back if a letter died before the resolution and only arrives later.
+// TestRegression checks when a resolved group is opened again: when one of its letters dies after
+// the resolution. A letter that died before the resolution and only arrives after it must not open
+// the group.
 func TestRegression(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -85,8 +86,9 @@ func TestRegressionByVersion(t *testing.T) {
 	}
 }
 
-// A snooze ends at a time, after a number of letters, or when the same error is seen in another
-// queue. Until then, nobody is notified.
+// TestSnoozes checks the three ways in which a snooze can end: at a certain time, after a certain
+// number of letters, or when the same error is seen in another queue. Until then, nobody may be
+// notified.
 func TestSnoozes(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -181,7 +183,8 @@ func TestAHeldLetterIsADeath(t *testing.T) {
 	}
 }
 
-// If a person chose a severity for a group, notices about the group have this severity.
+// TestAChosenSeverityCounts checks that notices about a group have the severity that a person chose
+// for the group.
 func TestAChosenSeverityCounts(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -236,7 +239,7 @@ func TestEscalation(t *testing.T) {
 	}
 }
 
-// A group that nobody has touched for a day is no longer new.
+// TestNewGroupsAge checks that a group is no longer new if nobody has touched it for a day.
 func TestNewGroupsAge(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

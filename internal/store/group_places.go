@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// GroupPlaces returns the places to which the letters of the given groups belong. It includes the
-// places of groups that are merged with a given group, even if they are outside the scope of the
-// request. This is necessary because a decision always changes all of a merged group. GroupPlaces
+// GroupPlaces returns the places to which the letters of the given groups belong. A decision about
+// a merged group always changes all groups that are merged with it. Therefore, GroupPlaces includes
+// the places of these groups, even if they are outside the scope of the request. GroupPlaces
 // returns ErrNotFound if one of the given groups is outside the scope.
 func (s *Store) GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) {
 	for _, id := range groups {

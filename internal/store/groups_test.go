@@ -189,8 +189,8 @@ func TestGroupsByWhatNeedsAPerson(t *testing.T) {
 	}
 }
 
-// Lists of groups are sorted by urgency and can be filtered. Paging neither repeats nor omits a
-// group.
+// TestListsOfGroups checks lists of groups. They must be sorted by urgency, and it must be possible
+// to filter them. Several pages of a list must neither repeat nor omit a group.
 func TestListsOfGroups(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -240,7 +240,8 @@ func TestListsOfGroups(t *testing.T) {
 	}
 }
 
-// A deploy shortly before a group began is suspected to be the cause of the failure.
+// TestSuspects checks that a deploy shortly before the beginning of a group is suspected to be the
+// cause of the failure.
 func TestSuspects(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

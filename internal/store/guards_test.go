@@ -144,7 +144,8 @@ func TestPauseAGroup(t *testing.T) {
 	}
 }
 
-// If a person resumes retries that a breaker stopped, the rate of these retries rises slowly.
+// TestAGuardOfABreakerIsResumed checks retries that a breaker held back. If a person resumes them,
+// their rate must rise slowly.
 func TestAGuardOfABreakerIsResumed(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -246,8 +247,9 @@ func TestQueuesAreCounted(t *testing.T) {
 	}
 }
 
-// A breaker applies to one group or to a whole queue. Each breaker is recorded, resumed and closed
-// separately. It reports how many letters it holds back.
+// TestABreakerIsOfAGroup checks breakers of single groups and the breaker of a whole queue. Each
+// breaker must be recorded, resumed and closed separately, and must report how many letters it
+// holds back.
 func TestABreakerIsOfAGroup(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

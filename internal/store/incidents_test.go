@@ -214,9 +214,9 @@ func TestARiseToWhatWasPagedIsAnUpdate(t *testing.T) {
 	g.expectDeliveries("oncall", "updated G-1/1 page: G-1 G-2")
 }
 
-// An incident of several groups ends when each of its groups is quiet or no longer needs people. A
-// group is quiet if no letter of it dies any more. Some letters of a quiet group may still wait for
-// people.
+// TestAnIncidentEndsWithItsLast checks that an incident of several groups ends when each of its
+// groups is quiet or no longer needs people. A group is quiet if no letter of it dies any more.
+// Some letters of a quiet group may still wait for people.
 func TestAnIncidentEndsWithItsLast(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -257,8 +257,8 @@ func TestAnUndoneGroupBelongsToItsIncidentAgain(t *testing.T) {
 	g.expectDeliveries("oncall", "resolved G-1/1 page: G-1 G-2")
 }
 
-// If the resolution of a quiet group is undone, nobody is paged, because people already know that
-// the failure is over.
+// TestAnUndoneDecisionOnAQuietGroupPagesNobody undoes the resolution of a quiet group. Nobody may
+// be paged, because people already know that the failure is over.
 func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -362,8 +362,9 @@ func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
 	g.expectDeliveries("broken", "opened G-1/1 page: G-1", "quiet G-1/1 page: G-1")
 }
 
-// Alerts are repeated once per incident, for the first group of the incident. If a group has left
-// the incident, its alert ends.
+// TestAlertsAreRepeatedByIncident checks that an alert is repeated only once for each incident, for
+// the first group of the incident. If a group has left the incident, the alert about this group
+// must end.
 func TestAlertsAreRepeatedByIncident(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -396,8 +397,9 @@ func TestAlertsAreRepeatedByIncident(t *testing.T) {
 	}
 }
 
-// The incident of a group is stored in the same transaction as the deaths of its letters. After a
-// restart, the next process therefore sends the same notice with the same key.
+// TestAnIncidentOutlivesTheProcess checks a restart between the deaths of letters and the notice
+// about them. The incident is stored in the same transaction as the deaths, so the next process
+// must send the same notice with the same key.
 func TestAnIncidentOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	path := storetest.File(t)

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 )
 
-// The most urgent waiting writer goes next. Writers of the same urgency go in the order in which
-// they arrived.
+// TestTheUrgentGoFirst checks the order of writers that wait for the store. The most urgent writer
+// must go next. Writers of the same urgency must go in the order in which they arrived.
 func TestTheUrgentGoFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,8 @@ func TestTheUrgentGoFirst(t *testing.T) {
 	})
 }
 
-// If a writer gives up while it waits for its turn, it is skipped, and no other writer is delayed.
+// TestWhoGivesUpWaitingIsPassedOver checks a writer that gives up while it waits for its turn. It
+// must be skipped, and no other writer may be delayed.
 func TestWhoGivesUpWaitingIsPassedOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -311,8 +311,9 @@ func TestTheTermsHaveEveryField(t *testing.T) {
 	}
 }
 
-// For random queries, the test computes which letters must match. Counts, pages in both directions,
-// histograms and frozen selections must all agree with that.
+// TestCountedIsListedIsActedOn computes which letters must match a random query. The counts, the
+// pages in both directions, the histograms and the frozen selections must all contain exactly these
+// letters.
 func TestCountedIsListedIsActedOn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

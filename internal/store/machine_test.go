@@ -520,8 +520,9 @@ func (m *machine) check(t *rapid.T) {
 	}
 }
 
-// Random actions run in any order, and the process may end at any moment. After that, every number
-// must match a recount, and the state of every letter must match its history.
+// TestTheStoreKeepsItsNumbers runs random actions on a store in any order, while the process may
+// end at any moment. After that, every number in the store must match a recount, and the state of
+// every letter must match its history.
 func TestTheStoreKeepsItsNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -26,8 +26,8 @@ func waiting(t testing.TB, s interface {
 	return list
 }
 
-// Waiting letters are read in the order of their ids, each exactly once. A batch has at most 200
-// letters and at most 32 MiB.
+// TestWaitingLettersAreReadInBatches checks that waiting letters are read in the order of their
+// ids, each exactly once. A batch must have at most 200 letters and at most 32 MiB.
 func TestWaitingLettersAreReadInBatches(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -214,8 +214,8 @@ const digestLines = 50
 
 // addState fills in the current state of the group, operation or digest that a delivery is about,
 // within the scope of the channel. The result "visible" is false if the delivery must not be sent
-// to this channel. This is so if the delivery's group has no letters in that scope. A notice about
-// dlo itself concerns all queues, so it is sent only to channels whose scope has no limits.
+// to this channel, because its group has no letters in that scope. A notice about dlo itself
+// concerns all queues, so it is sent only to channels whose scope has no limits.
 func (s *Store) addState(ctx context.Context, d *deadletter.Delivery) (visible bool, err error) {
 	k := d.Notice.Kind
 	switch {

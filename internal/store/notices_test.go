@@ -125,8 +125,9 @@ func TestALouderDeathIsTold(t *testing.T) {
 	}
 }
 
-// A notice that waits for the end of quiet hours is not sent if its group no longer needs people by
-// then. If people are paged about a group, the waiting notices about the group are not sent either.
+// TestWhatQuietHoursHoldBack checks notices that wait for the end of quiet hours. If the group of
+// such a notice no longer needs people by then, the notice must not be sent. If people are paged
+// about the group during quiet hours, the waiting notice must not be sent either.
 func TestWhatQuietHoursHoldBack(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -172,8 +172,9 @@ func TestTheDatabaseOfAnotherProgramIsRefusedAndNotTouched(t *testing.T) {
 	}
 }
 
-// The test flips each bit of the header. The store must either work or fail to open. If it fails to
-// open, the file is unchanged. Nothing may panic.
+// TestAFlippedHeaderBitIsServedOrRefused flips each bit in the header of a store file. The store
+// must either work or fail to open, without a panic. If it fails to open, the file must stay
+// unchanged.
 func TestAFlippedHeaderBitIsServedOrRefused(t *testing.T) {
 	t.Parallel()
 	good := contents(t, filledStore(t))
@@ -334,7 +335,8 @@ func TestHistoryIsAppendOnly(t *testing.T) {
 	}
 }
 
-// Ids are in the order of receipt, even if the clock is set back.
+// TestAClockThatGoesBackKeepsTheOrder checks that the ids of letters are in the order of receipt,
+// even if the clock is set back.
 func TestAClockThatGoesBackKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -91,8 +91,8 @@ func TestDiscardAndRestore(t *testing.T) {
 	}
 }
 
-// If an operation is cancelled, the letters that it released get their earlier state and due time
-// back. Letters that are being sent are sent normally.
+// TestCancel checks a cancelled operation. The letters that it released must get their earlier
+// state and due time back. Letters that are already being sent must be sent normally.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -7,9 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// An inbox can have an origin in the configuration. The store uses this origin for a letter whose
-// headers do not say where it died, or whose headers name a queue that may only have delayed it.
-// For any other letter, the store sets no origin, because the classifier finds it in the headers.
+// TestAnOriginForLettersThatDoNotSay checks an inbox with an origin in the configuration. The store
+// must use this origin for a letter whose headers do not say where it died, or whose headers name a
+// queue that may only have delayed it. For any other letter, the store must set no origin, because
+// the classifier finds it in the headers.
 func TestAnOriginForLettersThatDoNotSay(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -25,7 +25,8 @@ func queuesOf(due []deadletter.Due) map[string]int {
 	return n
 }
 
-// If a queue has more due letters than fit into one claim, the other queues still get their turn.
+// TestEachQueueHasItsTurn checks that a claim includes all queues in turn. If one queue has more
+// due letters than fit into a claim, the other queues must still get their turn.
 func TestEachQueueHasItsTurn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -48,8 +49,8 @@ func TestEachQueueHasItsTurn(t *testing.T) {
 	}
 }
 
-// Letters of a paused queue or group are not claimed. If a person requeues such letters, they are
-// claimed.
+// TestPausedRetriesStay checks that automatic retries of a paused queue or group are not claimed.
+// Letters of the same queue or group that a person requeues must be claimed.
 func TestPausedRetriesStay(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -146,7 +147,8 @@ func inTwoLanes(t *testing.T, s *store.Store, c *clock, letters, slow, groups in
 	}
 }
 
-// If a rule has a rate of its own, its letters are claimed separately in each queue.
+// TestRulesWithARateAreClaimedApart checks rules with a rate of their own. In each queue, their
+// letters must be claimed separately from the other letters.
 func TestRulesWithARateAreClaimedApart(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -168,8 +170,8 @@ func TestRulesWithARateAreClaimedApart(t *testing.T) {
 	}
 }
 
-// The actions "retry now" and "reschedule" change only the due time of a retry. They skip letters
-// that do not wait for a retry.
+// TestTheDueTimeIsChanged checks the actions "retry now" and "reschedule", which change only the
+// due time of a retry. They must skip letters that do not wait for a retry.
 func TestTheDueTimeIsChanged(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -227,8 +229,9 @@ func resultOf(t testing.TB, s *store.Store, op deadletter.OperationID, id deadle
 	return ""
 }
 
-// If a requeue restarts the retries, the next death of the letter counts as the first. After any
-// other requeue, the count continues.
+// TestRetriesBeginAgainWhenAPersonSaysSo checks a requeue that restarts the retries of a letter.
+// The next death of the letter must count as its first one. After any other requeue, dlo must
+// continue to count.
 func TestRetriesBeginAgainWhenAPersonSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, reset := range []bool{false, true} {
@@ -260,8 +263,9 @@ func TestRetriesBeginAgainWhenAPersonSaysSo(t *testing.T) {
 	}
 }
 
-// A group with a breaker gets a share of the letters that its queue may send. The share is for all
-// rules together. The other groups get what is left.
+// TestAGuardedGroupHasItsShare checks a queue in which one group has a breaker. This group must get
+// a share of the letters that the queue may send. The share is for all rules together. The other
+// groups must get what is left.
 func TestAGuardedGroupHasItsShare(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

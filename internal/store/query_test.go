@@ -183,8 +183,8 @@ func everyID(t testing.TB, s *store.Store) []deadletter.ID {
 	return ids
 }
 
-// Every list contains exactly the letters that a check of every letter finds, in the right order
-// and in both directions. The counts agree with the lists.
+// TestListsAndCounts checks every letter against a query one by one. Lists must contain exactly the
+// letters that match, in the right order and in both directions. Counts must agree with the lists.
 func TestListsAndCounts(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -209,8 +209,8 @@ func TestListsAndCounts(t *testing.T) {
 	}
 }
 
-// A facet shows a number beside each value. This is the number of letters that a search with this
-// value would find.
+// TestFacetsCountWhatTheyWouldSelect checks the number that a facet shows beside each value. A
+// search with this value must find exactly this number of letters.
 func TestFacetsCountWhatTheyWouldSelect(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -356,8 +356,8 @@ var recording = sync.OnceValue(func() *recorder {
 	return r
 })
 
-// No query on letters reads the whole table. If no other index is suitable, the query reads the
-// index by state.
+// TestQuestionsUseAnIndex checks that no query on letters reads the whole table. If no other index
+// is suitable, the query must read the index by state.
 func TestQuestionsUseAnIndex(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

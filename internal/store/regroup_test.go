@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// If the grouping version changes, letters in groups of an older version are read again. Each
-// letter is read once, even if the process dies in between. If people picked a type for the old
-// group, the new group gets the type too.
+// TestLettersAreRegroupedByANewVersion checks a change of the grouping version. Letters in groups
+// of an older version must be read again, each exactly once, even if the process dies in between.
+// If people picked a type for an old group, the new group must get this type too.
 func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -71,9 +71,10 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	}
 }
 
-// In older versions, the type names of frameworks did not count as types. A letter that such a
-// version stored gets its type when it is read again. It stays in its group, which is renamed after
-// the type. Other bodies must not be matched with such a type, because no schema defines it.
+// TestStoredLettersGetTheTypeOfTheirFramework checks letters that an older version stored without
+// the type that their framework names. When such a letter is read again, it must get this type. It
+// must stay in its group, which is renamed after the type. Other bodies must not be matched with
+// the type, because no schema defines it.
 func TestStoredLettersGetTheTypeOfTheirFramework(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

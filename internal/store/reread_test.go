@@ -57,8 +57,9 @@ func rereading(t *testing.T, s *store.Store) deadletter.RereadProgress {
 	return r
 }
 
-// If a schema set changes types, letters of these types and letters without a type are read again.
-// Their type, reading, summary and group change. Their state does not change.
+// TestLettersAreReadAgain checks which letters are read again after a schema set has changed types:
+// letters of these types, and letters without a type. The type, the reading, the summary and the
+// group of these letters may change, but not their state.
 func TestLettersAreReadAgain(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -131,9 +132,10 @@ func TestLettersAreReadAgain(t *testing.T) {
 	}
 }
 
-// The list of letters to read again is kept when the process dies. If a letter kills the process, a
-// crash is added to the letter. The letter is then read alone, after all other letters. After
-// MaxCrashes crashes, it counts as undecodable.
+// TestALetterThatKillsTheReader checks a letter that kills the process when it is read again. A
+// crash must be added to the letter, and the letter must then be read alone, after all other
+// letters. After MaxCrashes crashes, it must count as undecodable. The list of letters to read
+// again must survive the death of the process.
 func TestALetterThatKillsTheReader(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -185,9 +187,10 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 	}
 }
 
-// The share of each type among earlier letters helps to choose the type of a letter. When enough
-// letters with a routing key are known, only their shares are used, and not the shares of the whole
-// queue. A queue learns a limited number of routing keys.
+// TestWhatIsLearned checks what dlo learns from earlier letters: the share of each type, which
+// helps to choose the type of a new letter. When dlo knows enough letters with a routing key, it
+// must use only the shares for this key, and not those of the whole queue. It must learn only a
+// limited number of routing keys for each queue.
 func TestWhatIsLearned(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -253,9 +256,10 @@ func TestWhatIsLearned(t *testing.T) {
 	}
 }
 
-// If a letter is read completely, its number of crashes becomes 0 again, even if the reading
-// changed nothing. Otherwise the number would grow whenever the process dies for any reason while
-// it reads the letter. In the end, the letter would be shown as plain bytes forever.
+// TestAReadingThatEndsTakesItsCrashBack checks that the number of crashes of a letter becomes 0
+// again when the letter is read completely, even if the reading changes nothing. Otherwise the
+// number would grow whenever the process dies for any reason while it reads the letter, and in the
+// end the letter would be shown as plain bytes forever.
 func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	t.Parallel()
 	p := start(t)

@@ -276,8 +276,8 @@ func TestALetterThatReturns(t *testing.T) {
 	}
 }
 
-// If an attempt comes back before its confirm is recorded, the late confirm only adds an event. It
-// does not change the state of the letter.
+// TestALateConfirmIsOnlyNoted checks a letter that comes back before the confirm of its attempt is
+// recorded. The late confirm must only add an event, and must not change the state of the letter.
 func TestALateConfirmIsOnlyNoted(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -313,8 +313,9 @@ func TestALateConfirmIsOnlyNoted(t *testing.T) {
 	}
 }
 
-// A letter was sent twice, because the first attempt was in doubt. If the message of the first
-// attempt comes back while the second attempt is being sent, the second attempt continues.
+// TestAnOlderAttemptComesBackWhileANewerIsOnItsWay checks a letter that was sent twice, because its
+// first attempt was in doubt. If the message of the first attempt comes back while the second
+// attempt is being sent, the second attempt must continue.
 func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -341,9 +342,9 @@ func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 	}
 }
 
-// dlo sent a letter, and the attempt is in doubt. An operation then schedules the letter again. If
-// the message of the first attempt comes back before the operation sends the letter, the operation
-// skips the letter.
+// TestAnOlderAttemptComesBackBeforeANewerIsSent checks a letter whose attempt is in doubt, and that
+// an operation schedules again. If the message of the first attempt comes back before the operation
+// sends the letter, the operation must skip the letter.
 func TestAnOlderAttemptComesBackBeforeANewerIsSent(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -364,7 +365,8 @@ func TestAnOlderAttemptComesBackBeforeANewerIsSent(t *testing.T) {
 	}
 }
 
-// Only the process that claimed a letter may record the outcome of the attempt.
+// TestAnOutcomeOfAnEarlierProcessIsOnlyNoted checks that only the process which claimed a letter
+// can record the outcome of the attempt.
 func TestAnOutcomeOfAnEarlierProcessIsOnlyNoted(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/dlo.db"

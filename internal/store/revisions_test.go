@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// An edited letter is always sent as edited and never in its old form, even after a crash. When it
-// comes back, it is recognised by the body that was sent. The contents received from RabbitMQ are
-// kept.
+// TestARevisionIsSentInsteadOfTheLetter checks that an edited letter is always sent in its edited
+// form, even after a crash. When it comes back, dlo must recognise it by the body that was sent.
+// The contents received from RabbitMQ must be kept.
 func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -98,7 +98,8 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	}
 }
 
-// A search finds a letter by the contents of its revision, even if the letter has no type.
+// TestARevisionIsIndexed checks that a search finds a letter by the contents of its revision, even
+// if the letter has no type.
 func TestARevisionIsIndexed(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -123,8 +124,8 @@ func TestARevisionIsIndexed(t *testing.T) {
 	}
 }
 
-// An attempt in doubt is sent again with its original revision, even if the letter has been edited
-// in the meantime.
+// TestADoubtfulRevisionIsSentAgain checks that an attempt in doubt is sent again with its original
+// revision, even if a person has edited the letter in the meantime.
 func TestADoubtfulRevisionIsSentAgain(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -172,9 +173,9 @@ func TestLettersWithLargeRevisionsAreReadAFewAtATime(t *testing.T) {
 	}
 }
 
-// An edit of many letters runs as an operation. It adds a revision to each letter in the
-// transaction that releases the letter. It skips letters that cannot be edited. Letters that
-// changed in the meantime stay pending until they are read again.
+// TestAnEditAsAnOperation checks an operation that edits many letters. It must add a revision to
+// each letter in the same transaction that releases the letter. It must skip letters that cannot be
+// edited. Letters that changed in the meantime must stay pending until they are read again.
 func TestAnEditAsAnOperation(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -8,10 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// A queue has a single type if at least 20 of its letters were decoded and all have this type, or
-// if its last 200 letters have this type. If letters contain fields that the type does not declare,
-// these fields are counted. If a letter is read again with a newer schema that declares a field,
-// the field no longer counts.
+// TestTheOnlyTypeOfAQueue checks which queues have a single type: those in which at least 20
+// letters were decoded and all have this type, and those in which the last 200 letters have this
+// type. It also checks how fields that the type does not declare are counted. If a newer schema
+// declares such a field, letters that are read again with this schema must no longer count.
 func TestTheOnlyTypeOfAQueue(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

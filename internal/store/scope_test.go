@@ -164,8 +164,8 @@ func TestOnlyTheScopeReadsWholeTables(t *testing.T) {
 	}
 }
 
-// With a scope, each query finds the same letters as without a scope, except for the letters
-// outside the scope.
+// TestQueriesKeepToTheScope runs queries with and without a scope. With the scope, each query must
+// find the same letters as without it, except for the letters outside the scope.
 func TestQueriesKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -361,9 +361,9 @@ func TestGroupsKeepToTheScope(t *testing.T) {
 	}
 }
 
-// An operation may act on letters of several owners. Each owner sees only his or her part of the
-// operation. The query, target and reason for a stop are shown only to people who see the whole
-// operation.
+// TestOperationsKeepToTheScope checks an operation on letters of several owners. Each owner must
+// see only the part of the operation on his or her own letters. The query, the target and the
+// reason for a stop must be shown only to people who see the whole operation.
 func TestOperationsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -414,8 +414,9 @@ func TestOperationsKeepToTheScope(t *testing.T) {
 	}
 }
 
-// A channel with a scope gets only notices about groups and operations in its queues. Its digest
-// also covers only these queues. Other channels get all notices.
+// TestChannelsKeepToTheScope checks channels with a scope. Such a channel must get only notices
+// about groups and operations in its queues, and its digest must cover only these queues. Other
+// channels must get all notices.
 func TestChannelsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -119,8 +119,8 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// TestWhatAFileSystemDoesNotTakeIsToldFromMistakes covers writes that the file system rejects. They
-// must be distinguished from programming mistakes. SQLite reports a rejected write in several ways.
+// TestWhatAFileSystemDoesNotTakeIsToldFromMistakes covers writes that the file system rejects,
+// which SQLite reports in several ways. dlo must distinguish all of them from programming mistakes.
 func TestWhatAFileSystemDoesNotTakeIsToldFromMistakes(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filledStore(t)

@@ -17,7 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// Release puts a held letter back into the state that it had before it was held.
+// TestHoldAndRelease checks that a release puts a held letter back into the state that it had
+// before it was held.
 func TestHoldAndRelease(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -89,8 +90,8 @@ func TestPurgeErasesWhatTheClassifierFound(t *testing.T) {
 	}
 }
 
-// A purged letter keeps its row and its history, but none of its contents. When SQLite has freed
-// the space, the contents are no longer in the file either.
+// TestPurgeErases checks that a purged letter keeps its row and its history, but none of its
+// contents. When SQLite has freed the space, the contents must no longer be in the file either.
 func TestPurgeErases(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -129,8 +129,8 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 	}
 }
 
-// A letter that waits in the broker may return to its queue, die again and come back to dlo before
-// dlo has recorded the end of the wait.
+// TestALetterComesBackFromTheBroker checks a letter that waits in the broker. When its wait ends,
+// the letter may die again and come back to dlo before dlo has recorded the end of the wait.
 func TestALetterComesBackFromTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -186,9 +186,10 @@ func TestWhatIsNotHandedOver(t *testing.T) {
 	}
 }
 
-// A letter whose handover to a wait queue is in doubt waits in the broker for the rest of its time,
-// or goes to its queue. It is not put into a wait queue with one fixed delay, which would keep it
-// for the full time again.
+// TestADoubtfulHandOver checks a letter for which it is in doubt whether the broker has put it into
+// a wait queue. The letter must wait in the broker for the rest of its time, or go to its queue. It
+// must not be put into a wait queue with one fixed delay, which would keep it for the full time
+// again.
 func TestADoubtfulHandOver(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -230,9 +231,9 @@ func handOver(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 	return list
 }
 
-// A letter waits in the broker's queue dlo.wait.ttl behind another letter that waits longer. The
-// broker forwards only the first message of this queue, so the second letter is due as late as the
-// first one.
+// TestALetterBehindOneThatWaitsLonger checks two letters in the broker's queue dlo.wait.ttl. The
+// second letter is behind one that waits longer. The broker forwards only the first message of this
+// queue, so the second letter must be due as late as the first one.
 func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -245,8 +246,9 @@ func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	}
 }
 
-// dlo has sent a letter twice, because the first attempt was in doubt. If the first message comes
-// back while the second one waits in the broker, dlo still knows that the second one waits there.
+// TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker checks a letter that was sent twice,
+// because its first attempt was in doubt. If the first message comes back while the second one
+// waits in the broker, dlo must still know that the second one waits there.
 func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -271,7 +273,8 @@ func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	}
 }
 
-// If a letter is still in its wait queue when its time there is over, people may act on it.
+// TestALetterThatNobodyMovesOn checks a letter that is still in its wait queue after its wait
+// should have ended. People must be able to act on it.
 func TestALetterThatNobodyMovesOn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -289,7 +292,8 @@ func TestALetterThatNobodyMovesOn(t *testing.T) {
 	}
 }
 
-// If the clock was ahead and is set back, letters that wait in the broker also become due earlier.
+// TestAClockThatWasAheadOfTheBroker checks a clock that was ahead and is set back. Letters that
+// wait in the broker must then become due earlier, too.
 func TestAClockThatWasAheadOfTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -63,9 +63,9 @@ func dropOf(v *view) (d Drop, ok bool) {
 	return d, len(limits) > 0
 }
 
-// reaches reports whether a queue probably reaches a length limit in normal operation. This is the
-// case if it holds at least half as many messages as the limit allows. A much higher limit is only
-// a safeguard. The number of messages may be unknown. In that case, a limit counts as reached if it
+// reaches reports whether a queue probably reaches a length limit in normal operation. It returns
+// true if the queue holds at least half as many messages as the limit allows, because a much higher
+// limit is only a safeguard. If the number of messages is unknown, a limit counts as reached if it
 // is an argument of the queue, and does not count if it comes from a policy.
 func (v *view) reaches(limit *Limit) bool {
 	if limit.Key == "max-length" && v.Ready.Known {
