@@ -54,10 +54,12 @@ func (c *cause) parts() []string {
 }
 
 // withGroup puts the group of a letter into its verdict. Letters of one group have the same origin
-// queue, broker, vhost, reason, type and normalised error. If a rule sets the group, only the
-// origin and the name of that group count. If the origin queue is unknown, the inbox takes its
-// place. This keeps the letters of two inboxes apart, because some people may see only one of them.
-// The key of a group does not change when its broker is renamed.
+// queue, broker, vhost, reason, type and normalised error. However, if a rule sets the group, only
+// the origin and the name that the rule gives must be the same.
+//
+// If the origin queue is unknown, the inbox takes its place. This keeps the letters of two inboxes
+// apart, because some people may see only one of the inboxes. The key of a group does not change
+// when its broker is renamed.
 func (c *Classifier) withGroup(l *deadletter.Letter, v deadletter.Classified, why cause) deadletter.Classified {
 	place := []string{c.o.FirstName(v.Origin.Broker), v.Origin.VHost, v.Origin.Queue}
 	if v.Origin.Queue == "" {

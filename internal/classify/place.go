@@ -32,7 +32,7 @@ const skew = time.Minute
 // If a framework reports an error, a consumer rejected the message. If x-death gives no reason, the
 // reason is therefore "rejected". Headers that belong to no particular framework give no reason,
 // because they may come from an earlier life of the message. The caller checks whether a letter may
-// be sent to its origin. The result question is a question that only people can answer, or "".
+// be sent to its origin. The result "question" is a question that only people can answer, or "".
 func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified, k *known) (question string) {
 	ours := func(queue string) bool { return queue == l.Inbox || deadletter.NoOrigin(queue) }
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)

@@ -144,10 +144,10 @@ func (a *Annotation) Many() bool { return a.Token == "" && a.Queue == "" }
 // Fits reports whether the annotation describes a death. The parameter k contains the keys of the
 // death, and o is its origin. The caller must compare the broker and the vhost.
 //
-// If the annotation has a token, only the token must be equal. Otherwise the message id, the body
-// and the place must match, as far as the annotation contains them. If dlo sent the message, an
-// annotation may contain an exchange of dlo, or the name of the message's queue as the routing key.
-// Both count as matches.
+// If the annotation has a token, only the token must be equal. Otherwise, the message id, the body
+// and the place must match, as far as the annotation contains them. If dlo sent the message, two
+// further values in the annotation count as a match: an exchange of dlo, and the name of the
+// message's queue as the routing key.
 func (a *Annotation) Fits(k DeathKeys, o Origin) bool {
 	if a.Token != "" {
 		return a.Token == k.Token

@@ -29,8 +29,8 @@ const (
 )
 
 // ReadDeaths reads the deaths of a dead-lettered message, most recent first. It also returns the
-// queue in which the message last died outside dlo's own queues. The function ours returns true for
-// dlo's own queues, which are the wait queues and the inbox itself.
+// queue in which the message last died outside dlo's own queues. The function "ours" returns true
+// for dlo's own queues, which are the wait queues and the inbox itself.
 //
 // Sometimes a message only expired in its last queue, after a consumer of another queue had
 // rejected it. In that case, the last queue only delays retries, and the origin is the other queue.

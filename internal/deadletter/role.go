@@ -25,7 +25,7 @@ var roleNames = []string{"", "viewer", "reader", "operator", "editor", "admin"}
 // RoleNames returns the names of all roles. The role with the fewest rights comes first.
 func RoleNames() []string { return slices.Clone(roleNames[1:]) }
 
-// ParseRole parses the name of a role. The error wraps ErrInvalid.
+// ParseRole parses the name of a role. If no role has this name, the error wraps ErrInvalid.
 func ParseRole(s string) (Role, error) {
 	if i := slices.Index(roleNames, s); i > 0 {
 		return Role(i), nil

@@ -103,8 +103,8 @@ func FuzzVisible(f *testing.F) {
 	})
 }
 
-// FuzzCut checks that the result has at most n bytes. It must be the beginning of the text with an
-// ellipsis, and must not split a character.
+// FuzzCut checks that a text which Cut has shortened has at most n bytes. The shortened text must
+// be the beginning of the text with an ellipsis, and must not split a character.
 func FuzzCut(f *testing.F) {
 	for i, s := range hostile {
 		f.Add(s, i)

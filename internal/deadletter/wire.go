@@ -17,7 +17,7 @@ const hasClusterID = 1 << 2 // property that AMQP 0-9-1 reserves and that nobody
 // ReadProperties reads the properties of an AMQP 0-9-1 content header frame in the form in which a
 // broker sends them, with the flags first. It never fails. A header that cannot be read becomes
 // Unread. If the encoding itself cannot be read, everything from there on becomes Unread with the
-// name HeaderUnread. The result values is the number of header values that were read, including
+// name HeaderUnread. The result "values" is the number of header values that were read, including
 // nested values.
 //
 // A client that reads the same bytes gets the same properties (amqp091-go v1.16.0). However, the

@@ -52,15 +52,15 @@ var conventions = []convention{
 // Read returns the failure that the headers and properties of a message report. It uses the first
 // convention that reports an error. If none does, it uses the first convention that reports
 // anything. The other conventions fill in the fields that this one omits, such as the message type
-// or the place of the failure. The parameter inbox is the queue from which the message was drained.
-// Some conventions need it, because they derive the name of the error queue from the original
-// queue. The parameter route is the route by which the message reached the inbox.
+// or the place of the failure. The parameter "inbox" is the queue from which the message was
+// drained. Some conventions need it, because they derive the name of the error queue from the
+// original queue. The parameter "route" is the route by which the message reached the inbox.
 //
-// The function mask hides text that people must not see. Its argument name is the header that
-// contains the text. If mask is nil, nothing is hidden. Type, Message, Stack, MessageType, ID,
-// Service and Version are masked. A value from one header never shows text that is masked in
-// another header. Queues, exchanges, routing keys and times are not masked, because they decide
-// where a letter goes.
+// The function "mask" hides text that people must not see. Its argument "name" is the header that
+// contains the text. If the function "mask" is nil, nothing is hidden. Type, Message, Stack,
+// MessageType, ID, Service and Version are masked. A value from one header never shows text that is
+// masked in another header. Queues, exchanges, routing keys and times are not masked, because they
+// decide where a letter goes.
 func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask func(name, text string) (string, bool)) deadletter.Failure {
 	if len(p.Headers) == 0 {
 		return deadletter.Failure{}

@@ -8,11 +8,12 @@ import (
 )
 
 // spring reads the headers that Spring AMQP's RepublishMessageRecoverer adds, and the type header
-// of its converters. The message is that of the cause. The stack is that of the exception around
-// the cause, whose type is always the same. The exchange and the routing key are those of the
-// failed delivery. The headers do not name the queue. If the message was published to the default
-// exchange, the routing key is the queue. Since 4.0.5, the stack may be omitted. If both message
-// and stack are missing, the headers report a place but no error.
+// of its converters. Spring wraps the exception of a listener in an exception of its own, whose
+// type is always the same. The message in the headers is that of the listener's exception, and the
+// stack is that of Spring's exception. The headers contain the exchange and the routing key of the
+// failed delivery, but not the queue. If the message was published to the default exchange, the
+// routing key is the name of the queue. Since 4.0.5, the stack may be omitted. If both message and
+// stack are missing, the headers report a place but no error.
 func (r *reading) spring() (f deadletter.Failure, found bool) {
 	const message, stack, exchange, key = "x-exception-message", "x-exception-stacktrace", "x-original-exchange", "x-original-routingKey"
 	f.MessageType = cmp.Or(r.label("__TypeId__"), r.label("__ContentTypeId__"))

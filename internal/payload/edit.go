@@ -89,11 +89,11 @@ func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, 
 	return e, nil
 }
 
-// Edit applies a person's edit to a body. The parameter body is the body as received. The parameter
-// text is its Editable text after the edit, with any line ends. Everything that the edit does not
-// change keeps its bytes: unknown fields, masked values, the order of fields. For JSON and text
-// bodies, the new body is the text as the person typed it. The new body is wrapped like the old
-// one.
+// Edit applies a person's edit to a body. The parameter "body" is the body as received. The
+// parameter "text" is its Editable text after the edit, with any line ends. Everything that the
+// edit does not change keeps its bytes: unknown fields, masked values, the order of fields. For
+// JSON and text bodies, the new body is the text as the person typed it. The new body is wrapped
+// like the old one.
 //
 // Errors are *EditError. An edit is never applied partially: if anything cannot be encoded, Edit
 // returns an error. If the removal of one thing also removes other data, a check reports it.

@@ -290,7 +290,8 @@ func TestEditIsBounded(t *testing.T) {
 	if _, err := editor().Edit([]byte(`{"a":1}`), Hints{}, strings.Repeat(" ", 3<<20), nil); err == nil || !strings.Contains(err.Error(), "at most 2 MiB") {
 		t.Errorf("got %v", err)
 	}
-	// Two bytes of JSON become a message of 1,000 bytes.
+	// In this JSON, each child takes only two bytes, but it becomes a message that takes 1,000
+	// bytes of memory.
 	text := `{"children": [` + strings.Repeat("{},", 300_000) + `{}]}`
 	if _, err := editor().Edit(encode(t, "Kinds", `{"count": 1}`), Hints{Type: "Kinds"}, text, nil); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("got %v", err)

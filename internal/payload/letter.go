@@ -49,8 +49,8 @@ func (d *Decoder) decodeReceived(l *deadletter.Letter) *Document {
 // BytesMasked reports whether the bytes of a body must not be revealed. They must not be revealed
 // if a part of the body is masked.
 //
-// If the configuration masks parts of bodies, the bytes must also not be revealed if dlo may not
-// have found all masked parts in this body. This can happen if the body is binary, if it has a
+// The bytes must also not be revealed if the configuration masks parts of bodies and dlo may not
+// have found all of these parts in this body. This can happen if the body is binary, if it has a
 // problem, or if the maximum of three layers was removed.
 func (d *Decoder) BytesMasked(doc *Document) bool {
 	unread := doc.Kind == Binary || doc.Problem != "" || len(doc.Layers) >= 3

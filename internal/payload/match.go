@@ -52,13 +52,13 @@ const (
 	shapeMost  = 0.9     // maximum score of a type for which only the shape of the body is evidence
 )
 
-// A prior says how likely a type is before the body is read. The constant "likely" is the smallest
-// prior that decides between types that can decode a body equally well. A lower prior only sorts
-// the types.
+// A prior says how likely a type is before the body is read. If several types can decode a body
+// equally well, a type whose prior is at least the constant "likely" is chosen. A lower prior only
+// determines the order of the types.
 //
-// This limit protects a queue that has two common types. If a letter can be decoded as both types
-// and the more common one were simply chosen, the share of this type would grow. In the end, every
-// later letter would get this type.
+// The constant is so high because a queue may have two common types. If a letter can be decoded as
+// both types and the more common one were always chosen, the share of this type would grow. In the
+// end, every later letter would get this type.
 const (
 	likely   = 0.9
 	ordering = likely - 0.01 // shares are multiplied by this factor, so that they never decide

@@ -12,11 +12,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// If a body is matched only by its form, its true type may be another one. Therefore dlo checks
-// which bytes other types would hide: every type that is equally likely, and every type that knows
-// all of the body. To hide all these bytes, dlo makes additional rules. These rules identify a
-// field by the numbers of the fields on the way from the top of the body. The tree, the JSON, the
-// hex view, the search and the editor apply these rules like the configured ones.
+// If a body is matched only by its form, its true type may be another one. Therefore, dlo also
+// hides the bytes that other types would hide. It looks at every type that is equally likely, and
+// at every type that knows all of the body.
+//
+// To hide these bytes, dlo makes additional rules. Each of them identifies a field by the numbers
+// of the fields on the way from the top of the body. The tree, the JSON, the hex view, the search
+// and the editor apply these rules like the configured ones.
 
 const maxPlaces = 200 // maximum number of rules that other types give for one body; if there are more, everything is hidden
 

@@ -16,12 +16,12 @@ import (
 // versions are tried first.
 const maxDefinitions = 8
 
-// readProtobuf decodes the body as the candidate's type and fills in the document. If the body is
-// not a message of this type, readProtobuf records why, and returns false.
+// readProtobuf decodes the body as the type of the candidate c and fills in the document. If the
+// body is not a message of this type, readProtobuf records why, and returns false.
 //
-// Several descriptor sets may define the type differently. readProtobuf then uses the definition
-// that leaves the fewest bytes unknown. Among equally good definitions, it uses the first one in
-// the order of Registry.Lookup. The document names the sets of the other definitions.
+// If several descriptor sets define the type differently, readProtobuf uses the definition that
+// leaves the fewest bytes unknown. Among equally good definitions, it uses the first one in the
+// order of Registry.Lookup. The document names the sets of the other definitions.
 func (r *reading) readProtobuf(c candidate) bool {
 	doc := r.doc
 	label := c.told + " (" + c.source + ")"

@@ -129,7 +129,8 @@ func (s *Store) addTargets(ctx context.Context, list []deadletter.Act) error {
 }
 
 // actsCondition converts an audit query to an SQL condition. In the condition, e is the table
-// events, and o is the table operations. The error wraps ErrInvalid.
+// events, and o is the table operations. If the query is not valid for the audit, the error wraps
+// ErrInvalid.
 func actsCondition(q query.Query) (clause, error) {
 	all := []clause{{text: "e.letter IS NULL"}}
 	for _, t := range q.Terms {

@@ -20,9 +20,9 @@ const (
 
 // Configured compares the configuration with the one that was in use before. It records the paths
 // of the changed keys in the audit. A value that begins with # stands for a value that must not be
-// shown. The first call records nothing in the audit. The function inUse reports whether the new
-// value of a key is in use; nil means that all values are. A key whose new value is not in use
-// keeps its recorded value. If the grants change, all sessions end, so that no session gains
+// shown. The first call records nothing in the audit. The function "inUse" reports whether the new
+// value of a key is in use. If "inUse" is nil, all values are in use. A key whose new value is not
+// in use keeps its recorded value. If the grants change, all sessions end, so that no session gains
 // rights.
 func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse func(path string) bool) error {
 	return s.tx(ctx, bulk, func(t *tx) error {

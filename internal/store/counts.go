@@ -69,10 +69,11 @@ const sampled = 1000
 
 // Facets returns the values of each field among the letters that match q, with the number of
 // letters that have each value. Values with the most letters come first. The facet of a field
-// ignores the terms of q on that field, so that people can choose further values. If the counters
-// cannot answer q, Facets counts only a sample of the newest letters, and Sampled is the size of
-// the sample. The parameter "bodies" contains the paths of body fields. Facets of body fields
-// always use a sample.
+// ignores the terms of q on that field, so that people can choose further values.
+//
+// If the store's counters cannot answer q, Facets counts only a sample of the newest letters.
+// Sampled is then the size of the sample. The parameter "bodies" contains the paths of body fields
+// that get facets too. These facets always use a sample.
 func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error) {
 	var facets deadletter.Facets
 	samples := map[string][]deadletter.Row{}

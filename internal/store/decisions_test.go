@@ -157,8 +157,8 @@ func TestUndoOfASplitMakesNoChains(t *testing.T) {
 	}
 }
 
-// TestANoteHasItsAuthor checks the author that is shown for a note. The test also checks this after
-// an undo and after a decision of another person.
+// TestANoteHasItsAuthor checks that a note is shown with the name of its author, even after an
+// undo, and after a decision of another person.
 func TestANoteHasItsAuthor(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -19,13 +19,13 @@ const (
 )
 
 // Freeze stores an operation and its selection in one transaction, before any letter is changed. It
-// fills in op.ID, op.CreatedAt, op.Phase, op.Total and op.Changed. If the parameter limit is above
-// 0, Freeze takes at most that many letters, in the order of sending. A principal and an
+// fills in op.ID, op.CreatedAt, op.Phase, op.Total and op.Changed. If the parameter "limit" is
+// above 0, Freeze takes at most that many letters, in the order of sending. A principal and an
 // idempotency key together start at most one operation. If that operation exists already, Freeze
 // only sets op.ID to its id. If the existing operation came from a different request, Freeze
 // returns ErrConflict.
 //
-// Freeze calls the function allow for each place whose letters it freezes. If allow returns an
+// Freeze calls the function "allow" for each place whose letters it freezes. If "allow" returns an
 // error, Freeze stores nothing. It is not enough that the caller checks the places earlier, because
 // a letter may have died after that.
 func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, limit int, allow func(deadletter.Origin) error) error {

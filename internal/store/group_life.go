@@ -131,7 +131,7 @@ func (t *tx) endSnoozesByCause(origin int64, cause []byte) error {
 // inherit is called when letters of an old group (from) turn out to belong to a new group (to). If
 // nothing has happened in the new group yet, the new group continues the old one: it takes over the
 // notes, the owner and the notices. If other groups are merged into the old group, the new group is
-// instead merged into the old one, which stays as it is. The result unsent is true if the notice
+// instead merged into the old one, which stays as it is. The result "unsent" is true if the notice
 // about the old group has not been sent yet. In that case, people are notified about the new group
 // instead, and the deaths count for the new group.
 func (t *tx) inherit(to, from int64) (unsent bool, err error) {

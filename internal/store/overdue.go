@@ -65,8 +65,9 @@ func (t *tx) whenTold(c *deadletter.Classified, r *record, to deadletter.State, 
 // although its retries should have ended. Its group then counts it as a letter that needs people. A
 // letter of a paused queue or group is not overdue. After a pause or an outage of the broker, a
 // letter becomes overdue only when it has been free to leave for as long as its retries would have
-// taken. The parameter since is the time at which the broker began to accept messages. The function
-// channels returns the channels of a rule. Overdue returns the number of letters that it processed.
+// taken. The parameter "since" is the time at which the broker began to accept messages. The
+// function "channels" returns the channels of a rule. Overdue returns the number of letters that it
+// processed.
 func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int) (int, error) {
 	late, err := s.lateLetters(ctx, broker, since, n)
 	if err != nil {

@@ -209,10 +209,12 @@ func (t *tx) settle(window int64) error {
 }
 
 // RejoinWindow continues an open window whose letters seem to have been delivered again, in any
-// order. If they are the same letters, it creates no rows. If they are proved to be other letters,
-// it settles the window and stores them as new letters. If neither is certain, it also stores them
-// as new letters, but marks them as suspects. With the setting UncertainMerge, it instead takes
-// uncertain letters for the same letters. The receipt names the window that must be settled.
+// order. If the deliveries are certainly the letters of the window, it creates no rows. If they are
+// certainly other letters, it settles the window and stores them as new letters.
+//
+// If neither is certain, RejoinWindow also stores the deliveries as new letters, but marks them as
+// suspects. With the setting UncertainMerge, it instead treats uncertain deliveries as the letters
+// of the window. The receipt names the window that must be settled.
 func (s *Store) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) error {

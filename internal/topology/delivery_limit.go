@@ -10,11 +10,12 @@ import (
 const defaultDeliveryLimit = 20
 
 // DeliveryLimitOf returns the delivery limit that applies to a quorum queue. The parameter "set"
-// holds the limits of its argument, its policy and its operator policy. A limit that is not set is
-// nil. The result "limited" is false if there is no limit. On 4.0 and later, a negative value means
-// that there is no limit, but only if none of the other values is a limit. On 3.x and unknown
-// versions, the smallest limit applies, and a negative one acts as 0 (measured on 3.10.8, 4.0.5,
-// 4.3.6).
+// holds the limits that the argument, the policy and the operator policy of the queue set. A limit
+// that is not set is nil. The result "limited" is false if the queue has no limit.
+//
+// On 4.0 and later, a negative value means that there is no limit, but only if none of the other
+// values is a limit. On 3.x and unknown versions, the smallest limit applies, and a negative one
+// acts as 0 (measured on 3.10.8, 4.0.5, 4.3.6).
 func DeliveryLimitOf(version string, set ...*int64) (limit int64, limited bool) {
 	current, any := sinceVersion4(version), false
 	for _, n := range set {

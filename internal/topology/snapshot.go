@@ -136,7 +136,7 @@ type Binding struct {
 	Arguments   Definition `json:"arguments"`
 }
 
-// Policy is a policy or an operator policy.
+// Policy is a RabbitMQ policy of either kind: one that users set, or an operator policy.
 type Policy struct {
 	Name       string     `json:"name"`
 	Pattern    string     `json:"pattern"`
