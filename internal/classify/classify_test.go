@@ -448,7 +448,7 @@ func FuzzVerdict(f *testing.F) {
 }
 
 // TestARenamedBrokerKeepsItsGroups checks that the keys of groups contain the first name of the
-// broker. This must be so even if a rule names the group or the letter cannot be read.
+// broker, even if a rule names the group or the letter cannot be read.
 func TestARenamedBrokerKeepsItsGroups(t *testing.T) {
 	t.Parallel()
 	crashed, plain := deadLetter("sms", "rejected", nil), deadLetter("sms", "rejected", deadletter.Table{"x-error": "boom"})

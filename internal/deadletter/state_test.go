@@ -33,8 +33,8 @@ var stateTable = []struct {
 	{"requeued", deadletter.Quiet, "settled"},
 	{"requeued", deadletter.LostSight, "held"},
 	{"scheduled publishing requeued", deadletter.FoundRestored, "held"},
-	// While its attempt is open, a letter can come back in each of these states. It can also come
-	// back in the state received, which then does not change. A purged letter cannot come back.
+	// A letter whose attempt is open can come back in each of these states. It can also come back
+	// in the state received, and then stays in this state. A purged letter cannot come back.
 	{"publishing requeued settled held scheduled dead discarded", deadletter.CameBack, "received"},
 	{"scheduled dead held", deadletter.Discarding, "discarded"},
 	{"discarded", deadletter.Restoring, "dead"},

@@ -265,7 +265,7 @@ func link(set *descriptorpb.FileDescriptorSet, bring bool) (*protoregistry.Files
 		}
 		with := &descriptorpb.FileDescriptorSet{File: set.File[:len(set.File):len(set.File)]}
 		for _, f := range slices.Backward(wellKnownFiles) {
-			// Api and Type import other well-known files.
+			// The files api.proto and type.proto import other well-known files.
 			if !have[f.Path()] && (want[f.Path()] || want["google/protobuf/api.proto"] || want["google/protobuf/type.proto"]) {
 				with.File = append(with.File, protodesc.ToFileDescriptorProto(f))
 			}

@@ -94,8 +94,8 @@ func TestReadUpload(t *testing.T) {
 	}
 }
 
-// TestDescriptorBombs checks that input that is too large is rejected before it is expanded. dlo
-// must reject it by the sizes that the input claims, or by the number of its parts.
+// TestDescriptorBombs checks that dlo rejects input that is too large before it expands the input.
+// For this, dlo must look at the sizes that the input claims, or at the number of its parts.
 func TestDescriptorBombs(t *testing.T) {
 	payloadtest.Unraced(t)
 	many := func(n int, field func(i int) []byte) (b []byte) {

@@ -24,7 +24,8 @@ type Runs interface {
 	// error, Advance skips the letter, and the text of the error is the reason.
 	Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error)
 	// PendingLetters returns the next n letters on which Advance would act, complete with their
-	// bodies. Revised then acts on those of these letters for which the caller has made revisions.
+	// bodies. The caller then makes revisions of these letters, and Revised acts on each letter
+	// that has a revision.
 	PendingLetters(ctx context.Context, id deadletter.OperationID, n int) ([]deadletter.Letter, error)
 	Revised(ctx context.Context, id deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error)
 	Sweep(ctx context.Context, id deadletter.OperationID, n int) error

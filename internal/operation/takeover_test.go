@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// TestAHaltedOperationLetsGo checks an operation that waits for a person. A plan must show which
-// operation has the letters, and since when it has waited. Another operation may take the letters
-// over. Its first transaction must cancel the rest of the halted operation and include all of these
-// letters, however many they are.
+// TestAHaltedOperationLetsGo checks an operation that waits for a person. A plan that selects
+// letters of this halted operation must name the operation, and say since when it has been waiting.
+// A new operation may take these letters over. The first transaction of the new operation must
+// cancel the rest of the halted one and include all of these letters, however many they are.
 func TestAHaltedOperationLetsGo(t *testing.T) {
 	t.Parallel()
 	for name, letters := range map[string]int{"a few": 50, "more than one commit lays out": 1300} {

@@ -51,8 +51,8 @@ func (l *lab) wantState(s deadletter.GuardState) {
 	}
 }
 
-// TestABreakerTripsWhenAlmostAllComeBack checks that a breaker trips when almost all of the last
-// letters came back. It must not trip before it has seen enough letters.
+// TestABreakerTripsWhenAlmostAllComeBack checks that a breaker trips when almost all of the letters
+// that were sent last came back. It must not trip before enough letters were sent.
 func TestABreakerTripsWhenAlmostAllComeBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

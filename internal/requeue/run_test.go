@@ -95,9 +95,10 @@ func TestAStopWithoutAnswers(t *testing.T) {
 	})
 }
 
-// TestTheBrokerGoesAndComesBack checks that no letter is claimed while the broker is unavailable.
-// Letters without a response when it became unavailable must be sent again, alone and under the
-// same token. They must use one attempt only.
+// TestTheBrokerGoesAndComesBack checks a broker that becomes unavailable for a time. During this
+// time, no letter may be claimed. If dlo was still waiting for the response to a letter, it must
+// later send the letter again, alone and under the same token. Both sends together must count as
+// one attempt.
 func TestTheBrokerGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -179,8 +179,8 @@ func (s *station) run(d time.Duration) {
 	}
 }
 
-// checkSpread checks the times at which letters were sent. In no second may there be more letters
-// than the rate and the burst allow.
+// checkSpread checks the times at which letters were sent. Within one second, at most as many
+// letters may be sent as the rate and the burst allow.
 func (s *station) checkSpread() {
 	s.t.Helper()
 	from := 0

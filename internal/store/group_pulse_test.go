@@ -97,8 +97,9 @@ func TestADeathIsOfItsOwnTime(t *testing.T) {
 	}
 }
 
-// TestTheFixOfAGroup checks which deploys are shown for a group. A deploy between the last death
-// and now is the fix. A deploy within ten minutes before the first death is the cause.
+// TestTheFixOfAGroup checks which deploys are shown for a group. A deploy after the last death of
+// the group is shown as the fix. A deploy within ten minutes before the first death is shown as the
+// cause.
 func TestTheFixOfAGroup(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -57,7 +57,7 @@ func (t *tx) owner(letter int64) (op int64, free bool, err error) {
 
 // LayOut inserts the rows for the next part of a frozen selection in one transaction. It reports
 // whether more parts are left. After the last part, the operation enters its next phase. If the
-// operation was cancelled, the rows of the remaining letters say that they were cancelled.
+// operation was cancelled, LayOut records that the remaining letters were cancelled.
 func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more bool, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		var action deadletter.Verb

@@ -137,9 +137,8 @@ func (g *groups) failAgain(d deadletter.Due, queue string, changes ...func(*dead
 }
 
 // TestHoldingBackAgainDoesNotPutOff covers a letter that is retried again and again. Each new
-// verdict names a later time at which its retries should be over. This must not postpone the time
-// at which the letter becomes overdue without limit. That time is the one in the first verdict,
-// plus the time for which a worker had the letter.
+// verdict names a later time at which its retries should be over. The letter must nevertheless
+// become overdue at the time in its first verdict, plus the time for which a worker had the letter.
 func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -167,9 +166,9 @@ func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 	}
 }
 
-// TestWhatPeoplePausedIsNotOverdue covers a pause, and a broker that is not connected. A letter
-// that has to wait because of them does not become overdue. Afterwards, the letter gets the full
-// time for its retries again.
+// TestWhatPeoplePausedIsNotOverdue checks letters that wait because people paused their retries, or
+// because dlo is not connected to their broker. Such a letter must not become overdue. Afterwards,
+// it must get the full time for its retries again.
 func TestWhatPeoplePausedIsNotOverdue(t *testing.T) {
 	t.Parallel()
 	for name, guard := range map[string]deadletter.Guard{"queue": ofQueue("pay", "", "ann"), "group": {Group: 1, By: "ann"}} {

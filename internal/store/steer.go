@@ -40,8 +40,8 @@ func (t *tx) recordBase(op deadletter.OperationID) error {
 	return err
 }
 
-// StopOperation stops a running operation because dlo decided so, not a person. No more letters of
-// the operation are sent until a person resumes or cancels it.
+// StopOperation stops a running operation automatically, which means that dlo has decided this and
+// not a person. No more letters of the operation are sent until a person resumes or cancels it.
 func (s *Store) StopOperation(ctx context.Context, op deadletter.OperationID, why string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET state = 'stopped', why = $2, phase_until = NULL WHERE id = $1 AND state = 'running'`, int64(op), why)

@@ -151,9 +151,10 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	return letters, t.uniteSelections()
 }
 
-// regroup makes letters get a group under the broker's first name. It does this for the letters of
-// all origins in the temporary table "became", by adding them to the lists of letters that are read
-// again and indexed again. When a letter is read again, it gets the new group.
+// regroup ensures that letters are put into groups under the broker's first name. It does this for
+// the letters of all origins in the temporary table "became", by adding them to the lists of
+// letters that are read again and indexed again. When a letter is read again, it gets the new
+// group.
 func (t *tx) regroup(present, alias string) (int64, error) {
 	const theirs = `SELECT id FROM letters WHERE origin IN (SELECT was FROM became) AND state NOT IN ('received', 'purged')`
 	done, err := t.exec(`INSERT INTO unread (letter) ` + theirs + ` ON CONFLICT DO NOTHING`)

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// TestQueuesThatNeedASchema checks which queues need a schema: those of whose letters none can be
-// read. Letters that dlo has not tried to read yet must not count.
+// TestQueuesThatNeedASchema checks that a queue needs a schema if none of its letters can be read.
+// A queue whose letters dlo has not tried to read yet must not count.
 func TestQueuesThatNeedASchema(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

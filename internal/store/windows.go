@@ -419,8 +419,7 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	return found, nil
 }
 
-// keepJournal is added to the deduplication horizon. The store keeps settled windows for the
-// horizon and for one more hour.
+// keepJournal is how much longer than the deduplication horizon the store keeps settled windows.
 const keepJournal = time.Hour
 
 func (t *tx) pruneJournal(inbox int64, horizon time.Duration) error {
