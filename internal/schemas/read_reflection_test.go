@@ -117,8 +117,8 @@ func TestReadReflection(t *testing.T) {
 	}
 }
 
-// endless is a reflection server that responds to every request with another file. The file may
-// import the next one, for example.
+// endless is a reflection server that responds to every request with another file. For example,
+// each file may import the next one.
 type endless struct {
 	v1.UnimplementedServerReflectionServer
 	file func(asked string) []byte

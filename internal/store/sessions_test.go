@@ -9,8 +9,9 @@ import (
 )
 
 // TestASessionFromTheFuture sets the clock back after a session has begun, after its user has
-// entered the password again, or after the session was used. The session ends. It must not come
-// back to life when the clock is set forward, or when the clock reaches the time of its last use.
+// entered the password again, or after the session was used. The session must then end. It must not
+// become valid again when the clock is set forward, or when the clock reaches the time at which the
+// session was last used.
 func TestASessionFromTheFuture(t *testing.T) {
 	t.Parallel()
 	theirs, other, renewed := [32]byte{1}, [32]byte{2}, [32]byte{3}
