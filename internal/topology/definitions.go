@@ -132,7 +132,8 @@ func (p parameter) add(s *Snapshot) error {
 }
 
 // AddShovel adds a dynamic shovel from the value of its parameter in RabbitMQ. If dlo cannot decode
-// this value, AddShovel omits the shovel, because dlo shows shovels only for information.
+// this value, AddShovel omits the shovel, because a finding about a shovel never claims that
+// messages are lost.
 func (s *Snapshot) AddShovel(name string, value json.RawMessage) {
 	var v struct {
 		From   string `json:"src-queue"`
@@ -158,7 +159,8 @@ func (s *Snapshot) AddShovel(name string, value json.RawMessage) {
 type uris []string
 
 // UnmarshalJSON never fails, so that a definitions file can be read even if a shovel has unusual
-// addresses. dlo can ignore such addresses, because it shows shovels only for information.
+// addresses. dlo can ignore such addresses, because a finding about a shovel never claims that
+// messages are lost.
 func (u *uris) UnmarshalJSON(text []byte) error {
 	var one string
 	if json.Unmarshal(text, &one) == nil {
