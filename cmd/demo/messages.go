@@ -16,9 +16,8 @@ const (
 	smsColumn       = 160 // width of the column in which the sms service stores a text, in characters
 )
 
-// smsProvider is the length, in characters, of the longest text that the provider of text messages
-// accepts. The fix of the demo does not change this limit. A person therefore has to shorten a
-// longer text.
+// smsProvider is the maximum length of a text message, in characters. The provider of the demo's
+// SMS service rejects longer texts, even after `make demo-fix`, so a person has to shorten them.
 const smsProvider = 480
 
 // kind says which event in the shop a message reports, which services get the message, and which of

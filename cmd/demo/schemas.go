@@ -28,8 +28,8 @@ const (
 //go:embed schemas
 var schemaFiles embed.FS
 
-// schemas is a map from the full name of a message type to its descriptor. The types are read from
-// the folder "schemas". dlo reads a copy of that folder.
+// schemas maps the full name of a message type to its descriptor. The demo reads the types from its
+// embedded folder "schemas", and the dlo that it starts reads a copy of that folder.
 type schemas map[string]protoreflect.MessageDescriptor
 
 // loadSchemas parses the .proto files that are embedded in the program.

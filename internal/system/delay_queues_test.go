@@ -73,8 +73,8 @@ var delayRecipes = []delayRecipe{
 		retry: func(_ *amqp.Channel, d *amqp.Delivery, _ int64) error { return d.Reject(false) },
 	},
 	{
-		// The worker publishes each message to the delay queue for its delay, and acknowledges the
-		// delivery.
+		// The worker publishes each message to a delay queue, one for each length of delay, and
+		// acknowledges the delivery.
 		name: "one queue for each delay", queue: "orders", inbox: "orders_error", delay: "orders.retry.200",
 		declare: func(ch *amqp.Channel) error {
 			if err := ch.ExchangeDeclare("orders_back", "fanout", true, false, false, false, nil); err != nil {

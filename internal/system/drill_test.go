@@ -60,8 +60,8 @@ func drill(t *testing.T, node *testenv.Node, interruptAt string, args ...string)
 	return drilling{node, code, out.String(), errs.text.String()}
 }
 
-// place returns two names that a drill printed. One is the name of both its vhost and its user. The
-// other is the name of its folder.
+// place returns the names that a drill printed. The result "name" is the name of the drill's vhost
+// and also of its user. The result "folder" is the drill's folder.
 func (d *drilling) place(t *testing.T) (name, folder string) {
 	t.Helper()
 	m := regexp.MustCompile(`vhost \S+, user (dlo-drill-\w{10}), folder (\S+)`).FindStringSubmatch(d.errs)

@@ -36,7 +36,7 @@ var documented = map[string]string{
 	"dlo_schedule_lag_seconds": "", "dlo_notifications_total": "channel outcome",
 }
 
-// closed contains all possible values of a label, by metric and label. It contains only labels
+// closed maps a metric and its label to all possible values of the label. It contains only labels
 // whose values never come from outside dlo.
 var closed = map[string][]string{
 	"dlo_letters state":               stringsOf(deadletter.States),

@@ -162,9 +162,10 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 					if r.waits != nil {
 						where = r.waits[n]
 					}
-					// This query counts the letters that neither waited in the expected queue nor
-					// waited in the store until they were due. A letter may wait in the store if
-					// the dispatcher claimed it too late for the broker.
+					// This query counts the letters that waited in the wrong place. Each letter
+					// must wait in the expected queue of the broker. If the dispatcher claimed a
+					// letter too late for the broker, the letter may also wait in the store until
+					// it is due.
 					if elsewhere := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
 						WHERE a.number = $1 AND a.waits_in <> $2 AND (a.waits_in <> '' OR coalesce(a.closed_at, a.back_at, a.at) < coalesce(b.back_at, l.received_at) + $3)`, n+1, where, delay.Milliseconds()); elsewhere != 0 {
 						t.Errorf("before retry %d %d letters did not wait in %q", n+1, elsewhere, where)

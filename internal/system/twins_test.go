@@ -9,9 +9,10 @@ import (
 )
 
 // TestTwinsOfAnAcknowledgedWindow kills dlo after it has acknowledged a batch of letters (a
-// window). It then publishes letters that are equal to the first ones. The next dlo is killed while
-// it holds these letters, so that RabbitMQ returns them as redelivered. dlo must not mistake them
-// for the first ones: no letter may be lost, and each must have its own row.
+// window). It then publishes twins: new letters that equal the acknowledged ones. The next dlo is
+// killed while it holds the twins, so that RabbitMQ returns them as redelivered. dlo must not
+// mistake the twins for the acknowledged letters: no letter may be lost, and each must have its own
+// row.
 func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
