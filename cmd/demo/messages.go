@@ -140,7 +140,7 @@ func (s samples) message(n int, k kind) (message, error) {
 }
 
 // burst returns the kinds of the messages that the shop sends first. Before the fix, the services
-// reject some of these messages, which gives 60 letters. The services accept all others.
+// reject some of these messages, so that 60 letters die. The services accept all other messages.
 func burst() []kind {
 	var list []kind
 	for _, part := range []struct {

@@ -31,9 +31,9 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 	if err := ch.PublishWithContext(t.Context(), "", "orders_error", true, false, amqp.Publishing{Headers: dead, Body: []byte("sms"), DeliveryMode: 2}); err != nil {
 		t.Fatal(err)
 	}
-	// The worker of the queue "orders" accepts two of the messages. It puts every other message
-	// back into the error queue with all its headers, as often as the message comes. No death is
-	// recorded.
+	// The worker of the queue "orders" accepts two of the messages. Each time another message
+	// arrives, the worker puts it back into the error queue with all its headers. The broker
+	// records no death.
 	work, err := ch.Consume("orders", "", false, false, false, false, nil)
 	if err != nil {
 		t.Fatal(err)

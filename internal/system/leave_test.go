@@ -122,8 +122,9 @@ func TestDloLeaves(t *testing.T) {
 	}
 	p.leave(0, "--keep-letters", "--yes")
 
-	// `dlo leave` can be run again after it was killed. The first leave deleted the record of the
-	// store's progress from the broker, so dlo reports that the broker is older than its store.
+	// The first `dlo leave` deleted the record of the store's progress from the broker, so dlo
+	// reports that the broker is older than its store. The loop kills `dlo leave` at three points
+	// and runs it again each time.
 	p.copied = true
 	p.Start("")
 	p.Draining()

@@ -300,8 +300,8 @@ func (p *child) stream(path string) func() string {
 	}
 }
 
-// noCanary checks every column of every table in the store. Values that are masked elsewhere must
-// be in the columns with received data, edits and sent data. They may be in no other column.
+// noCanary checks every column of every table in the store. Secret test values, which are called
+// canaries, must be in the columns with received data, edits and sent data, and in no other column.
 func (p *child) noCanary(s *watchman) {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro")

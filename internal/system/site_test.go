@@ -382,7 +382,7 @@ func (s *site) waitForMessages(more int) float64 {
 	return float64(sum(counts())-sum(before)) / time.Since(began).Seconds()
 }
 
-// ofDLO reports whether a queue, an exchange or a policy belongs to dlo, by its name.
+// ofDLO reports whether the name of a queue, an exchange or a policy shows that it belongs to dlo.
 func ofDLO(name any) bool {
 	s, _ := name.(string)
 	return s == "dlo" || s == "dlo-own" || strings.HasPrefix(s, "dlo.")

@@ -144,8 +144,8 @@ func (c *Cluster) Restart(ctx context.Context, n int) error {
 // vhost that is created before that line never responds (3.10.8).
 const startupComplete = "Server startup complete"
 
-// complete waits until node n has completed its start as many times as "starts" says. It counts the
-// lines startupComplete in the log of the node.
+// complete waits until the log of node n contains the line startupComplete as often as the
+// parameter "starts" says. The node writes this line each time it has started.
 func (c *Cluster) complete(ctx context.Context, n, starts int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()

@@ -200,8 +200,8 @@ func (n *Node) start(ctx context.Context) error {
 		return start(cmd)
 	}
 	if !n.clustered && !n.epmd.running() {
-		// Without this epmd, the VM would start an epmd of its own. That one becomes a daemon and
-		// never ends.
+		// If the node had no epmd, the VM would start one as a daemon, and that daemon would never
+		// end.
 		if n.epmd, err = run("/usr/bin/epmd", "-port", fmt.Sprint(n.ports.epmd), "-address", "127.0.0.1"); err != nil {
 			return err
 		}
