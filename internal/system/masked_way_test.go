@@ -256,8 +256,8 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	}
 	mu.Unlock()
 
-	// A person with the permission sees one value. The audit must record which value it was, and must
-	// not contain the value.
+	// A person with the right to reveal asks for one masked value. The audit log must record which
+	// field it was, and must not contain the value.
 	code, text := p.post("/api/v1/letters/"+string(byBody["protobuf"])+"/reveal", map[string]any{"field": "customer.email"})
 	if code != 200 || !strings.Contains(text, canaries["type and field"]) {
 		t.Errorf("%d %s", code, text)

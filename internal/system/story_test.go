@@ -276,8 +276,7 @@ func story(t *testing.T, script bool, width int64) {
 			t.Logf("O-2 when it was paused: %v, %d letters of it arrived", op.Counts, email.acceptedLetters())
 		}
 	})
-	// A letter that was released before the pause, but was not yet claimed, is not sent during the
-	// pause either.
+	// The pause also stops a letter that was released before the pause but was not yet claimed.
 	stays := func() int { return op.Counts["pending"] + op.Counts["released"] }
 	eventually(t, "what was on its way has arrived", func() bool {
 		op = p.operation("O-2")
