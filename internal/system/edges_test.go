@@ -84,8 +84,8 @@ func TestLettersAtTheEdges(t *testing.T) {
 	if len(left) != 2 {
 		t.Fatalf("%d letters are left", len(left))
 	}
-	// These letters cannot be sent anywhere. The operation must report this for each letter, and must
-	// end.
+	// The two letters that are left cannot be sent anywhere. The operation must report this for
+	// each letter, and must end.
 	if code, text := p.post("/api/v1/operations", requeueAtOnce(left)); code >= 500 {
 		t.Errorf("requeue: %d %s", code, text)
 	}
