@@ -16,9 +16,8 @@ import (
 // rules pages, and the other one goes to the digest. The worker accepts the other letters of the
 // same queue. The settings under the key "requeue" are the defaults.
 //
-// The breaker of each failing group must trip, and that alone must notify nobody. The failure of
-// the paging rule must be reported once. This must happen before the time at which its retries
-// should have ended.
+// The breaker of each failing group must trip, and the tripping itself must notify nobody. dlo must
+// report the failure of the paging rule once, and not later than the planned end of its retries.
 func TestAFailureThatLastsIsTold(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
