@@ -28,7 +28,7 @@ type fault struct {
 	policy  map[string]any      // the keys of the policy for orders; nil = none
 	more    map[string]policyOf // further policies
 	limits  map[string]any      // the keys of an operator policy for orders
-	use     func(t *testing.T, ch *amqp.Channel)
+	use     func(t *testing.T, b *faulty)
 	want    string   // the kind of the finding, and its queue if that is not orders
 	safe    bool     // the plan is for dead-lettering at least once
 	planned bool     // the plan cures the fault
@@ -134,11 +134,11 @@ var faults = map[string]fault{
 	},
 	"letters deleted with their last consumer": {
 		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": ""}, want: "letters_deleted parked", says: "replace it by a queue without the argument", arrives: "parked",
-		use: func(t *testing.T, ch *amqp.Channel) {
-			if _, err := ch.QueueDeclare("parked", true, true, false, false, nil); err != nil {
+		use: func(t *testing.T, b *faulty) {
+			if _, err := b.ch.QueueDeclare("parked", true, true, false, false, nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := ch.QueueBind("parked", "", "dlx", false, nil); err != nil {
+			if err := b.ch.QueueBind("parked", "", "dlx", false, nil); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -173,13 +173,13 @@ var faults = map[string]fault{
 	"missing queue": {policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "gone"), want: "queue_missing", planned: true},
 	"full queue": {
 		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": {"x-max-length": int32(1)}},
-		use:  func(t *testing.T, ch *amqp.Channel) { publishTo(t, ch, "parked") },
+		use:  func(t *testing.T, b *faulty) { publishTo(t, b.ch, "parked") },
 		want: "queue_full orders, letters_deleted parked",
 	},
 	"full queue, emptied": {
 		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": nil},
 		more: map[string]policyOf{"limits": {"^parked$", 9, map[string]any{"max-length": 1}}},
-		use:  func(t *testing.T, ch *amqp.Channel) { publishTo(t, ch, "parked") },
+		use:  func(t *testing.T, b *faulty) { publishTo(t, b.ch, "parked") },
 		want: "queue_full orders, letters_deleted parked", says: "Empty parked, and remove its length limit", arrives: "parked",
 		cure: func(t *testing.T, b *faulty) {
 			if _, err := b.ch.QueuePurge("parked", false); err != nil {
@@ -221,10 +221,10 @@ var faults = map[string]fault{
 		orders: amqp.Table{"x-queue-type": "quorum"}, policy: toDLO("dead-letter-strategy", "at-least-once", "overflow", "reject-publish", "dead-letter-exchange", "dlx"),
 		fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": nil},
 		more: map[string]policyOf{"limits": {"^parked$", 9, map[string]any{"max-length": 1, "overflow": "reject-publish"}}},
-		use: func(t *testing.T, ch *amqp.Channel) {
-			publishTo(t, ch, "parked")
+		use: func(t *testing.T, b *faulty) {
+			publishTo(t, b.ch, "parked")
 			for range 3 {
-				reject(t, ch)
+				reject(t, b.ch)
 			}
 		},
 		want: "stuck orders", says: "its queue accepts messages. The broker then tries again within three minutes", arrives: "parked",
@@ -236,27 +236,28 @@ var faults = map[string]fault{
 	},
 	"no consumers": {
 		policy: toDLO(), idle: true, want: "no_consumers orders", says: "Start a consumer", cure: startRejecting,
-		use: func(t *testing.T, ch *amqp.Channel) {
+		use: func(t *testing.T, b *faulty) {
+			own := openChannel(t, b.node.AMQPURL(b.vhost), nil) // the client library allows no other call on a channel while it publishes
 			go func() {
 				for every := time.NewTicker(50 * time.Millisecond); t.Context().Err() == nil; <-every.C {
-					_ = ch.PublishWithContext(t.Context(), "", "orders", false, false, amqp.Publishing{Body: []byte("x")})
+					_ = own.PublishWithContext(t.Context(), "", "orders", false, false, amqp.Publishing{Body: []byte("x")})
 				}
 			}()
 		},
 	},
 	"left behind": {
 		policy: toDLO(), idle: true, want: "left_behind orders", says: "Start a consumer", cure: startRejecting,
-		use: func(t *testing.T, ch *amqp.Channel) { publishTo(t, ch, "orders") },
+		use: func(t *testing.T, b *faulty) { publishTo(t, b.ch, "orders") },
 	},
 	// The regular expression of this policy is one that dlo cannot evaluate. On a live broker, this
 	// must cause no finding, because the broker itself reports which policy applies to a queue.
 	"unknown pattern": {more: map[string]policyOf{"lookahead": {"^(?!mail|dlo).*$", 10, toDLO()}}},
 	"storm": {
 		policy: toDLO(),
-		use: func(t *testing.T, ch *amqp.Channel) {
-			publishTo(t, ch, "orders")
+		use: func(t *testing.T, b *faulty) {
+			publishTo(t, b.ch, "orders")
 			rejectMessages.Store(false)
-			deliveries, err := ch.Consume("orders", "", false, false, false, false, nil)
+			deliveries, err := b.ch.Consume("orders", "", false, false, false, false, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -296,9 +297,10 @@ func TestEachFaultOnABroker(t *testing.T) {
 			t.Parallel()
 			vhost, address := node.VHost(t)
 			ch := openChannel(t, address, nil)
+			b := &faulty{node, vhost, ch}
 			f.make(t, node, vhost, ch)
 			if f.use != nil {
-				f.use(t, ch)
+				f.use(t, b)
 			}
 			want := f.want
 			if want != "" && !strings.Contains(want, " ") {
@@ -309,7 +311,7 @@ func TestEachFaultOnABroker(t *testing.T) {
 				if !slices.ContainsFunc(f.findings(s), func(found topology.Finding) bool { return strings.Contains(found.Cure, f.says) }) {
 					t.Errorf("no finding says %q", f.says)
 				}
-				f.cure(t, &faulty{node, vhost, ch})
+				f.cure(t, b)
 				f.awaitFindings(t, node, vhost, "")
 				rejectUntilDead(t, ch, cmp.Or(f.arrives, "dlo.letters"))
 			}
