@@ -48,8 +48,8 @@ var load = sync.OnceValue(func() files {
 })
 
 // URL returns the path under which a file is served, for example /static/css/style.1f0c9a72b4d3.css
-// for "css/style.css". It panics if the file does not exist. Names in the pages are constants, so a
-// wrong name makes the test that renders the page fail.
+// for "css/style.css". It panics if the file does not exist. Names in the pages are constants, so
+// any test that renders the page finds a wrong name.
 func URL(name string) string {
 	url, ok := load().urls[name]
 	if !ok {

@@ -81,8 +81,9 @@ func TestTokensOnThePage(t *testing.T) {
 
 // TestTheAccessPageAsksForThePassword opens the access page more than 15 minutes after the person
 // gave the password. The page must ask for the password, and afterwards the person must get the
-// access page. The same must happen after the person has sent a form. A browser cannot open the URL
-// of such a request again, so the person must get the page with the form.
+// access page. If the person sends a form after such a time, dlo must ask for the password too. A
+// browser cannot open the URL of that request again, so the person must afterwards get the page
+// with the form.
 func TestTheAccessPageAsksForThePassword(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)

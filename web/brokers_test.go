@@ -110,8 +110,8 @@ func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	h.get("/queues").want(t, 200, "Waiting", "of broker main is not in the configuration: nobody sends its letters")
 }
 
-// TestTheLabelOfABroker checks that the label of a broker is where people look before they act: on
-// each page, also on phones, in the page title, in a plan, and in the API. It must always be
+// TestTheLabelOfABroker checks that people see the label of a broker before they act. The label
+// must be in the API, in plans, in page titles, and on each page, even on phones. It must always be
 // escaped as text.
 func TestTheLabelOfABroker(t *testing.T) {
 	t.Parallel()

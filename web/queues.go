@@ -58,8 +58,8 @@ type depth struct {
 }
 
 // factsOf returns the known facts about each queue, and the number of queues about which no broker
-// was asked. If no broker was asked about a queue, or its request timed out, its facts are
-// deadletter.UnknownQueue.
+// was asked. If no broker was asked about a queue, or if the request for its facts timed out, its
+// facts are deadletter.UnknownQueue.
 func (d *depths) factsOf(ctx context.Context, facts func(context.Context, deadletter.Origin) deadletter.QueueFacts, queues []deadletter.Origin) (known []deadletter.QueueFacts, left int) {
 	known = make([]deadletter.QueueFacts, len(queues))
 	for i := range known {

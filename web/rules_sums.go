@@ -106,9 +106,9 @@ func asItIs(was, would view.Decided) bool {
 		was.State.Ruled() == would.Outcome && was.Severity == would.Severity && (would.Outcome != deadletter.RuleRetry || was.Delays == would.Delays)
 }
 
-// fill writes the totals to the parameter "out". Changed outcomes come before unchanged ones, and
-// among each of these, the more frequent outcome comes first. The parameter "q" is the query that
-// selected the letters.
+// fill writes the totals to the parameter "out". Changed outcomes come before unchanged ones.
+// Within each of these two groups, the more frequent outcome comes first. The parameter "q" is the
+// query that selected the letters.
 func (s *sums) fill(out *view.WhatIf, q query.Query) {
 	out.Rules = s.rules
 	for _, state := range deadletter.States {

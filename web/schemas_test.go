@@ -110,8 +110,8 @@ func (h *house) upload(name, fileName, content string) answer {
 
 var keyField = regexp.MustCompile(`name="key" value="([^"]+)"`)
 
-// use confirms the upload of a set of schemas with the name "notify". It checks the page that then
-// says that the set is in use.
+// use confirms the upload of a set of schemas with the name "notify". The next page must say that
+// the set is in use.
 func (h *house) use(t *testing.T, key url.Values) {
 	t.Helper()
 	to := h.post("/schemas/upload/use", key).want(t, 303).Header.Get("Location")

@@ -166,8 +166,9 @@ func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	}))
 }
 
-// ownPage reports whether a GET request comes from a page of dlo or from a program. The check is
-// necessary because CrossOriginProtection of net/http accepts every GET request.
+// ownPage reports whether a page of dlo or a program may have sent a GET request. It returns false
+// for requests of other sites. The check is necessary because CrossOriginProtection of net/http
+// accepts every GET request.
 func ownPage(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "" || site == "same-origin" || site == "none"

@@ -133,8 +133,9 @@ func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 	return p
 }
 
-// planFor returns the plan that cures a list of findings of the same kind, one for each queue. If
-// no policy can cure them, it returns nil. If the plan has no policies, it contains the reason.
+// planFor returns the plan that cures the given findings. All findings are of the same kind, and
+// each of them is about another queue. If no policy can cure them, planFor returns nil. If the plan
+// has no policies, it contains the reason.
 func (w *Web) planFor(same []topology.Finding) *topology.Plan {
 	f := &same[0]
 	if !f.Plannable {

@@ -112,8 +112,8 @@ func (r *relooked) Refresh(context.Context, string, string) {}
 
 func (r *relooked) Plan(w topology.Wish) ([]topology.Plan, error) { return r.Load().Plan(w) }
 
-// TestAFindingIsAnEvent checks that open pages get an event only if dlo finds something else in the
-// dead-letter paths than before. A reader who may not see the queue must get no event.
+// TestAFindingIsAnEvent checks that open pages get an event only if dlo's findings about the
+// dead-letter paths have changed. A reader who may not see the queue must get no event.
 func TestAFindingIsAnEvent(t *testing.T) {
 	t.Parallel()
 	for queues, want := range map[string]string{"": "event: status", "sms": "event: status", "other": ""} {

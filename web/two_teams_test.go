@@ -108,7 +108,7 @@ func (h *teams) arrive(inbox, queue, word string, n int) []deadletter.ID {
 }
 
 // twoTeams returns a dlo with the letters of two teams. Team B and an admin have done many things
-// there, so that every text of team B that could get onto a page of team A exists.
+// there, so that dlo contains every kind of text of team B that could get onto a page of team A.
 func twoTeams(t *testing.T) *teams {
 	t.Helper()
 	h := &teams{n: map[string]int{}}

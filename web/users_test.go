@@ -122,7 +122,7 @@ func (s renewedStore) ResetUser(ctx context.Context, name string, code [32]byte,
 
 // TestAUserGetsMoreRightsDuringAReset covers an admin who resets the password of a user. In the
 // middle of the reset, somebody gives the user more rights than the admin has. The admin must not
-// get a link with which one can sign in with these rights.
+// get a sign-in link for this user, because the link would give the admin these rights.
 func TestAUserGetsMoreRightsDuringAReset(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)

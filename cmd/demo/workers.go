@@ -24,8 +24,8 @@ func workers(types schemas) map[string]worker {
 }
 
 // decodeMessage decodes the body of a message. It takes the type from a parameter of the content
-// type or from the type property. If there is neither, it decodes the body as base64 from the old
-// publisher.
+// type or from the type property. If there is neither, the message comes from the old publisher, so
+// decodeMessage decodes its body as base64.
 func decodeMessage(types schemas, m amqp.Delivery) (string, fields, error) {
 	_, params, _ := mime.ParseMediaType(m.ContentType)
 	switch {

@@ -91,8 +91,8 @@ func (a *Adoption) leave(ctx context.Context, by deadletter.Principal, id int64,
 }
 
 // keepRest sets a new policy for the queues that stay with dlo, and proves it with a test message.
-// It is called before the policy is removed that covers both these queues and the queues that
-// leave.
+// The earlier policy covers both these queues and the queues that leave. Therefore keepRest is
+// called before the earlier policy is removed.
 func (a *Adoption) keepRest(ctx context.Context, by deadletter.Principal, p *Place, rest topology.Planned) error {
 	switch now, err := p.Policy(ctx, rest.Name); {
 	case err != nil:

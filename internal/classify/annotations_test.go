@@ -69,8 +69,8 @@ func TestWhatNobodySaysWaitsForAWord(t *testing.T) {
 	}
 }
 
-// TestAnAnnotationIsTakenOnce covers an annotation that describes one death, and two letters of a
-// batch that it fits. Only one of the letters may get the annotation.
+// TestAnAnnotationIsTakenOnce covers an annotation that describes one death, but fits two letters
+// of a batch. Only one of these letters may get the annotation.
 func TestAnAnnotationIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	one, other := deadLetter("sms", "rejected", nil), deadLetter("sms", "rejected", nil)

@@ -31,8 +31,9 @@ func deliveredLetter(inbox string, p deadletter.Properties, body string) deadlet
 	return deadletter.Letter{ID: deadletter.NewID(1, 1), State: deadletter.StateReceived, Inbox: inbox, Origin: deadletter.Origin{Broker: "main", VHost: "/"}, ArrivedBy: deadletter.Route{RoutingKey: inbox}, Properties: p, Arrived: p, Body: []byte(body)}
 }
 
-// frameworks has deliveries for every framework that dlo knows, and the failures that they
-// describe. Names, types and formats come from the source code of the frameworks.
+// frameworks contains deliveries for every framework that dlo knows. For each delivery, it contains
+// the failure that the delivery describes. Names, types and formats come from the source code of
+// the frameworks.
 var frameworks = []struct {
 	name   string
 	letter deadletter.Letter

@@ -29,8 +29,8 @@ type cause struct {
 }
 
 // causeOf returns the cause of a letter whose origin, reason and type are known. Normally, the
-// error is the cause. If the error is unknown and no rule sets the group, the routing key and the
-// message type that the headers name take its place. If no type is known either, the shape of the
+// error is the cause. If the error is unknown and no rule sets the group, the cause consists of the
+// routing key and of the message type in the headers. If no type is known either, the shape of the
 // body counts too.
 func causeOf(v *deadletter.Classified, f *deadletter.Failure, doc *payload.Document, group string) cause {
 	c := cause{schema: doc.Type, group: group, failure: *f}

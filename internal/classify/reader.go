@@ -86,8 +86,8 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 }
 
 // readAgain returns the result of reading a stored letter again. It reads the failure of the letter
-// with the current masks. The origin of the letter stays the same, and the rule of the letter is
-// not applied again. The letter only gets the group that the rule assigns now.
+// with the current masks. The origin of the letter stays the same. readAgain does not apply the
+// rule of the letter again, except that the letter gets the group that the rule assigns now.
 func (c *Classifier) readAgain(l *deadletter.Letter, k *known) deadletter.Read {
 	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
 		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: GroupVersion,

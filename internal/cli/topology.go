@@ -155,8 +155,9 @@ func readDefinitions(p *Program, name string) ([]byte, error) {
 	return text, err
 }
 
-// inVHosts returns only the findings in the vhosts that --vhost names, and when these vhosts were
-// read. It returns an error if one of these vhosts does not exist.
+// inVHosts returns the findings in the vhosts that --vhost names, and omits all others. It does the
+// same with the times at which the vhosts were read. It returns an error if one of the named vhosts
+// does not exist.
 func (c topologyCheckCmd) inVHosts(t api.Topology) (api.Topology, error) {
 	if len(c.VHost) == 0 {
 		return t, nil

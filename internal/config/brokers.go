@@ -170,8 +170,8 @@ func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 }
 
 // intents reads a mapping from globs for queues to intents. An intent says which dead letters of a
-// queue dlo should keep: only those that a consumer rejected, also those that expired or
-// overflowed, or none.
+// queue dlo should keep. There are three intents: keep none, keep those that a consumer rejected,
+// or also keep those that expired or overflowed.
 func (d *decoder) intents(n *yaml.Node, into *[]topology.IntentOf) {
 	*into = nil
 	d.byQueue(n, "give queues with one of failures, all, never, for example {\"metrics.*\": never}", func(queue string, value *yaml.Node) {

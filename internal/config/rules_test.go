@@ -300,8 +300,9 @@ func TestTheManualOfRulesHolds(t *testing.T) {
 	if examples < 8 || wrong == "" {
 		t.Errorf("%d examples in the manual", examples)
 	}
-	// Every key of a rule must have a row in a table of the manual. The keys "name" and "match" have
-	// sections instead, and so have "retry" and "dead", whose own keys have the rows.
+	// Every key of a rule must have a row in a table of the manual. The keys "name" and "match"
+	// have sections instead. The keys "retry" and "dead" have sections too, and each key below them
+	// has a row.
 	for rule, prefix := range map[string]string{
 		"{name: a, match: {no_such: b}}": "", "{name: a, no_such: b}": "",
 		"{name: a, retry: {no_such: b}}": "", "{name: a, dead: {no_such: b}}": "dead.",

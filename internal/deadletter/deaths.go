@@ -75,7 +75,7 @@ func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	return deaths, Origin{}
 }
 
-// Repeated looks at the entry of x-death that DiedIn returns for a queue. It reports whether the
+// Repeated looks at the x-death entry that DiedIn selects for a queue. It reports whether the
 // broker counted more than one death in this entry. In that case, the time in the entry is the time
 // of the first of these deaths.
 func Repeated(deaths []Death, queue string) bool {
@@ -83,9 +83,9 @@ func Repeated(deaths []Death, queue string) bool {
 	return d.Count > 1
 }
 
-// LastDeath returns the reason and the time in the entry of x-death that DiedIn returns for a
-// queue. If there is no such entry, the reason comes from the header x-last-death-reason, and the
-// time is zero. If that header is missing too, the reason is "".
+// LastDeath returns the reason and the time of a death in a queue, from the x-death entry that
+// DiedIn selects. If there is no such entry, the reason comes from the header x-last-death-reason,
+// and the time is zero. If that header is missing too, the reason is "".
 func LastDeath(headers Table, deaths []Death, queue string) (reason string, at time.Time) {
 	if d, ok := DiedIn(deaths, queue); ok {
 		return d.Reason, d.FirstAt

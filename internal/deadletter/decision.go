@@ -21,9 +21,9 @@ type Decision struct {
 	Into     GroupID     // group into which the groups are merged; 0 = none
 	Split    bool        // ends the merge of the groups into another group
 
-	// Unchanged is the time of the last change to the groups that was known to the person who
-	// decides. If the last change to one of the groups was at another time, the decision is
-	// rejected. If Unchanged is zero, dlo does not compare the times.
+	// Unchanged is the time of the last change to the groups, as the person who decides saw them.
+	// If the last change to one of the groups was at another time, the decision is rejected. If
+	// Unchanged is zero, dlo does not compare the times.
 	Unchanged time.Time
 }
 

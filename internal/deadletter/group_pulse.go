@@ -35,8 +35,7 @@ func (p Pulse) Gap() time.Duration {
 // is longer (see FailingGaps).
 const FailingFor = 5 * time.Minute
 
-// FailingGaps is for groups in which letters die rarely. Such a group counts as failing until its
-// last death is longer ago than FailingGaps times the usual gap between two of its deaths. For
-// example, if a letter dies once an hour, the group counts as failing for three hours after the
-// last death.
+// FailingGaps is for groups in which letters die rarely. After its last death, such a group counts
+// as failing for FailingGaps times the usual gap between two of its deaths. For example, if a
+// letter dies once an hour, the group counts as failing for three hours.
 const FailingGaps = 3

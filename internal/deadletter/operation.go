@@ -51,8 +51,8 @@ type Pace struct {
 }
 
 // Base contains the counts of an operation at the start of its last canary. The canary is the first
-// part of the letters, which is sent as a test. Only what happens after these counts were taken
-// counts for the canary.
+// part of the letters, which is sent as a test. dlo judges the canary only by what happened after
+// these counts were taken.
 type Base struct {
 	Taken    int // number of letters that were released
 	Sent     int
@@ -130,8 +130,8 @@ var Results = []Result{
 // Open reports whether the operation still has work to do on a letter with this result.
 func (r Result) Open() bool { return r == ResultPending || r == ResultReleased }
 
-// Acted reports whether the operation performed its action on a letter with this result. A letter
-// that was sent counts, even if it came back after that.
+// Acted reports whether the operation performed its action on a letter that has this result. A
+// letter that was sent counts, even if it came back after that.
 func (r Result) Acted() bool {
 	return r == ResultConfirmed || r == ResultQuiet || r == ResultUnverified || r == ResultCameBack || r == ResultChanged
 }

@@ -113,8 +113,8 @@ func UntilReached(exchange string) string {
 	return "Until dlo has connected once, dead letters are dropped by the broker."
 }
 
-// CheckSetting returns advice for a person: to check the setting with the given name, which
-// contains details of a connection. If the name is "", CheckSetting returns "".
+// CheckSetting returns a sentence that tells a person to check the setting with the given name.
+// Such a setting contains details of a connection. If the name is "", CheckSetting returns "".
 func CheckSetting(setting string) string {
 	if setting == "" {
 		return ""

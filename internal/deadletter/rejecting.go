@@ -34,8 +34,8 @@ func markRejected(deaths []Death, ours func(queue string) bool) {
 }
 
 // Newest returns the latest death outside dlo's own queues. The result "mayDelay" is true if the
-// queue of this death may be a queue without a consumer that only delays letters. A queue may be of
-// this kind if the letter expired there and no death proves that the queue has a consumer. If
+// letter may only have waited in the queue of this death, because that queue has no consumer. This
+// is possible if the letter expired there and no death proves that the queue has a consumer. If
 // x-death contains no death, Newest uses the headers that RabbitMQ sets beside x-death from 4.0 on.
 func Newest(headers Table, deaths []Death, ours func(queue string) bool) (d Death, mayDelay bool) {
 	consumed := map[string]bool{}

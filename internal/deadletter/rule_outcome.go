@@ -12,8 +12,8 @@ const (
 // RuleOutcomes lists all outcomes, in the order in which pages and commands show them.
 var RuleOutcomes = []RuleOutcome{RuleRetry, RuleDead, RuleDiscard}
 
-// ruled contains three values for each outcome: what the outcome made of a letter as one word, its
-// trigger for a received letter, and its trigger for a letter that waits for its retry.
+// ruled contains three values for each outcome: a word for what happened to the letter, the trigger
+// for a received letter, and the trigger for a letter that waits for its retry.
 var ruled = map[RuleOutcome]struct {
 	past              string
 	received, waiting Trigger

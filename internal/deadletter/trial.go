@@ -16,8 +16,8 @@ const TrialRule = "dlo.try"
 // TrialType is the full name of the type that trial letters have.
 const TrialType = "dlo.v1.Trial"
 
-// HeaderTrial is the header which proves that dlo made a message in TrialQueue. Its value is a mark
-// that only this store can compute from the message id.
+// HeaderTrial is a header of messages in TrialQueue. It proves that dlo made the message. Its value
+// is a mark that only this store can compute from the message id.
 const HeaderTrial = "dlo-try"
 
 // TrialKept is the time for which the queue and the letter of a trial are kept.

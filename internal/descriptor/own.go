@@ -10,8 +10,8 @@ import (
 )
 
 // Own returns the schema of dlo's own types, which are used in the letters that dlo makes for
-// trials. The schema is in no set, and its types are found only by their full names. Therefore no
-// body of anybody else is mistaken for one of these types, and no list shows them.
+// trials. The schema is in no set, and its types are found only by their full names. Therefore dlo
+// mistakes no foreign body for one of these types, and no list shows them.
 var Own = sync.OnceValue(func() *Schema {
 	field := func(name string, number int32, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
 		return &descriptorpb.FieldDescriptorProto{Name: &name, JsonName: &name, Number: &number, Type: &kind, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}

@@ -1,8 +1,8 @@
 // Package descriptor manages the protobuf types with which bodies are decoded. It reads descriptor
 // sets, .proto files and archives of both, and makes schemas of them. It keeps schemas and their
 // versions in a registry, finds types in them, and compares versions. It also estimates how much
-// memory decoding a body as a type needs. Its input is bytes or an fs.FS. It decodes no bodies and
-// contacts no server.
+// memory is needed to decode a body as a type. Its input is bytes or an fs.FS. It decodes no bodies
+// and contacts no server.
 package descriptor
 
 import (

@@ -70,9 +70,9 @@ func (p *pager) rejectBroken(yes bool) {
 	p.refuses = yes
 }
 
-// firstNotice returns the first notice that a dlo sent since the given time and for which the
-// function "fits" returns true. It compares the name of the sender, because several dlo processes
-// see the same queues.
+// firstNotice returns the first notice that a dlo has sent since the given time. It skips notices
+// for which the function "fits" returns false. It compares the name of the sender, because several
+// dlo processes see the same queues.
 func (p *pager) firstNotice(office string, since time.Time, fits func(h heard) bool) (heard, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

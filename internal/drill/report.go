@@ -54,8 +54,9 @@ var (
 	nothing = Seen{"", 0} // this place need not report anything
 )
 
-// missingPlaces returns the names of those that have not reported the failure yet: Overview,
-// /readyz or the pager. If all three have reported it, missingPlaces returns "".
+// missingPlaces returns a list of the places that have not reported the failure yet. The possible
+// places are Overview, /readyz and the pager. If all three have reported it, missingPlaces returns
+// "".
 func (r *Row) missingPlaces() string {
 	var list []string
 	for _, p := range []struct {

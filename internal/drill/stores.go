@@ -154,8 +154,8 @@ func (g *ground) storeConfig(name string) string {
 // queue.
 func workOf(name string) string { return "drill." + name + ".work" }
 
-// haveSent prepares the store of a dlo and then stops this dlo. After that, ten letters have been
-// sent back, and ten letters wait in a paused queue.
+// haveSent prepares the store of a dlo and then stops this dlo. In the prepared store, ten letters
+// have been sent back, and ten letters wait in a paused queue.
 func (g *ground) haveSent(ctx context.Context, name string) error {
 	if err := g.open(ctx, name, g.storeConfig(name)); err != nil {
 		return err

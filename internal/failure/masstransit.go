@@ -45,8 +45,8 @@ func lastSegment(address string) string {
 
 // inboxWithoutSuffix returns the name of the inbox without the suffix that a framework adds to the
 // names of its error queues. It returns "" if the name has none of the given suffixes. If a shovel
-// moved the letter, inboxWithoutSuffix uses the queue from which the shovel took the letter instead
-// of the inbox.
+// moved the letter from another queue, inboxWithoutSuffix uses the name of that queue, and not the
+// name of the inbox.
 func (r *reading) inboxWithoutSuffix(suffixes ...string) string {
 	at := cmp.Or(r.shovelledFrom(), r.inbox)
 	for _, s := range suffixes {

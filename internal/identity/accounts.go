@@ -330,9 +330,9 @@ func (a *Accounts) Accept(ctx context.Context, code, password string, b Browser)
 // FirstUser is the name of the first user of an installation.
 const FirstUser = "admin"
 
-// FirstRun invites the first user, who has all rights, if nobody has a password yet. It returns the
-// code of the invitation. If somebody has a password, it returns "". A user who has the name of the
-// first user and fewer rights is replaced.
+// FirstRun invites the first user and returns the code of the invitation. This user has all rights.
+// If anybody already has a password, FirstRun invites nobody and returns "". If a user with fewer
+// rights has the name of the first user, the invitation replaces that user.
 func (a *Accounts) FirstRun(ctx context.Context) (code string, err error) {
 	list, err := a.store.Users(ctx)
 	if err != nil {

@@ -73,8 +73,8 @@ func (f fewUsers) Password(_ context.Context, name string) (deadletter.User, str
 // TestAnUnknownNameCostsOneHashToo checks that a sign-in takes equally long whether or not a user
 // has the name. Every sign-in must therefore hash the password with the same parameters.
 //
-// In the test, all places for computing a hash are taken. Therefore every sign-in must wait, also
-// with an unknown name.
+// In the test, all places for computing a hash are taken. Therefore every sign-in must wait, even
+// one with an unknown name.
 func TestAnUnknownNameCostsOneHashToo(t *testing.T) {
 	t.Parallel()
 	hash := hashPassword(secretWord)

@@ -171,8 +171,8 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 
 // TestAnAlertGoesOnAsItsNext checks the alerts of an incident after its first group has left it.
 // The alert of the first group must end, and the alert of the second group must begin at the same
-// time. When the incident ends, the alerts of all its groups must end, also the alert of the group
-// that has left it.
+// time. When the incident ends, the alerts of all its groups must end, and so must the alert of the
+// group that left earlier.
 func TestAnAlertGoesOnAsItsNext(t *testing.T) {
 	t.Parallel()
 	d := someIncident(deadletter.NoticeUpdated, 3)

@@ -24,9 +24,9 @@ func appendPatch(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Re
 	return deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Properties: p, Body: append(append([]byte{}, body...), patch...), Changes: "template"}, nil
 }
 
-// TestAnEditIsSent checks that edited letters are sent like requeued ones: first a few of them as a
-// canary, then the others, and with a verdict at the end. Each letter must be edited only once,
-// even if the process ends in the middle or the edited letter comes back.
+// TestAnEditIsSent checks that an operation sends edited letters like requeued ones. It must first
+// send a few of them as a canary, then send the others, and end with a verdict. Each letter must be
+// edited only once, even if the process ends in the middle or the edited letter comes back.
 func TestAnEditIsSent(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -53,9 +53,9 @@ func TestTheWayOfARequeue(t *testing.T) {
 	}
 }
 
-// TestPauseAndCancelInEveryPhase checks pause and cancel in each phase. No more letters may be
-// sent, unsent letters must return to their previous state, and no letter may stay with the
-// operation.
+// TestPauseAndCancelInEveryPhase pauses an operation in each of its phases, resumes it and cancels
+// it. While the operation is paused, and after it is cancelled, no more letters may be sent. Unsent
+// letters must return to their previous state, and no letter may stay with the operation.
 func TestPauseAndCancelInEveryPhase(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -69,9 +69,9 @@ func TestAPlanSaysThatTheBrokerIsAway(t *testing.T) {
 	}
 }
 
-// TestAPlanSaysWhatCameBackOfPeople checks that a plan reports requeues by people whose letters
-// came back, with operation and time. It must not report automatic retries that came back, because
-// they say nothing about a requeue by people.
+// TestAPlanSaysWhatCameBackOfPeople checks requeues by people. If their letters came back, a plan
+// must report these requeues, with operation and time. The plan must not report automatic retries
+// that came back, because they say nothing about a requeue by people.
 func TestAPlanSaysWhatCameBackOfPeople(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -35,7 +35,7 @@ func (o *ruled) steps() {
 }
 
 // TestNobodyPromisesWhatNobodyCanSend checks letters whose broker is not in the configuration. It
-// also checks letters of a vhost that the configuration does not name for their broker. A plan must
+// also checks letters whose broker is in the configuration, but without their vhost. A plan must
 // refuse each action that would send these letters, and the operation must skip them for the same
 // reason. All other actions must work.
 func TestNobodyPromisesWhatNobodyCanSend(t *testing.T) {

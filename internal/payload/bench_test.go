@@ -34,8 +34,8 @@ func BenchmarkDecode(b *testing.B) {
 }
 
 // TestBenchDecode compares two times: how long dlo takes to read a letter, and how long the
-// decoders that dlo uses for the letter take alone. It measures both in turn, and reports the
-// median, the minimum and the maximum.
+// letter's decoders take without the rest of dlo. It measures both in turn, and reports the median,
+// the minimum and the maximum.
 func TestBenchDecode(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")

@@ -78,9 +78,9 @@ func (c *changed) compare(a, b *jsonNode, path string) {
 // before. The names are in lower case and without "_" and "-".
 var identities = []string{"idempotencykey", "requestid", "messageid", "eventid"}
 
-// sameIdentity returns the names of top-level fields that an edit has not changed and by which
-// consumers may recognise a message. For example, a consumer may ignore a message whose request_id
-// it has seen before. sameIdentity returns at most two names.
+// sameIdentity looks for fields by which consumers may recognise a message. For example, a consumer
+// may ignore a message whose request_id it has seen before. sameIdentity returns the names of such
+// top-level fields, but only if the edit has not changed them, and at most two names.
 func sameIdentity(before, after *jsonNode) []string {
 	var list []string
 	for j, name := range after.names {

@@ -183,8 +183,8 @@ func (k *keeper) fail(at int, path, message string) error {
 // value checks one value of a person's edit, and puts the stored value in place of a mask. The
 // parameter "stored" is the value that is stored at the same path, or nil if there is none. If the
 // person left the mask that was shown for this stored value, value restores the stored value. If
-// the person wrote any other mask, no stored value belongs to it, and value returns an error with
-// the text "maskError".
+// the person wrote any other mask, no stored value belongs to it, and value returns an error. The
+// parameter "maskError" is the text of this error.
 func (k *keeper) value(e, stored *jsonNode, path, maskError string) error {
 	hides := stored != nil && stored.hides
 	switch {

@@ -15,8 +15,8 @@ type Mask struct {
 	JSON   []deadletter.FieldPath                        // paths from the top of a JSON body, with the names in the JSON; they also apply to a JSON body inside an envelope
 	Text   func(text string) (shown string, masked bool) // hides parts of any value; nil = nothing. Numbers are in decimal, enums by name, bytes unchanged
 
-	// Property returns a property of the letter, or a part of it, in the form in which a text about
-	// the body may show it. If the field Property is nil, nothing is hidden.
+	// Property returns a property of the letter, or a part of a property, as a text about the body
+	// may show it. If the field Property is nil, nothing is hidden.
 	Property func(name, text string) (shown string, masked bool)
 }
 

@@ -205,9 +205,9 @@ func (r *Ranking) skip(name string) {
 	r.leftFrom, r.leftTo = cmp.Or(r.leftFrom, name), name
 }
 
-// prior returns the weight that a type gets before the body is read. The weight comes from the
-// earlier letters of the queue or the routing key, from a person, or from a type property that is
-// similar to the name of the type.
+// prior returns the weight that a type gets before the body is read. The weight has one of three
+// sources: a person, the earlier letters with the same queue or routing key, or a type property
+// that is similar to the name of the type.
 func prior(t *matchable, before float64, hint string) float64 {
 	p := min(1, before)
 	if p < likely {

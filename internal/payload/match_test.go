@@ -174,9 +174,9 @@ func TestTypesThatAreNotCompared(t *testing.T) {
 	}
 }
 
-// TestHostileBodiesAreMatchedInBounds checks the memory that matching a body needs. It must never
-// be more than the budget and the memory that is kept for the next body, whatever the body
-// contains.
+// TestHostileBodiesAreMatchedInBounds checks how much memory dlo uses to match a body with types.
+// Whatever the body contains, this must never be more than the sum of two amounts: the budget, and
+// the memory that is kept for the next body.
 func TestHostileBodiesAreMatchedInBounds(t *testing.T) {
 	const size = 16_000_000
 	groups := func(depth, inside int) []byte {

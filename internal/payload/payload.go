@@ -107,8 +107,8 @@ func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document)
 	return doc
 }
 
-// Bytes returns a document that shows only the bytes of a body. It does not decode them. The
-// parameter "reason" says why. Bytes is for bodies that crashed a decoder.
+// Bytes returns a document that shows the bytes of a body without decoding them. The parameter
+// "reason" says why the body is not decoded. Bytes is for bodies that crashed a decoder.
 func (d *Decoder) Bytes(body []byte, h Hints, reason string) *Document {
 	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: reason, guarded: d.mustHideUndecoded(h)}
 	doc.hideUnread()

@@ -246,14 +246,16 @@ func plainlyMessage(b []byte) bool {
 	return texts > 0 && !t.cut
 }
 
-// shapedAsDeclared reports whether the letter declares protobuf, and b has the wire format and is
-// not printable text. If no registered type fits b, dlo relies on this check alone.
+// shapedAsDeclared reports whether b may be the protobuf message that the letter declares. The
+// letter must declare protobuf, and b must have the wire format and must not be printable text. If
+// no registered type fits b, dlo relies on this check alone.
 func (r *reading) shapedAsDeclared(b []byte) bool {
 	return r.declaresProtobuf() && !printable(b) && wireShaped(b, 1000)
 }
 
-// readsAsNamed reports whether b can be scanned as one of the types that the letter names, with at
-// least one known field. If the parameter "noUnknown" is true, b must also have no unknown field.
+// readsAsNamed reports whether b can be scanned as a type that the letter names. The scan must find
+// at least one known field. If the parameter "noUnknown" is true, b must also have no unknown
+// field.
 func (r *reading) readsAsNamed(b []byte, noUnknown bool) bool {
 	if len(b) == 0 {
 		return false

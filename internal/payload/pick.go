@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// PickReveals decodes a letter twice: as it is decoded now, and as the type typ. It reports whether
-// the second result shows something that is masked in the first one.
+// PickReveals decodes a letter twice: as it is decoded now, and as the type in the parameter "typ".
+// It reports whether the second result shows something that is masked in the first one.
 func (d *Decoder) PickReveals(l *deadletter.Letter, typ string) bool {
 	now := d.Letter(l)
 	if !now.Masked {

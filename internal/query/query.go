@@ -81,10 +81,10 @@ func split(f Field) (Field, string) {
 	return f, ""
 }
 
-// Values returns the texts that q selects for a field, for example the chosen values of a facet.
-// They come from the only term on the field that has no minus. If there is no such term, or more
-// than one, Values returns nil. It also returns nil if the term has stars, comparisons or times.
-// The parameter f may be "header.NAME" or "body.PATH".
+// Values returns the texts that q selects for a field, for example the chosen values of a facet. If
+// exactly one term on the field has no minus, the texts are the values of this term. If there is no
+// such term, or more than one, Values returns nil. It also returns nil if the term has stars,
+// comparisons or times. The parameter f may be "header.NAME" or "body.PATH".
 func (q Query) Values(f Field) []string {
 	field, name := split(f)
 	var values []string

@@ -13,8 +13,8 @@ import (
 // TestSessionsThatSettleNothingComeEverMoreSlowly covers sessions that end before they have stored
 // and acknowledged a batch of letters (a window). Such sessions happen, for example, if the AMQP
 // client library cannot read a letter. The wait before the next session must grow, even if the last
-// session has received deliveries. Only after a session that has finished a window, the wait must
-// be short again.
+// session has received deliveries. When a session has finished a window, the wait after it must be
+// short again.
 func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)

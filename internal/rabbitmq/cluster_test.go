@@ -266,9 +266,9 @@ func TestAWindowInACluster(t *testing.T) {
 	})
 }
 
-// TestANodeIsCutOffFromItsCluster cuts the node to which dlo is connected off from the network. In
-// this cluster, a node without a majority stops its work. dlo sends its acks to this node and waits
-// for them with Fence, but the acks never reach the queue.
+// TestANodeIsCutOffFromItsCluster disconnects a node from the other nodes of its cluster, while dlo
+// is connected to it. In this cluster, a node without a majority stops its work. dlo sends its acks
+// to this node and waits for them with Fence, but the acks never reach the queue.
 func TestANodeIsCutOffFromItsCluster(t *testing.T) {
 	t.Parallel()
 	cluster := testenv.StartCluster(t, "cluster_partition_handling = pause_minority")

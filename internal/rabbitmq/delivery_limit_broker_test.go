@@ -12,8 +12,8 @@ import (
 )
 
 // TestTheDeliveryLimitOfABroker takes a message and loses its deliveries, until the broker deletes
-// the message. It checks that dlo computes the same delivery limit from the argument, the policy
-// and the operator policy as the broker.
+// the message. dlo computes the delivery limit from the argument, the policy and the operator
+// policy. This limit must be the one that the broker applies.
 func TestTheDeliveryLimitOfABroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

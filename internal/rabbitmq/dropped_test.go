@@ -12,8 +12,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestDroppedIsCounted rejects messages in queues of both types without a dead-letter exchange, and
-// in a queue that has one. The node counts only the messages of the queues without one.
+// TestDroppedIsCounted rejects messages in a classic queue and a quorum queue, both without a
+// dead-letter exchange. It also rejects messages in a queue with a dead-letter exchange. The node
+// must count the messages of the first two queues, and no others.
 func TestDroppedIsCounted(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBrokerWith(t, testenv.Options{Metrics: true})

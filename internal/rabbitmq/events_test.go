@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestWhatIsDeletedIsSaid deletes everything that dlo has declared, between two sessions of an
-// inbox. The second session must declare all of it again and report each loss as a problem. The
-// first session must report nothing.
+// TestWhatIsDeletedIsSaid runs two sessions of an inbox. Between them, the test deletes everything
+// that dlo has declared. The second session must declare all of it again and report each loss as a
+// problem. The first session must report nothing.
 func TestWhatIsDeletedIsSaid(t *testing.T) {
 	t.Parallel()
 	_, address := testenv.Broker(t).VHost(t)

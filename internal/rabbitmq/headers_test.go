@@ -201,8 +201,8 @@ func TestWhatTheClientReadsIsReadAlike(t *testing.T) {
 	}
 }
 
-// readByTheClient returns the fingerprint of the inbox's first letter as the AMQP client library
-// decodes it, and returns the letter to the queue. The result is false if the letter makes the
+// readByTheClient computes the fingerprint of the inbox's first letter as the AMQP client library
+// decodes it. It puts the letter back into the queue. The result is false if the letter makes the
 // library close its connection.
 func readByTheClient(t *testing.T, url string) (deadletter.Fingerprint, bool) {
 	t.Helper()

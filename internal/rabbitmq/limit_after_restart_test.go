@@ -32,10 +32,10 @@ func (s *said) String() string {
 	return s.lines.String()
 }
 
-// TestAnInboxWithoutALimitAfterARestart removes the delivery limit of an inbox with a policy. After
-// a broker restart, the management API does not show the policy yet, or does not respond. dlo must
-// drain the inbox as soon as the API shows the policy. It must not refuse the inbox because of the
-// limit, because it checks a refused inbox again only much later.
+// TestAnInboxWithoutALimitAfterARestart uses a policy that removes the delivery limit of an inbox.
+// After a broker restart, the management API does not show the policy yet, or does not respond. dlo
+// must drain the inbox as soon as the API shows the policy. It must not refuse the inbox in the
+// meantime, because it checks a refused inbox again only much later.
 func TestAnInboxWithoutALimitAfterARestart(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBroker(t)

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestTheMarkerTellsARestart checks on this version of the broker that dlo can detect a broker
-// restart with a marker, which is a queue with one transient message. The message must survive a
-// lost connection, and must be gone after a kill and after a clean stop.
+// TestTheMarkerTellsARestart checks that dlo can detect a restart of the tested broker version with
+// a marker, which is a queue with one transient message. The message must survive a lost
+// connection, and must be gone after a kill and after a clean stop.
 func TestTheMarkerTellsARestart(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBroker(t)

@@ -52,9 +52,9 @@ func (i *Inbox) restTime() time.Duration {
 	return scarceWait
 }
 
-// Missing must be called if letters of the inbox are missing in the broker. This happens if the
-// broker has a delivery limit and deletes letters that were delivered too often before dlo has
-// stored them. Missing reports a problem.
+// Missing must be called if letters of the inbox are missing in the broker. If a queue has a
+// delivery limit, the broker deletes a letter that was delivered too often, even if dlo has not
+// stored this letter yet. Missing reports a problem.
 func (i *Inbox) Missing(letters int) {
 	i.link.recordEvent(deadletter.Problem{
 		Kind: deadletter.ProblemMissing, Severity: deadletter.SeverityPage, Inbox: i.queue, Queue: i.queue,

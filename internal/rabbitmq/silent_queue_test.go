@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestASilentQueuePutsNoOtherInDoubt sends one batch to healthy queues and to a quorum queue that
-// does not respond, like a queue without a leader. The confirms of the healthy queues must arrive
-// and count, although the confirm of the silent queue is missing before them.
+// TestASilentQueuePutsNoOtherInDoubt sends one batch to healthy queues and to a quorum queue. Like
+// a queue without a leader, this quorum queue does not respond. The confirms of the healthy queues
+// must arrive and count, although an earlier confirm, that of the silent queue, is missing.
 //
 // The silent queue blocks the channel of the batch, and the broker does not close this channel. The
 // publisher must therefore use another channel for the next batch at once.

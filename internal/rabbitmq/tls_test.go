@@ -24,9 +24,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAnInboxOverTLS reads a letter with a header larger than a frame from a broker that requires
-// TLS with a client certificate. The TLS options in a URL must work as they do in the AMQP client
-// library.
+// TestAnInboxOverTLS uses a broker that requires TLS and a client certificate. It reads a letter
+// whose header is larger than a frame. The TLS options in a URL must work as they do in the AMQP
+// client library.
 func TestAnInboxOverTLS(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -133,9 +133,9 @@ func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 const cuts = 4
 
 // death is a function that ends the connection over which dlo took a window of letters. Before
-// that, it may acknowledge the letters of the window up to the tag "last". It depends on the way in
-// which the connection ends whether the broker still receives this ack. The parameter "cut" is the
-// number of the attempt, counted from 0.
+// that, it may acknowledge the letters of the window up to the tag "last". Some ways to end the
+// connection keep the broker from receiving this ack. The parameter "cut" is the number of the
+// attempt, counted from 0.
 type death func(t *testing.T, cut int, ch *amqp.Channel, last uint64, link *testenv.Link)
 
 // cutWindow fills an inbox, takes a window of letters from it and kills the connection. It returns

@@ -58,9 +58,8 @@ func (d *Dispatcher) replacedProblem(mark *deadletter.Progress) deadletter.Probl
 	}
 }
 
-// unnotedProblem returns a problem which says that the mark of the store, which is the record of
-// its progress in the broker, cannot be read or written. The parameter "verb" is "read" or
-// "written".
+// unnotedProblem returns the problem of a mark that cannot be read or written. The mark is the
+// record of the store's progress in the broker. The parameter "verb" is "read" or "written".
 func (d *Dispatcher) unnotedProblem(verb string, err error) deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,

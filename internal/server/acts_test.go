@@ -569,8 +569,8 @@ func (l *ledger) use(secret string) {
 	}
 }
 
-// people does several things with dlo's own users: it adds a user, signs the user in and out, and
-// removes the user. The audit must record each of them.
+// people adds one of dlo's own users, signs the user in and out, and then removes the user. The
+// audit must record each of these acts.
 func (l *ledger) people() {
 	l.t.Helper()
 	ctx := deadletter.Through(l.t.Context(), deadletter.WayPage)

@@ -112,8 +112,9 @@ func (s *Server) metrics() http.Handler {
 	return promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)})
 }
 
-// setup returns the example that the pages show at the first run. It uses the first broker with a
-// dead-letter exchange in the configuration, because a policy can name that exchange immediately.
+// setup returns the example that the pages show at the first run. It uses the first broker for
+// which the configuration names a dead-letter exchange, because a policy can name that exchange
+// immediately.
 func (s *Server) setup() web.Setup {
 	i := max(0, slices.IndexFunc(s.cfg.Brokers, func(b config.Broker) bool { return b.Exchange != "" }))
 	b := s.cfg.Brokers[i]

@@ -16,7 +16,8 @@ import (
 const toldTitles = 5
 
 // pathProblems returns the findings about which people get notices, as one problem for each vhost
-// and kind. It leaves out findings about inboxes that a broker already reports as problems.
+// and kind. It leaves out a finding about an inbox if a broker already reports this fault as a
+// problem.
 func (s *Server) pathProblems() []deadletter.Problem {
 	var list []deadletter.Problem
 	for _, r := range s.survey.Reports() {

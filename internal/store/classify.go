@@ -21,9 +21,9 @@ func (s *Store) NextReceived(ctx context.Context, n int) ([]deadletter.Letter, e
 	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id`, n)
 }
 
-// innocentFirst returns up to n letters that have never crashed the process, with their bodies. If
-// there are no such letters, it returns one letter that has crashed the process. The parameters
-// fromClause and orderClause are the SQL clauses that select and sort the letters.
+// innocentFirst returns letters with their bodies: up to n letters, none of which has ever crashed
+// the process. If there are no such letters, it returns one letter that has crashed the process.
+// The parameters fromClause and orderClause are the SQL clauses that select and sort the letters.
 func (s *Store) innocentFirst(ctx context.Context, fromClause, orderClause string, n int) ([]deadletter.Letter, error) {
 	query := `SELECT l.id, ` + heldSize + ` ` + fromClause + ` AND l.crashes %s ORDER BY ` + orderClause + ` LIMIT $1`
 	serials, err := s.serials(ctx, fmt.Sprintf(query, `= 0`), n)

@@ -13,10 +13,10 @@ func (s *Store) LastSeen(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(max(event, letter)).UTC(), err
 }
 
-// DrawNear changes the due times of automatic retries that are later than the time "latest". These
-// retries then become due at the time "latest". DrawNear returns their number. It is needed if the
-// clock was set back, because letters could otherwise wait longer than the longest back-off. Due
-// times chosen by a person do not change.
+// DrawNear brings forward the automatic retries that are due later than the given time: they become
+// due at that time. DrawNear returns their number. It is needed if the clock was set back, because
+// letters could otherwise wait longer than the longest back-off. Due times chosen by a person do
+// not change.
 func (s *Store) DrawNear(ctx context.Context, latest time.Time) (int, error) {
 	done := 0
 	for {

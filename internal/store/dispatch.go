@@ -341,10 +341,10 @@ func (t *tx) readContents(claimed []deadletter.Due) error {
 	})
 }
 
-// ClaimDoubtful claims up to n letters of a broker that dlo has begun to send, without knowing
-// whether they arrived. There are two kinds of such letters: those that an earlier process was
-// sending when it ended, and those that this process must send again after Mark.DueAt because it
-// recorded Mark.Resend.
+// ClaimDoubtful claims up to n letters of a broker whose sending has begun, but of which dlo does
+// not know whether they arrived. There are two kinds of such letters. An earlier process was
+// sending letters of the first kind when it ended. This process must send letters of the second
+// kind again after Mark.DueAt, because Mark.Resend was recorded for them.
 //
 // Each letter keeps its attempt and token, because it may already have been sent. ClaimDoubtful
 // never takes a letter that this process is still publishing, even if the publish takes long.

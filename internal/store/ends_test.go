@@ -162,9 +162,9 @@ func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	}
 }
 
-// TestALetterChangesWhileItIsIndexed checks a letter that comes back while the indexer reads it,
-// and about which the rules decide again. The indexer must read the letter once more, so that a
-// search finds its current state.
+// TestALetterChangesWhileItIsIndexed checks a letter that changes while the indexer reads it: the
+// letter comes back, and the rules decide about it again. The indexer must read the letter once
+// more, so that a search finds its current state.
 func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

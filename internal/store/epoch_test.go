@@ -42,9 +42,9 @@ func restarted(t testing.TB, s *store.Store) {
 	}
 }
 
-// TestLettersAfterABrokerRestart checks letters of earlier sessions that come back one by one after
-// a broker restart, all flagged as redelivered. The flag alone proves nothing, so a delivery that
-// equals no earlier letter must always get a row.
+// TestLettersAfterABrokerRestart checks letters that dlo received in earlier sessions. After a
+// broker restart, they come back one by one, all flagged as redelivered. The flag alone proves
+// nothing, so a delivery that equals no earlier letter must always get a row.
 func TestLettersAfterABrokerRestart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -397,10 +397,10 @@ func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
 	}
 }
 
-// TestADoubtfulClaimThatIsCutOff checks a window that comes back, but whose letters may also be
-// copies of it that an earlier session gave back. Several sessions in turn take the window back,
-// and each of them is cut off before the window is settled. The window must stay in doubt, and its
-// letters must become suspects in each session.
+// TestADoubtfulClaimThatIsCutOff checks letters that come back with the redelivered flag. They may
+// be the letters of the open window, or equal letters that an earlier session gave back. Several
+// sessions in turn receive these letters, and each session is cut off before the window is settled.
+// The window must stay in doubt, and its letters must become suspects in each session.
 func TestADoubtfulClaimThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -29,9 +29,9 @@ const (
 
 const noteSize = 8 // size of one reader's note, in bytes
 
-// openHand opens and clears the file beside a store in which background readers note the letters
-// that they are reading. It returns the serials of the letters that were being read when the last
-// process ended.
+// openHand opens and clears a file beside the store. In this file, background readers note the
+// letters that they are reading. openHand returns the serials of the letters that were being read
+// when the last process ended.
 func openHand(path string) (hand, []int64, error) {
 	f, err := os.OpenFile(path+".reading", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -41,8 +41,8 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 	return t.joinIncident(g, n, origin)
 }
 
-// othersNotified reports whether people were notified about other groups under the same key as the
-// group g. The result "loudest" is the highest severity of those groups.
+// othersNotified reports whether people were notified about other groups that have the same key as
+// the group g. The result "loudest" is the highest severity of those groups.
 func (t *tx) othersNotified(g *deadletter.GroupLife) (others bool, loudest deadletter.Severity, err error) {
 	rows, err := t.query(`SELECT told_severity FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 AND id <> $2`, g.Key, int64(g.ID))
 	if err != nil {

@@ -139,9 +139,9 @@ func TestWhatPagesByItself(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsSetBack checks two groups, between whose deaths the clock is set back by a day.
-// The notices about both groups must be sent without delay, and the two unrelated groups must not
-// join the same incident.
+// TestAClockThatIsSetBack sets the clock back by a day after a letter of one group died. After
+// that, a letter of another group dies. The notices about both groups must be sent without delay,
+// and the two unrelated groups must not join the same incident.
 func TestAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -162,8 +162,8 @@ func fold(pieces []string) []string {
 	return out
 }
 
-// holds reports whether a term is true of the letter, without the negation of the term. If searches
-// cannot decide whether such a term is true, the result "known" is false.
+// holds reports whether the letter has what a term asks for. It ignores the minus in front of a
+// negated term. If searches cannot decide the term, the result "known" is false.
 func (f *found) holds(t query.Term) (yes, known bool) {
 	l := &f.letter
 	value := func(v query.Value) bool {

@@ -234,7 +234,8 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 }
 
 // History returns the events of a letter, oldest first. Some events are not stored, but derived
-// from the letter's attempts: the publish of the letter, who requested it, and its outcome.
+// from the letter's attempts. For example, they say that the letter was published, and with which
+// outcome.
 func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error) {
 	serial, _, _ := id.Split()
 	rows, err := s.ask(ctx, `SELECT operation, at, kind, actor, detail FROM events WHERE letter = $1 ORDER BY id`, serial)

@@ -366,10 +366,10 @@ func (s *Store) Channels(ctx context.Context) ([]string, error) {
 	return list, err
 }
 
-// Told returns the groups that need people, as far as the receivers of a channel know: they were
-// notified about these groups, and were not yet notified of the end. The result has one delivery
-// for each incident. These deliveries are made only for this result, so none of them waits to be
-// sent.
+// Told returns the groups about which the receivers of a channel were notified, but of whose end
+// they were not yet notified. As far as these receivers know, the groups need people. The result
+// has one delivery for each incident. These deliveries are made only for this result, so none of
+// them waits to be sent.
 func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery, error) {
 	rows, err := s.ask(ctx, `SELECT id, told_key, told_severity, told_at, told_channels FROM groups INDEXED BY groups_told WHERE told > 0 ORDER BY id`)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 // becomes overdue.
 const toldSoonest = 60_000
 
-// toldAhead is how long before the planned notification of people a letter becomes overdue. The
-// notice needs this time, because it first waits until its group has settled, and its channel then
-// takes a moment.
+// People are notified about a waiting letter at a planned time, and the letter becomes overdue a
+// short time before that. toldAhead is this short time. The notice needs it, because the notice
+// first waits until its group has settled, and its channel then takes a moment.
 const toldAhead = settling + 5*time.Second
 
 // told says when people are notified about a letter that waits, and whether they already were.
@@ -38,9 +38,9 @@ func timeUntilTold(toldBy, due time.Time) int64 {
 
 // whenTold returns when people are to be notified about a letter that gets a verdict and waits for
 // a retry. If the letter came back from an earlier retry, the new verdict must not postpone the
-// notification without limit. Therefore, people are notified at the latest at the time in the
-// previous verdict, plus the time during which a worker had the letter. This limit does not apply
-// to a letter that people sent.
+// notification without limit. The latest time is therefore the time in the previous verdict, plus
+// the time during which a worker had the letter. This limit does not apply to a letter that people
+// sent.
 func (t *tx) whenTold(c *deadletter.Classified, r *record, to deadletter.State, group int64) (told, error) {
 	var sent, back sql.NullInt64
 	if r.toldBy.Valid && r.publishes > 0 {

@@ -87,9 +87,9 @@ func TestPausedRetriesStay(t *testing.T) {
 	}
 }
 
-// TestAProbeThatComesBackIsNotCounted checks attempts that are probes, which show whether a queue
-// works again. If a probe comes back, it must not count as an attempt of its letter, even if it
-// comes back before its confirm. Every other attempt must count.
+// TestAProbeThatComesBackIsNotCounted checks probes. A probe is an attempt that shows whether a
+// queue works again. If a probe comes back, it must not count as an attempt of its letter, even if
+// it comes back before its confirm. Every other attempt must count.
 func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ probe, confirmed bool }{

@@ -37,9 +37,9 @@ func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
 	return left, nil
 }
 
-// repick copies the type that people picked for a letter's old group to the letter's new group, if
-// an older grouping version made the old group. The old group keeps the pick, because its letters
-// may move to several groups.
+// repick is called when a letter moves to a new group. If an older grouping version made the
+// letter's old group, repick copies the type that people picked for the old group to the new one.
+// The old group keeps the pick, because its letters may move to several groups.
 func (t *tx) repick(from, to int64, version int) error {
 	_, err := t.exec(`INSERT INTO picks (grp, type, reason, by, at) SELECT $2, p.type, p.reason, p.by, p.at FROM picks p JOIN groups g ON g.id = p.grp WHERE p.grp = $1 AND g.version < $3 ON CONFLICT DO NOTHING`, from, to, version)
 	return err

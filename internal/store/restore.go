@@ -56,8 +56,9 @@ func (s *Store) hold(ctx context.Context, seen deadletter.Progress, missing int6
 }
 
 // beginRestore begins a restore: it records what is lost, and stops operations that send letters.
-// After a restore is complete, another broker may report the progress that is recorded there. In
-// that case, beginRestore only adds this progress to the completed restore and returns nil.
+// After a restore is complete, dlo may read the store's progress on another broker. If that
+// progress is from before the restore, beginRestore only adds it to the completed restore and
+// returns nil.
 func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress, missing int64, by string) (*restoring, error) {
 	r := &restoring{}
 	err := s.tx(ctx, urgent, func(t *tx) error {

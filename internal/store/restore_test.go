@@ -270,10 +270,10 @@ func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 }
 
 // TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay checks a letter in a store that was
-// restored from a backup. A person releases the letter, so dlo sends it. Then an attempt comes back
-// that dlo had made after the backup, and that the restored store does not know. This attempt must
-// be recorded for the letter, but must not change its state, because only the newest attempt
-// counts.
+// restored from a backup. A person releases the letter, so dlo sends it. Then an earlier attempt
+// comes back. dlo made this attempt after the backup, so the restored store does not know it. The
+// attempt must be recorded for the letter, but must not change its state, because only the newest
+// attempt counts.
 func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

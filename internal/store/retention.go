@@ -9,9 +9,9 @@ import (
 )
 
 // Expire purges up to n letters in one transaction and returns their number. It chooses letters
-// that are in the given state and have not changed since the time "before". It begins with the
-// letters that were received first. It erases the contents of these letters, but keeps their rows
-// and histories. It skips letters that belong to an operation.
+// that are in the given state and have not changed since the given time. It begins with the letters
+// that were received first. It erases the contents of these letters, but keeps their rows and
+// histories. It skips letters that belong to an operation.
 func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.Time, n int) (int, error) {
 	// The letters are found by a reading connection, and not in the transaction. The search may
 	// have to pass many old letters that changed recently, and ingest waits while a transaction
@@ -84,8 +84,8 @@ func (t *tx) expire(r *record, to deadletter.State, reason string) error {
 // reads.
 const expiredLetters = `l.state = $1 AND l.id < $2 AND l.changed_at < $3 AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`
 
-// Expiring counts the letters that are in the given state and have not changed since the time
-// "before". It counts at most as many letters as "limit" says.
+// Expiring counts the letters that are in the given state and have not changed since the given
+// time. When the count reaches the given limit, Expiring stops counting.
 func (s *Store) Expiring(ctx context.Context, state deadletter.State, before time.Time, limit int) (int, error) {
 	var n int
 	err := s.askRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` LIMIT $4)`,

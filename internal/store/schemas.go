@@ -10,10 +10,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// SchemaVersions calls the function "visit" for versions of the descriptor sets in use, with their
-// content. It visits only the newest versions of each set, at most maxVersions of them. The
-// versions come in the order in which they became current. If the function "visit" returns an
-// error, SchemaVersions stops and returns the error.
+// SchemaVersions passes versions of the descriptor sets in use to the function "visit". Each
+// version includes its content. For each set, "visit" gets only the newest versions, at most
+// maxVersions of them. The versions come in the order in which they became current. If "visit"
+// returns an error, SchemaVersions stops and returns the error.
 func (s *Store) SchemaVersions(ctx context.Context, maxVersions int, visit func(deadletter.SchemaVersion) error) error {
 	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, content FROM schema_versions WHERE id IN (
 			SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY name ORDER BY current_at DESC) AS place FROM schema_versions WHERE removed_at IS NULL) WHERE place <= $1)

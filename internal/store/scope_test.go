@@ -140,9 +140,9 @@ func TestAWriteBeforeAQueryRunsWidensNoScope(t *testing.T) {
 	}
 }
 
-// TestOnlyTheScopeReadsWholeTables checks that only scope.go names tables with the schema main, and
-// that queries name tables in lower case, as scope.go expects. Otherwise a query would read all
-// rows of a table, also those outside the scope.
+// TestOnlyTheScopeReadsWholeTables checks that only scope.go names tables with the schema main. It
+// also checks that queries name tables in lower case, as scope.go expects. A query that breaks one
+// of these rules would read all rows of a table, even the rows outside the scope.
 func TestOnlyTheScopeReadsWholeTables(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")

@@ -17,11 +17,11 @@ const sessionUse = time.Minute
 // sessionStep is the time by which the clock can be set back without ending sessions.
 const sessionStep = time.Minute
 
-// hasEnded reports whether a session has ended. A session has ended if it was not used since the
-// time "idle", or if it began before the time "oldest". The store records when the session began,
-// when it was last used, and when the password was last entered. A session has also ended if one of
-// these times is in the future. In that case the clock was set back, and nobody knows how long ago
-// this was.
+// hasEnded reports whether a session has ended. The parameters "idle" and "oldest" are times. A
+// session has ended if it was last used before "idle", or if it began before "oldest". The store
+// records when the session began, when it was last used, and when the password was last entered. A
+// session has also ended if one of these times is in the future. In that case the clock was set
+// back, and nobody knows how long ago this was.
 func (s *Store) hasEnded(n deadletter.Session, idle, oldest time.Time) bool {
 	latest := s.now().Add(sessionStep)
 	return n.UsedAt.Before(idle) || n.CreatedAt.Before(oldest) || n.CreatedAt.After(latest) || n.UsedAt.After(latest) || n.ConfirmedAt.After(latest)

@@ -428,10 +428,10 @@ func TestAnotherVHostIsAStray(t *testing.T) {
 	wantSame(t, "strays", r.strays("main"), map[string]string{"main shop": "0 waiting, 2 needy, 0 watched"})
 }
 
-// TestTheNewerOfTwoWindowsIsOpen kills dlo twice while it has an open window, each time under
-// another name of the same broker. The broker delivered the letters of the older window again under
-// the new name, so they are stored a second time. When dlo later treats both names as one broker,
-// only the newer window must count as open.
+// TestTheNewerOfTwoWindowsIsOpen checks a broker that gets another name while a window is open.
+// Under the new name, the broker delivers the letters of the open window again, so dlo stores them
+// a second time, in a newer window. When dlo later treats both names as one broker, only the newer
+// window must count as open.
 func TestTheNewerOfTwoWindowsIsOpen(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

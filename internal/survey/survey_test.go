@@ -107,8 +107,8 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 	})
 }
 
-// TestAChangeIsLookedAtImmediately checks that dlo reads a vhost once and at once after LookAgain
-// was called for it. dlo must not read other vhosts because of this call.
+// TestAChangeIsLookedAtImmediately calls LookAgain for one vhost. dlo must read this vhost
+// immediately and exactly once. dlo must not read other vhosts because of this call.
 func TestAChangeIsLookedAtImmediately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64

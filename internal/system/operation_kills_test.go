@@ -50,7 +50,7 @@ const orderSchema = `syntax = "proto3"; package acme.v1; message Order { string 
 // TestOperationOnAQuery tells the story of a bad deploy. A person starts an operation that selects
 // letters by type, time and a decoded field. The canary must stop the operation, because the worker
 // is still broken. After the fix, all letters must be sent once, although dlo is killed five times.
-// The audit checks the verdict.
+// The type "audit" of the tests checks the outcome.
 func TestOperationOnAQuery(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -126,8 +126,8 @@ func authService(t *testing.T) (port string) {
 	return u.Port()
 }
 
-// tryProxy checks dlo behind a proxy, at the root and below a path. It sends requests like programs
-// and like people who forge headers, and it uses a real browser.
+// tryProxy checks dlo behind a proxy, at the root and below a path. It sends the requests of a
+// program and requests with forged headers. It also uses a real browser.
 func tryProxy(t *testing.T, file string, start func(p *proxied, text, dir string)) {
 	t.Helper()
 	t.Parallel()

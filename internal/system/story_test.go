@@ -156,7 +156,8 @@ func story(t *testing.T, script bool, width int64) {
 	p.Draining()
 
 	// The queue "email" has 125 letters, and the queue "sms" has 120. Of the letters in "email",
-	// 115 concern the template. Two of these, near the newest, still fail after the fix.
+	// 115 concern the template. Even after the fix, two of these 115 letters still fail. They are
+	// among the newest.
 	var fixed atomic.Bool
 	email, sms := newAudit(t, amqpURL, "email", nil), newAudit(t, amqpURL, "sms", nil)
 	fresh := func(d *amqp.Delivery) bool { return d.Headers["dlo-attempt"] == nil }

@@ -52,8 +52,9 @@ func (f *folder) remove() {
 }
 
 // removeAbandoned removes folders that match the pattern and whose owner has ended. It keeps recent
-// folders, because their owner may be about to lock them. A folder without a lock file was already
-// removed once. A process that was ending, such as a helper of Chromium, then added a file to it.
+// folders, because their owner may be about to lock them. An old folder without a lock file is the
+// rest of a removed folder. While that folder was being removed, a process that was ending, such as
+// a helper of Chromium, added a file to it.
 func removeAbandoned(pattern string) {
 	paths, _ := filepath.Glob(pattern)
 	for _, path := range paths {

@@ -113,8 +113,9 @@ func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 	}
 }
 
-// TestRestsOfAFolderAreAbandoned uses a folder that was removed, and to which a killed process then
-// added a file. Such a folder has no lock file, and newFolder must remove it too.
+// TestRestsOfAFolderAreAbandoned uses the rest of a removed folder. While the folder was being
+// removed, a killed process added a file to it. The rest has no lock file, and newFolder must
+// remove it too.
 func TestRestsOfAFolderAreAbandoned(t *testing.T) {
 	t.Parallel()
 	late, err := os.MkdirTemp("", "dlo-test-late-*")

@@ -9,8 +9,8 @@ import (
 )
 
 // User creates a RabbitMQ user with the given tags and without rights. It returns the name of the
-// user, and the AMQP URL of the vhost with this name and the password "secret". The user is deleted
-// at the end of the test.
+// user, and an AMQP URL of the vhost. The URL contains this name and the password "secret". The
+// user is deleted at the end of the test.
 func (n *Node) User(t testing.TB, vhost, tags string) (name, address string) {
 	t.Helper()
 	name = "user-" + vhost

@@ -40,8 +40,8 @@ func (s *Snapshot) selects(glob string) bool {
 	return slices.ContainsFunc(s.Queues, func(q Queue) bool { return q.Name == glob })
 }
 
-// Chosen returns those queues of a list that the given names or globs select. A queue may have a
-// name that looks like a glob. If such a name is given, it selects only this queue.
+// Chosen selects queues from a list by names or globs, and returns the selected ones. A queue may
+// have a name that looks like a glob. If such a name is given, it selects only this queue.
 func Chosen(queues, globs []string) []string {
 	return slices.DeleteFunc(slices.Clone(queues), func(q string) bool {
 		return !slices.ContainsFunc(globs, func(g string) bool {

@@ -47,10 +47,10 @@ func (in *inspector) retries(round []string) bool {
 	return stay == 1 && len(round) > 2
 }
 
-// dropsAutomatically reports whether a queue dead-letters messages without a consumer, because they
-// expire or because there are too many of them. It returns false for dlo's own queues. The
-// definition of such a queue does not show where its letters go when they expire, because the
-// routing key of each letter is the name of its origin queue.
+// dropsAutomatically reports whether messages leave a queue as dead letters although no consumer
+// rejects them. This happens if messages expire, or if there are too many of them. It returns false
+// for dlo's own queues. The definition of such a queue does not show where its letters go when they
+// expire, because the routing key of each letter is the name of its origin queue.
 func (v *view) dropsAutomatically() bool {
 	if deadletter.OwnQueue(v.Name) || v.isFederation() {
 		return false

@@ -161,10 +161,10 @@ func (in *inspector) policiesChanged() {
 	}
 }
 
-// hiddenChanged reports a queue for which somebody has changed a policy without effect. Only one
-// policy applies to a queue. When dlo sets its own policy, that policy therefore repeats the keys
-// of the policy that applied before. If somebody later changes the earlier policy, the change has
-// no effect on the queue.
+// hiddenChanged reports a queue if somebody has changed one of its policies, but the change has no
+// effect. Only one policy applies to a queue. When dlo sets its own policy, that policy therefore
+// repeats the keys of the policy that applied before. If somebody later changes the earlier policy,
+// the change has no effect on the queue.
 func (in *inspector) hiddenChanged(v *view) {
 	winner := v.policy.winner
 	setByDlo := func(p *Policy) int {

@@ -197,9 +197,9 @@ func TestAPlanMatchesOnlyItsQueues(t *testing.T) {
 	}
 }
 
-// TestTheFormsOfAPlan reads each form of a plan with hostile names as its receiver would: with a
-// shell, or as JSON or YAML. TestTerraformReadsAPlan reads the form for Terraform with Terraform's
-// own code.
+// TestTheFormsOfAPlan checks the forms of a plan. The names in the plan are hostile. The test runs
+// one form with a shell, and parses the others as JSON or YAML, as their receivers do.
+// TestTerraformReadsAPlan reads the form for Terraform with Terraform's own code.
 func TestTheFormsOfAPlan(t *testing.T) {
 	s := site("4.3.6")
 	s.VHost = `it's a "vhost"`

@@ -60,8 +60,8 @@ func (p *Plan) comment() string {
 	return fmt.Sprintf("# broker %s, vhost %s", safeName(p.Broker), safeName(p.VHost))
 }
 
-// label returns a name for a policy that is unique among all brokers and vhosts. The name of the
-// policy itself is not unique, because the same queues in two vhosts have policies of the same
+// label returns a name for a policy. No other policy at any broker or vhost has this name. The
+// policy's own name is not enough, because the same queues in two vhosts have policies of the same
 // name.
 func (p *Plan) label(planned *Planned) string {
 	return planned.Name + "-" + hashOf([]string{p.Broker, p.VHost})

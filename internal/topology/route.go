@@ -232,8 +232,8 @@ type publishedKey struct {
 	guessed bool
 }
 
-// asBound returns the routing key as it is written in the binding from which it comes, which may be
-// a pattern. If the key comes from no binding, asBound returns the key of the messages.
+// asBound returns the routing key as it is written in its binding, where it may be a pattern. If
+// the key comes from no binding, asBound returns the key of the messages.
 func (k publishedKey) asBound() string {
 	if k.from == nil {
 		return k.key

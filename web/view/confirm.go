@@ -114,8 +114,8 @@ func haltedWords(state deadletter.OperationState, now, at time.Time) string {
 // TypedFrom is the largest number of letters that can be discarded without typing the number.
 const TypedFrom = 100
 
-// MustType reports whether a person has to type the number n of letters to confirm an action. That
-// is so for discards of many letters and for all purges.
+// MustType reports whether a person who confirms an action has to type the number of its letters.
+// That is so for discards of many letters and for all purges.
 func MustType(v deadletter.Verb, n int) bool {
 	return v == deadletter.VerbDiscard && n > TypedFrom || v == deadletter.VerbPurge && n > 0
 }

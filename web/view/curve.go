@@ -101,8 +101,8 @@ type dot struct {
 	LX, LY, At string // the place and the text-anchor of the label
 }
 
-// dots returns the retries that the chart draws. It leaves out retries that are too close to the
-// one before, but never the first or the last retry.
+// dots returns the retries that the chart draws. It leaves out a retry that is too close to the
+// previous one. It always keeps the first and the last retry.
 func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 	a := c.axis()
 	var shown []retryPoint

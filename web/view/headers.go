@@ -69,8 +69,8 @@ func headerRows(p deadletter.Properties) []headerRow {
 	return rows
 }
 
-// fitHeaders escapes invisible characters and cuts long values. It returns as many rows as the
-// budget allows, which is a number of bytes of HTML. It also returns the number of rows that are
+// fitHeaders escapes invisible characters and cuts long values. It returns as many rows as fit into
+// the budget. The budget is in bytes of HTML. fitHeaders also returns the number of rows that are
 // left out.
 func fitHeaders(rows []headerRow, budget int) (kept []headerRow, left int) {
 	for i, r := range rows {

@@ -64,8 +64,8 @@ func tokens(text string, budget int) (out []piece, omitted int) {
 	return out, 0
 }
 
-// textPieces returns as much of a text as fits into the budget, in bytes of HTML. It also returns
-// the number of bytes that are not shown.
+// textPieces returns as much of a text as fits into the budget. The budget is in bytes of HTML.
+// textPieces also returns the number of bytes that are not shown.
 func textPieces(text string, budget int) (out []piece, left int) {
 	for at := 0; at < len(text); {
 		next := min(len(text), at+4096)

@@ -76,9 +76,9 @@ func rareClass(v deadletter.Verb) string {
 	return "item"
 }
 
-// errorColumn returns the CSS class of the column "Error". The column is narrow if no row has an
-// error text, so that each shows only the reason of the death. It is also narrow if the list has a
-// column "State", because the other columns need the room.
+// errorColumn returns the CSS class of the column "Error". The column is narrow if it shows only
+// the reasons of the deaths, because no letter in the list has an error text. It is also narrow if
+// the list has a column "State", because the other columns need the room.
 func (p LettersPage) errorColumn() string {
 	for _, r := range p.Rows {
 		if errorOf(r) != r.Reason {

@@ -87,8 +87,9 @@ func tokenWord(t Token) string {
 	return "Remove " + line(t.Text, 100)
 }
 
-// tokenText returns the HTML attribute with the text of a term that the script puts back into the
-// search box. It returns no attribute if the text is very long or contains invisible characters.
+// tokenText returns an HTML attribute with the text of a term. The script puts this text back into
+// the search box. If the text is very long or contains invisible characters, tokenText returns no
+// attribute.
 func tokenText(t Token) templ.Attributes {
 	return attributeIf(isCopyable(t.Text) && len(t.Text) <= maxCarried, "data-token", t.Text)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// TestDrift decodes random messages with one field that their type does not have, raw and in
-// base64. All earlier letters in the queue had that type. Each message must be decoded as its type,
-// and the new field must be reported.
+// TestDrift decodes random messages. Each of them has one field that its type lacks, and is decoded
+// both raw and in base64. All earlier letters in the queue had that type. Each message must be
+// decoded as its type, and the new field must be reported.
 //
 // TestDrift then decodes messages of one type in the queue of another type, with all types
 // registered. It counts how often such a message is mistaken for a message of the queue's type with
