@@ -71,7 +71,7 @@ func TestABrokerIsTriedNow(t *testing.T) {
 	h.post("/brokers/connect", url.Values{"broker": {"main"}}).want(t, 503)
 }
 
-// TestABrokerThatIsAwayShowsWhereItMatters checks the pages on which something would be sent to a
+// TestABrokerThatIsAwayShowsWhereItMatters checks the pages that offer to send something to a
 // disconnected broker. They must show that the broker is disconnected. They must not show an
 // unknown value instead.
 func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {

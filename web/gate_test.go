@@ -123,9 +123,9 @@ func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 	}
 }
 
-// TestViewAsAsksAgain checks that an admin cannot avoid entering the password again by means of the
-// function "View as". A request that needs the password must be rejected, even if it has the cookie
-// of this function.
+// TestViewAsAsksAgain checks the function "View as". If an admin has to enter the password again,
+// this function must not be a way around that. A request that needs the password must be rejected,
+// even if it has the cookie of this function.
 func TestViewAsAsksAgain(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Principal{Name: "root", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Again: "give your password again"}}}

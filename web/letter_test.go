@@ -71,7 +71,7 @@ func TestALetterSaysWhereItStandsInItsList(t *testing.T) {
 }
 
 // TestPurgeIsNotBesideDiscard checks that irreversible actions are in a menu, and not among the
-// visible buttons. This must be so on the page of a letter and in a list of letters, also without
+// visible buttons. This must be so on the page of a letter and in a list of letters, even without
 // JavaScript.
 func TestPurgeIsNotBesideDiscard(t *testing.T) {
 	t.Parallel()

@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// numbered is a script that checks the links of a page that show a number of letters or groups. It
-// follows each link. It returns the links that lead to a list with a different number. The number
-// of a link is the first one in its text, or the one in its element [data-n].
+// numbered is a script that checks those links on a page that show a number of letters or groups.
+// It follows each link. It returns the links that lead to a list with a different number. The
+// number of a link is the first one in its text, or the one in its element [data-n].
 const numbered = `(async () => {
 	const number = text => { const m = text.replace(/[A-Z]-\d+/g, '').match(/(?<![\w.:-])\d[\d,]*(?![\w.:-]*\d)/); return m ? Number(m[0].replaceAll(',', '')) : NaN; };
 	const listed = async href => {

@@ -7,8 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestPickThatRevealsIsAReveal covers a pick of a type that makes a masked value visible. It must
-// count as a reveal: it needs the right to reveal, and the audit records the reveal with the pick.
+// TestPickThatRevealsIsAReveal picks a type with which a masked value becomes visible. Such a pick
+// must count as a reveal: it needs the right to reveal, and the audit records the reveal with the
+// pick.
 func TestPickThatRevealsIsAReveal(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)

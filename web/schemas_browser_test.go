@@ -6,7 +6,7 @@ import (
 )
 
 // TestAnUploadDecodesLetters covers an upload that decodes a letter that could not be read before.
-// The upload must change nothing before a person confirms it, also without JavaScript. The test
+// Even without JavaScript, the upload must change nothing before a person confirms it. The test
 // then adds a binding for the letter's queue, and removes it.
 func TestAnUploadDecodesLetters(t *testing.T) {
 	t.Parallel()

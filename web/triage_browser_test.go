@@ -184,8 +184,8 @@ func TestTriageIsAccessible(t *testing.T) {
 	}
 }
 
-// TestInboxZeroOnAPhone checks the first tab of Triage when no group has letters that a person has
-// to decide about. The tab must show the decisions of the day, also on a phone.
+// TestInboxZeroOnAPhone checks the first tab of Triage when no letter waits for the decision of a
+// person. Even on a phone, the tab must show the decisions of the day.
 func TestInboxZeroOnAPhone(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

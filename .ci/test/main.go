@@ -45,8 +45,8 @@ const (
 
 var (
 	system = module + "internal/system" // takes longer than any other package
-	// waiting is the list of the packages whose tests start whole programs or brokers. The package
-	// internal/system does so too, but it is not in this list.
+	// waiting is the list of the packages whose tests start whole programs or brokers. The tests of
+	// internal/system do this too, but that package is not in this list.
 	waiting = []string{module + "cmd/demo", module + "internal/testenv", module + "internal/rabbitmq"}
 	// long is the list of the packages whose tests need the most processor time, in ascending
 	// order. Their tests start first, so that the three lanes end at about the same time.

@@ -36,7 +36,7 @@ func start(cmd *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
-// stop asks the child to end, and waits for at most the duration "limit". If the child is still
+// stop asks the child to end, and waits no longer than the given limit. If the child is still
 // running then, stop kills its process group.
 func (p *process) stop(limit time.Duration) {
 	select {

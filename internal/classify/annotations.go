@@ -57,8 +57,8 @@ func recordUnexplained(l *deadletter.Letter, v *deadletter.Classified) {
 	}
 }
 
-// annotatedFailure returns the failure that a consumer describes in an annotation, masked. If the
-// consumer sent only a stack, the first line of the stack becomes the message.
+// annotatedFailure masks the failure that a consumer describes in an annotation, and returns it. If
+// the consumer sent only a stack, the first line of the stack becomes the message.
 func (c *Classifier) annotatedFailure(a *deadletter.Failure) deadletter.Failure {
 	f := *a
 	for _, text := range []*string{&f.Type, &f.Message, &f.Stack} {

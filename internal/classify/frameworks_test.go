@@ -337,8 +337,8 @@ func TestTheTypeThatAFrameworkNames(t *testing.T) {
 }
 
 // TestEveryFrameworkOfTheManualHasADelivery checks that every framework in the manual has a test
-// delivery. It also reminds people who add a framework that the stored letters must be grouped
-// again.
+// delivery. If somebody adds a framework, the stored letters must be grouped again. The test
+// reminds people of this.
 func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile("../../docs/grouping.md")

@@ -17,9 +17,9 @@ var indexed = map[int]string{
 	2: "app body.tier correlation_id exchange header.x-tenant id key message_id read rule sibling",
 }
 
-// TestWhatALetterIsFoundBy indexes a letter that has every field that queries find through the
-// index. It checks that the method "entry" writes all of these fields. If it writes other fields
-// than before, the index version must change.
+// TestWhatALetterIsFoundBy checks which fields the method "entry" writes to the index. It must
+// write every field that queries find through the index, and the letter of the test has all of
+// them. If the method writes other fields than before, the index version must change.
 func TestWhatALetterIsFoundBy(t *testing.T) {
 	t.Parallel()
 	l := storetest.Filled[deadletter.Letter]()

@@ -45,7 +45,7 @@ func (l *loop) run(ctx context.Context, step func(ctx context.Context) (bool, er
 	}
 }
 
-// rest waits until Wake is called, or until the time "idle" has passed.
+// rest waits until Wake is called, but no longer than the constant "idle" says.
 func (l *loop) rest(ctx context.Context) {
 	select {
 	case <-l.wake:

@@ -98,7 +98,7 @@ func printLines(out io.Writer, values []json.RawMessage) error {
 	return nil
 }
 
-// ago returns the time "at" relative to the time "now", such as "5 min ago".
+// ago describes how far a time is from now, for example "5 min ago".
 func ago(at api.Time, now time.Time) string {
 	switch d := now.Sub(at.Time); {
 	case d < 0:

@@ -239,7 +239,7 @@ var dropping = map[string]bool{
 // printTopology prints findings as text for people. The first line says how many queues drop
 // messages. The findings follow, and successive findings with the same explanation share it. The
 // parameter "dropped" is the number of rejected messages that the node has dropped since it
-// started. It is also 0 if this number is unknown.
+// started. If this number is unknown, "dropped" is 0.
 func printTopology(out io.Writer, t api.Topology, dropped int64) {
 	queues, drops := 0, map[[3]string]bool{}
 	for _, l := range t.Looks {

@@ -147,9 +147,9 @@ func (s *sign) containsAll(text string) bool {
 	return true
 }
 
-// findOnPage returns the text with which Overview reports the failure, and whether it is there. For
-// a failure with the severity "page", Overview must not say at the same time that nothing needs a
-// person.
+// findOnPage looks on Overview for the text that reports the failure. It returns this text, or false
+// if Overview does not report the failure. For a failure with the severity "page", Overview must not
+// say at the same time that nothing needs a person.
 func (s *sign) findOnPage(p page, reported problem) (string, bool) {
 	if s.severity == deadletter.SeverityPage && strings.HasPrefix(p.verdict, nothingNeeded) {
 		return "", false

@@ -218,8 +218,8 @@ func (g *ground) startResumed(ctx context.Context, name string) error {
 // stillFor is how long the drill checks that no due letter is sent.
 const stillFor = 3 * time.Second
 
-// expectNothingSent waits for the time "stillFor". It returns an error if a dlo sends a letter in
-// this time.
+// expectNothingSent waits for as long as the constant "stillFor" says. It returns an error if a dlo
+// sends a letter in this time.
 func (g *ground) expectNothingSent(ctx context.Context, name string) error {
 	for end := time.Now().Add(stillFor); time.Now().Before(end); {
 		n, err := g.site.take(ctx, workOf(name), workBatch, true)

@@ -174,7 +174,7 @@ func (a *Accounts) start(ctx context.Context, name, verified string, b Browser) 
 }
 
 // limits returns two times that decide whether a session has ended. A session has ended if it was
-// last used before the time "idle". It has also ended if it began before the time "oldest".
+// last used before the result "idle", or if it began before the result "oldest".
 func (a *Accounts) limits() (idle, oldest time.Time) {
 	now := a.now()
 	return now.Add(-a.SessionIdle), now.Add(-a.SessionLongest)

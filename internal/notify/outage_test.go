@@ -38,8 +38,8 @@ func (w *wall) advance(d time.Duration) {
 }
 
 // drive runs the steps of the worker of a channel, with real connections. To wait between two
-// steps, drive only moves the clock. It returns when no delivery is open, or when the clock shows
-// the time "until".
+// steps, drive only moves the clock. It returns when no delivery is open, or when the clock reaches
+// the given time.
 func drive(t *testing.T, b *bench, clock *wall, name string, until time.Time) {
 	t.Helper()
 	w := newWorker(b.Notifier, name)

@@ -72,9 +72,9 @@ func TestACanaryWaitsForADeepQueue(t *testing.T) {
 	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary)
 }
 
-// TestLateReturnsAreNotThoseOfTheCanary covers letters that an operation sent before it stopped,
-// and that come back only after a person has resumed it. The resumed operation sends a new canary
-// first. The old letters must not count as failures of this canary.
+// TestLateReturnsAreNotThoseOfTheCanary covers an operation that stops by itself. A person resumes
+// it, and only then do letters come back that it sent before the stop. The resumed operation sends
+// a new canary first. The old letters must not count as failures of this canary.
 func TestLateReturnsAreNotThoseOfTheCanary(t *testing.T) {
 	t.Parallel()
 	o := open(t)

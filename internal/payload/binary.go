@@ -21,10 +21,10 @@ func (r *reading) readBinary() {
 
 // mayHideUnread reports whether a body that could not be decoded may contain something that a rule
 // hides. If there are rules for fields, the body may be a message of a type that the rules name. If
-// there are rules for JSON, it may be damaged JSON, unless its bytes have the protobuf wire format.
-// The body may also have a type with debug_redact fields. This may be a type that the letter names,
-// or one of several types that fit the body about equally well. Patterns do not matter here,
-// because they are applied to the bytes.
+// there are rules for JSON, the body may be damaged JSON, unless its bytes have the protobuf wire
+// format. The body may also have a type with debug_redact fields. This may be a type that the
+// letter names, or one of several types that fit the body about equally well. Patterns do not
+// matter here, because they are applied to the bytes.
 func (r *reading) mayHideUnread() bool {
 	m, body := r.Mask, r.doc.Body
 	switch {

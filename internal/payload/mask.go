@@ -39,9 +39,9 @@ func (m *Mask) hides() bool {
 // Hides reports whether the configuration may mask something in a body that could not be decoded.
 func (d *Decoder) Hides() bool { return d.Mask.hides() }
 
-// maskedPart returns a part of a property of the letter, for example the media type in a content
-// type, in the form in which it may be shown. If the part no longer occurs in the masked property,
-// maskedPart returns the mask instead of the part.
+// maskedPart returns a part of a property of the letter as people may see the part. An example is
+// the media type in a content type. If the part no longer occurs in the masked property, maskedPart
+// returns the mask instead of the part.
 func (m *Mask) maskedPart(property, value, part string) string {
 	if m == nil || m.Property == nil || value == "" || part == "" {
 		return part

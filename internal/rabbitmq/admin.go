@@ -30,9 +30,9 @@ func NewAdmin(raw string) (*Admin, error) {
 	return &Admin{m}, nil
 }
 
-// Do sends body as JSON, and decodes the response into the value "into", unless that is nil. The
-// error wraps ErrNotFound for 404, ErrForbidden for 401 and 403, and ErrInvalid for any other
-// response that is not a success. The error contains the API's message.
+// Do sends body as JSON. If "into" is not nil, Do decodes the response into the value to which
+// "into" points. The error wraps ErrNotFound for 404, ErrForbidden for 401 and 403, and ErrInvalid
+// for any other response that is not a success. The error contains the API's message.
 func (a *Admin) Do(ctx context.Context, method, path string, body, into any) error {
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -270,7 +270,7 @@ const lag = 15 * time.Second
 // KnownQueue queries an existing queue again and again, until the management API shows its type.
 // For a quorum queue, the API must also show the effect of its policies.
 //
-// KnownQueue gives up after the time "lag". The result then lacks the values that the API does not
+// KnownQueue gives up after 15 s (lag). The result then lacks the values that the API does not
 // show, for example on a broker without statistics. If the API does not respond, KnownQueue gives
 // up earlier, unless the parameter "patient" is true.
 func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient bool) (*managedQueue, error) {

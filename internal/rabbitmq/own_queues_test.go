@@ -64,10 +64,10 @@ func awaitPolicy(t *testing.T, node *testenv.Node, vhost, queue, key string, the
 	}
 }
 
-// TestAPolicyThatDeletesLettersIsFound sets a policy with a length limit, an expiry and a
-// time-to-live for all queues, as real sites do. dlo must name each of its queues with the setting
-// that deletes its messages. The command that dlo shows must cure all of its queues and leave the
-// site's policy unchanged.
+// TestAPolicyThatDeletesLettersIsFound sets a policy for all queues, as real sites do. The policy
+// contains a length limit, an expiry and a time-to-live. dlo must name each of its queues with the
+// setting that deletes its messages. The command that dlo shows must cure all of its queues and
+// leave the site's policy unchanged.
 func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

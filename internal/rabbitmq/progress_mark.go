@@ -145,8 +145,8 @@ var (
 )
 
 // changeMark replaces the mark of a store, which is the only message in its queue. It is used if
-// the queue rejects a second message because it is full. A policy with overflow reject-publish can
-// cause this, because it overrides the argument of the queue (3.10.8, 4.0.5, 4.3.6). changeMark
+// the queue is full and therefore rejects a second message. A policy with overflow reject-publish
+// can cause this, because it overrides the argument of the queue (3.10.8, 4.0.5, 4.3.6). changeMark
 // holds the old mark unacknowledged while it publishes the new one.
 func changeMark(c *confirming, queue string, p deadletter.Progress) error {
 	_, last, err := takeMarks(c, queue)

@@ -39,10 +39,10 @@ func markingAt(t *testing.T, url string) (*Link, *amqp.Channel) {
 	return link, ch
 }
 
-// TestAMarkIsKept writes a mark, which is a message that records how far a store had got. A queue
-// from 4.0 on deletes a message that was delivered 20 times. It must nevertheless be possible to
-// read the mark any number of times, over this connection and over others. If there are several
-// marks, the newest must count.
+// TestAMarkIsKept writes a mark, which is a message that records how far a store had got. From
+// RabbitMQ 4.0 on, a queue deletes a message that was delivered 20 times. It must nevertheless be
+// possible to read the mark any number of times, over this connection and over others. If there are
+// several marks, the newest must count.
 func TestAMarkIsKept(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)

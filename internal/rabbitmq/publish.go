@@ -168,9 +168,9 @@ func (l *Link) awaitConfirms(ctx context.Context, c *confirming, sent []*message
 	return true
 }
 
-// collectReturns collects the returns that have arrived so far. The broker sends the return of a
-// message before its confirm (200 of 200 runs on each of 3.10.8, 4.0.5, 4.3.6), so the return of a
-// confirmed message has already arrived.
+// collectReturns collects the messages that the broker has returned so far. The broker returns a
+// message before it confirms the message (200 of 200 runs on each of 3.10.8, 4.0.5, 4.3.6). If a
+// message is confirmed, its return has therefore already arrived.
 func collectReturns(returned map[deadletter.Token]string, returns <-chan amqp.Return) {
 	for {
 		select {

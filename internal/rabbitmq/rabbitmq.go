@@ -140,11 +140,11 @@ const (
 	closeWait   = 2 * time.Second  // a broker under an alarm does not read from a connection that has published, so it may never confirm a close
 )
 
-// cutAfter waits until ctx has ended, and closes the connection if it is still open after the time
-// stopWait. This is necessary because AMQP calls wait for their reply even after ctx ends. For
-// example, a quorum queue that has just lost its leader does not reply for a minute (3.10.8), and
-// dlo must be able to stop earlier. Messages may then be without a confirm. dlo decides about such
-// messages when it starts the next time.
+// cutAfter waits until ctx has ended. If the connection is still open 5 s (stopWait) later,
+// cutAfter closes it. This is necessary because AMQP calls wait for their reply even after ctx
+// ends. For example, a quorum queue that has just lost its leader does not reply for a minute
+// (3.10.8), and dlo must be able to stop earlier. Messages may then be without a confirm. dlo
+// decides about such messages when it starts the next time.
 func cutAfter(ctx context.Context, conn *amqp.Connection) {
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
 	select {

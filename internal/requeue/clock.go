@@ -31,7 +31,7 @@ func (c *clock) jumpedBy(wall time.Time) time.Duration {
 	return by
 }
 
-// OnTime makes letters due earlier if the clock was set back while dlo runs or while it was down.
+// OnTime makes letters due earlier if the clock was set back, whether dlo was running then or not.
 // Without this, such letters would wait longer than any rule allows. The letters are sent at the
 // rate of their queue, as after any downtime.
 func (d *Dispatcher) OnTime(ctx context.Context) error {

@@ -215,9 +215,10 @@ func (s *station) releaseAll(before int) {
 }
 
 // TestLettersWaitForTheirMark uses a store whose progress is recorded in the broker, in a message
-// called the mark. No letter may be sent over a connection before dlo has read the mark over it.
-// After letters are claimed, the mark must be renewed before these letters are sent. If the broker
-// does not respond for half a minute, dlo must rely on the note beside the store, if there is one.
+// called the mark. Before dlo sends letters over a connection, it must have read the mark over the
+// same connection. After letters are claimed, the mark must be renewed before these letters are
+// sent. If the broker does not respond for half a minute, dlo must rely on the note beside the
+// store, if there is one.
 func TestLettersWaitForTheirMark(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)

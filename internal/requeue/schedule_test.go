@@ -120,8 +120,8 @@ func (s *station) start() {
 	})
 }
 
-// storeWaiting stores n letters that become due one after the other. The first letter becomes due
-// after the duration "begin". The time between two letters is the duration "step".
+// storeWaiting stores n letters that become due one after the other. The parameter "begin" is the
+// time until the first letter becomes due. The parameter "step" is the time between two letters.
 func (s *station) storeWaiting(n int, begin, step time.Duration) {
 	s.t.Helper()
 	ctx := s.t.Context()

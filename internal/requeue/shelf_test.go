@@ -375,8 +375,8 @@ func (s *shelf) Overdue(context.Context, string, time.Time, func(string) []strin
 	return 0, nil
 }
 
-// GiveUp gives up at most n letters that have been overdue for longer than the duration "after".
-// The shelf is a store for tests, which knows how many letters are overdue, but not since when.
+// GiveUp gives up at most n letters that have been overdue for longer than the given duration. The
+// shelf is a store for tests, which knows how many letters are overdue, but not since when.
 func (s *shelf) GiveUp(_ context.Context, _ string, after time.Duration, n int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -297,8 +297,9 @@ func (t *tx) forgetAnnotation(letter int64) error {
 	return err
 }
 
-// recordExplanation records which annotation explains a death, or that no annotation does. It also
-// joins an annotation that arrived while the letter was being classified.
+// recordExplanation records which annotation explains a death, or that no annotation does. If an
+// annotation arrived while the letter was being classified, recordExplanation also joins this
+// annotation to the letter.
 func (t *tx) recordExplanation(c *deadletter.Classified, letter int64, recent bool) error {
 	if c.Annotation != 0 {
 		return t.setFailure(letter, c.Annotation)

@@ -95,8 +95,8 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 // forgottenAfter is the minimum age of a pause that the digest mentions.
 const forgottenAfter = 24 * time.Hour
 
-// forgottenPauses returns the pauses that hold letters back and were at least forgottenAfter old at
-// the time "to".
+// forgottenPauses returns the pauses that hold letters back and are old: they began at least 24
+// hours (forgottenAfter) before the given time.
 func (s *Store) forgottenPauses(ctx context.Context, to time.Time) ([]deadletter.Forgotten, error) {
 	rows, err := s.ask(ctx, `SELECT * FROM (SELECT p.origin, p.grp, coalesce(g.title, ''), p.reason, p.by, p.at,
 			(SELECT coalesce(sum(c.n), 0) FROM counters c WHERE c.state = 'scheduled' AND c.origin = p.origin AND (p.grp = 0 OR c.grp = p.grp)) AS n

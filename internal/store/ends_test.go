@@ -100,7 +100,7 @@ func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 	}
 }
 
-// TestALetterWithoutOriginIsReleased checks a letter without a known origin that a person sent to
+// TestALetterWithoutOriginIsReleased checks a letter whose origin is unknown. A person sends it to
 // another queue. Because that queue does not exist, the letter is held. When a person releases it,
 // dlo knows no queue to which it could send the letter, so the letter must be classified again.
 func TestALetterWithoutOriginIsReleased(t *testing.T) {

@@ -136,7 +136,7 @@ func (s *Store) lateLetters(ctx context.Context, broker string, since time.Time,
 }
 
 // GiveUp makes up to n overdue letters of a broker dead. It chooses letters that a breaker holds
-// back and that have been overdue for longer than the duration "after". It returns their number.
+// back and that have been overdue for longer than the given duration. It returns their number.
 // Their groups have already counted these letters as overdue.
 func (s *Store) GiveUp(ctx context.Context, broker string, after time.Duration, n int) (int, error) {
 	const held = `FROM breakers b JOIN origins o ON o.id = b.origin CROSS JOIN letters l INDEXED BY letters_overdue ON l.origin = b.origin

@@ -342,9 +342,9 @@ func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestAnOlderAttemptComesBackBeforeANewerIsSent checks a letter whose attempt is in doubt, and that
-// an operation schedules again. If the message of the first attempt comes back before the operation
-// sends the letter, the operation must skip the letter.
+// TestAnOlderAttemptComesBackBeforeANewerIsSent checks a letter whose attempt is in doubt. An
+// operation schedules this letter again. If the message of the first attempt comes back before the
+// operation sends the letter, the operation must skip the letter.
 func TestAnOlderAttemptComesBackBeforeANewerIsSent(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -79,8 +79,9 @@ func (t *tx) arrivedAttempts(letter int64) (n int64, err error) {
 	return n, err
 }
 
-// revisionContents returns the properties and the body of a revision, from which its token is
-// derived together with other data. It returns nil for a letter that was not edited.
+// revisionContents returns the properties and the body of a revision. dlo derives the token of the
+// revision from them and from other data. For a letter that was not edited, revisionContents
+// returns nil.
 func (t *tx) revisionContents(letter int64, revision int) ([][]byte, error) {
 	if revision == 0 {
 		return nil, nil

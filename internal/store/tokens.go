@@ -71,8 +71,8 @@ func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken
 	return t, ctx.Err()
 }
 
-// newNetwork reports whether a token is used for the first time from the network of an address, so
-// that this must be recorded. A request through a socket of the machine has no address, so it is
+// newNetwork reports whether a token is used for the first time from the network of an address. If
+// so, this use must be recorded. A request through a socket of the machine has no address, so it is
 // not recorded.
 func (s *Store) newNetwork(ctx context.Context, token int64, from string, now time.Time) (bool, error) {
 	if from == "" {

@@ -10,7 +10,7 @@ import (
 
 // Watched returns the queues of a broker that contain watched letters, which are requeued letters
 // that may still come back. It returns a queue only if the watch over at least one of its letters
-// has ended at the time "now". The queues are returned as origins.
+// has ended by now. The queues are returned as origins.
 func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT place FROM (SELECT coalesce(target, origin) AS place FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
 		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at LIMIT 10000)`, now.UnixMilli(), s.known.firstName(broker))

@@ -140,8 +140,9 @@ func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox, marker stri
 	})
 }
 
-// Calm records the name of a marker that is on the broker now, and that the aftermath of a broker
-// restart is over. After Calm, dlo trusts that the broker has kept all earlier acks.
+// Calm records that the aftermath of a broker restart is over. It also records the name of the
+// marker that is on the broker now. After Calm, dlo trusts that the broker has kept all earlier
+// acks.
 func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)

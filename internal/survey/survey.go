@@ -153,8 +153,8 @@ func (s *Survey) Refresh(ctx context.Context, broker, vhost string) {
 	places.Wait()
 }
 
-// refresh waits until a vhost has been read. A reading does not count if it began before the time
-// "enough", or before dlo last changed the vhost.
+// refresh waits until a vhost has been read. A reading does not count if it began too early: before
+// the time in the parameter "enough", or before dlo last changed the vhost.
 func (s *Survey) refresh(ctx context.Context, i int, enough time.Time) {
 	for ctx.Err() == nil {
 		s.mu.Lock()
@@ -298,9 +298,9 @@ func idleSince(previous map[string]time.Time, s *topology.Snapshot) map[string]t
 	return after
 }
 
-// keepUnchecked adds earlier findings to the new ones if dlo could not check them again, because it
-// could not read a part of the vhost. If they were dropped, a fault would seem to be fixed while a
-// part of the management API does not respond.
+// keepUnchecked is used if dlo could not read a part of the vhost. It adds the earlier findings
+// that dlo could not check again to the new findings. If they were dropped, a fault would seem to
+// be fixed while a part of the management API does not respond.
 func keepUnchecked(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
 	for _, old := range before {
 		again := slices.ContainsFunc(found, func(f topology.Finding) bool { return f.Kind == old.Kind && f.Queue == old.Queue })

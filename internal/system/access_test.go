@@ -210,8 +210,8 @@ func commandNeeds(t *testing.T) map[string]string {
 
 // TestEachCommandAsEachRole runs each command that sends a request to the server. It runs each
 // without a token, and with each role. Each role has one token for all queues and one token for a
-// single queue. The trials and testdata/access_commands.txt say which commands must be denied.
-// These commands must be denied, and no others.
+// single queue. The trials and testdata/access_commands.txt say which commands must be denied. No
+// other command may be denied.
 func TestEachCommandAsEachRole(t *testing.T) {
 	t.Parallel()
 	p := newChild(t, "", away+"auth: {tokens: true}\n")

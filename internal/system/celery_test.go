@@ -17,9 +17,9 @@ import (
 // also contains "none".
 var compressions = []string{"none", "gzip", "bzip2", "zstd"}
 
-// TestCelery checks that Celery tasks become letters with the name of the task when a worker
-// rejects them. dlo must decode their arguments with each compression. After a requeue, the
-// repaired worker must run each task once.
+// TestCelery uses a worker that rejects Celery tasks. Each rejected task must become a letter with
+// the name of the task. dlo must decode the arguments of the tasks with each compression. After a
+// requeue, the repaired worker must run each task once.
 func TestCelery(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -419,9 +419,9 @@ func eventually(t testing.TB, what string, done func() bool) {
 	within(t, limit, what, done)
 }
 
-// within waits until the function "done" returns true, and fails the test after the duration
-// "limit". The longer it waits, the less often it calls "done", because each call takes processor
-// time from the parallel tests.
+// within waits until the function "done" returns true. If that takes longer than the given limit,
+// within fails the test. The longer it waits, the less often it calls "done", because each call
+// takes processor time from the parallel tests.
 func within(t testing.TB, limit time.Duration, what string, done func() bool) {
 	t.Helper()
 	defer logWait(t, what)()

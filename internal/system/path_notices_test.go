@@ -12,10 +12,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestFindingsAreTold checks the notices about findings. A missing exchange must page people. A
-// queue without an exchange and a storm of redeliveries must send a normal notice. A queue that
-// dead-letters at most once must send no notice. The finding about the storm must contain the queue
-// and the rates. When a fault is repaired, people must get a notice of its end.
+// TestFindingsAreTold checks the notices about findings. dlo must page people about a missing
+// exchange. It must send a normal notice about a storm of redeliveries, and another one about a
+// queue without an exchange. It must send no notice about a queue that dead-letters at most once.
+// The finding about the storm must contain the queue and the rates. When a fault is repaired,
+// people must get a notice of its end.
 func TestFindingsAreTold(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

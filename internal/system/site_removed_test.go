@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDloIsAddedToASiteAndRemoved adds dlo to a site of 31 queues with the documented commands. It
-// lets dlo work and removes it with the commands of docs/operations.md. Before, during and after
-// that, everything that belongs to the site must stay the same byte for byte, except for the
+// TestDloIsAddedToASiteAndRemoved uses the documented commands to add dlo to a site of 31 queues.
+// It lets dlo work, and uses the commands of docs/operations.md to remove dlo. Before, during and
+// after that, everything that belongs to the site must stay the same byte for byte, except for the
 // changes that the documents name. The consumers of the site must keep working, and the test must
 // know the fate of each message.
 func TestDloIsAddedToASiteAndRemoved(t *testing.T) {

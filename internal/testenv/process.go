@@ -66,8 +66,8 @@ func (p *process) kill() {
 	}
 }
 
-// terminate sends SIGTERM to the child and waits until it ends. It waits no longer than the
-// duration "limit".
+// terminate sends SIGTERM to the child and waits until it ends. It waits no longer than the given
+// limit.
 func (p *process) terminate(limit time.Duration) error {
 	if !p.running() {
 		return nil

@@ -448,8 +448,8 @@ var cases = map[string]struct {
 		change: func(s *topology.Snapshot) { s.Queues[1].Exclusive = true },
 		want:   []string{"letters_deleted dlo.letters page certain"},
 	},
-	// A dead-letter queue may itself have a dead-letter exchange. This does not lose letters. dlo
-	// never rejects a letter, so even a missing exchange has no effect on an inbox.
+	// A dead-letter queue may itself have a dead-letter exchange. This loses no letters, because
+	// dlo never rejects a letter. Therefore even a missing exchange has no effect on an inbox.
 	"the inbox has a dead-letter exchange of its own": {
 		change: func(s *topology.Snapshot) { s.Queues[1].Arguments["x-dead-letter-exchange"] = "gone" },
 	},

@@ -74,9 +74,9 @@ func TestAPlanCures(t *testing.T) {
 	}
 }
 
-// TestAPlanKeepsTheOtherKeys checks queues that already have a policy. The policy of the plan takes
-// its place, because it has a higher priority, so it must repeat the other keys. The plan must list
-// its changes.
+// TestAPlanKeepsTheOtherKeys checks queues that already have a policy. The policy of the plan has a
+// higher priority and replaces that policy. Therefore it must repeat the other keys. The plan must
+// list its changes.
 func TestAPlanKeepsTheOtherKeys(t *testing.T) {
 	s := site("4.3.6")
 	s.Queues = append(s.Queues, classic("a.b"), quorum("c"), classic("d"))

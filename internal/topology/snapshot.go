@@ -1,5 +1,5 @@
-// Package topology finds faults in a vhost that lose dead letters, and plans policies that cure
-// them. It has no side effects: it gets a snapshot and returns findings and plans.
+// Package topology looks in a vhost for faults that lose dead letters, and plans policies that cure
+// these faults. It has no side effects: it gets a snapshot and returns findings and plans.
 // internal/rabbitmq reads snapshots from a broker. ReadDefinitions reads them from the definitions
 // file that sites keep in Git.
 package topology

@@ -51,8 +51,8 @@ func (s *shelf) move(change func(s *shelf)) {
 	change(s)
 }
 
-// stage takes the place of the broker in a test. The test decides what it does with the trial
-// message.
+// stage takes the place of the broker in a test. The test decides what the stage does with the
+// trial message.
 type stage struct {
 	sent  chan deadletter.TrialMessage
 	hear  func(accepted bool)

@@ -16,7 +16,7 @@ type happening struct {
 }
 
 // timeline returns one list of the deaths that the broker reports and of the events that dlo
-// recorded. The events are the publishing, the arrival, the attempts and the returns of the letter.
+// recorded. The events say when the letter was published, arrived, was sent again and came back.
 // The oldest entry comes first. The times of deaths are whole seconds, and each x-death entry
 // contains only the time of its first death. Therefore entries in the same second keep their
 // logical order.

@@ -46,10 +46,10 @@ const (
 	maxDepth     = 40
 )
 
-// fitTree returns as much of a tree as fits into the budget, in bytes of HTML. It also returns the
-// number of fields that it omits. It escapes and cuts names and values. It omits fields only at the
-// end, so that the part shown has no holes. The parameter "extra" is the extra cost of every row in
-// bytes.
+// fitTree returns as much of a tree as fits into the budget. The budget is in bytes of HTML.
+// fitTree also returns the number of fields that it omits. It escapes and cuts names and values. It
+// omits fields only at the end, so that the part shown has no holes. The parameter "extra" is the
+// extra cost of every row in bytes.
 func fitTree(nodes []TreeNode, budget, extra int) (kept []TreeNode, omitted int) {
 	room := budget
 	return fitAt(nodes, &room, extra, 0)
