@@ -178,8 +178,8 @@ func syntax(k payload.Kind) string {
 	return "JSON"
 }
 
-// groupOf adds the group of a letter to the page, and the number of other letters in it that can be
-// requeued.
+// groupOf adds to the page the group of a letter, and says how many other letters of the group can
+// be requeued.
 func (w *Web) groupOf(ctx context.Context, l *deadletter.Letter, p *view.EditPage) error {
 	title, err := w.Store.GroupTitle(ctx, l.Group)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {

@@ -29,7 +29,7 @@ type asked struct {
 	Header string
 }
 
-// revealed is one value of a letter that is shown although it is masked.
+// revealed is one masked value that the page of a letter shows unmasked.
 type revealed struct {
 	node   *payload.Node // the field of the body, or nil for a header
 	at     payload.Position

@@ -170,8 +170,8 @@ func (p *Place) asApplied(ctx context.Context, applied *topology.Policy) error {
 	return nil
 }
 
-// find returns the policy with an id that dlo has applied. It also returns the record that the
-// store has of this policy.
+// find returns the policy with the given id, if dlo has applied this policy. It also returns the
+// record that the store has of the policy.
 func (a *Adoption) find(ctx context.Context, id int64) (deadletter.Declared, topology.Adopted, error) {
 	all, err := a.store.Declared(ctx)
 	if err != nil {

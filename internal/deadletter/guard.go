@@ -33,8 +33,8 @@ type Allowance struct {
 	// true if these letters are a probe: a few letters that show whether the queue works again. The
 	// parameter "rule" is one of Rules, or "" for all other rules.
 	Allow func(o Origin, rule string) (n int, probe bool)
-	// Shares returns the groups of a queue whose retries are held back or slowed down by a breaker
-	// of the group. If Shares is nil, there are no such groups.
+	// Shares returns those groups of a queue for which a breaker holds back or slows down the
+	// retries. If Shares is nil, there are no such groups.
 	Shares func(o Origin) []GroupShare
 }
 

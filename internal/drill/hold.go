@@ -147,8 +147,8 @@ func (s *sign) containsAll(text string) bool {
 	return true
 }
 
-// findOnPage looks on Overview for the text that reports the failure. It returns this text, or false
-// if Overview does not report the failure. For a failure with the severity "page", Overview must not
+// findOnPage looks on Overview for the text that reports the failure. It returns this text, or
+// false if Overview does not report it. For a failure with the severity "page", Overview must not
 // say at the same time that nothing needs a person.
 func (s *sign) findOnPage(p page, reported problem) (string, bool) {
 	if s.severity == deadletter.SeverityPage && strings.HasPrefix(p.verdict, nothingNeeded) {

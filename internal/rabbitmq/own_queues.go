@@ -270,12 +270,12 @@ func (l *Link) cureText(queue string, q *managedQueue, limited bool) string {
 	return strings.Join(cures, " ")
 }
 
-// ownPolicy returns the command that protects all of dlo's queues, or one other queue, from a
-// policy of the site that deletes messages. The command sets a harmless policy with a higher
-// priority. Only the policy with the highest priority applies to a queue, so the site's policy no
-// longer applies there. RabbitMQ rejects an empty policy, so the policy needs a key that each type
-// of queue supports. Otherwise the site's policy would continue to apply (3.10.8, 4.0.5, 4.3.6).
-// The key overflow is supported by each type, and has no effect without a length limit.
+// ownPolicy returns a command against a site's policy that deletes messages. The command protects
+// all of dlo's queues, or one other queue. It sets a harmless policy with a higher priority. Only
+// the policy with the highest priority applies to a queue, so the site's policy no longer applies
+// there. RabbitMQ rejects an empty policy, so the policy needs a key that each type of queue
+// supports. Otherwise the site's policy would continue to apply (3.10.8, 4.0.5, 4.3.6). The key
+// overflow is supported by each type, and has no effect without a length limit.
 func ownPolicy(vhost, queue string) string {
 	pattern := "^" + regexp.QuoteMeta(queue) + "$"
 	if deadletter.OwnQueue(queue) {

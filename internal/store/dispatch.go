@@ -341,9 +341,9 @@ func (t *tx) readContents(claimed []deadletter.Due) error {
 	})
 }
 
-// ClaimDoubtful claims up to n letters of a broker whose sending has begun, but of which dlo does
-// not know whether they arrived. There are two kinds of such letters. An earlier process was
-// sending letters of the first kind when it ended. This process must send letters of the second
+// ClaimDoubtful claims up to n letters in doubt for a broker. dlo has begun to send such a letter,
+// but does not know whether it arrived. There are two kinds of letters in doubt. An earlier process
+// was sending letters of the first kind when it ended. This process must send letters of the second
 // kind again after Mark.DueAt, because Mark.Resend was recorded for them.
 //
 // Each letter keeps its attempt and token, because it may already have been sent. ClaimDoubtful

@@ -279,8 +279,8 @@ func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 	return open, err
 }
 
-// cancelNotices cancels the pending notices about a group that has no letters, on all channels.
-// Receivers that were already notified about the group get a notice that it is over.
+// On all channels, cancelNotices cancels the pending notices about a group, if the group has no
+// letters. Receivers that were already notified about the group get a notice that it is over.
 func (t *tx) cancelNotices(n deadletter.Notice) error {
 	var letters bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters INDEXED BY counters_group WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND n > 0)`, []any{int64(n.Group)}, &letters); err != nil || letters {

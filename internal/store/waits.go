@@ -31,7 +31,7 @@ func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
 	return max(due, front), err
 }
 
-// Waited returns up to n letters of a broker whose wait in a wait queue is over now.
+// Waited returns up to n letters of a broker that were in a wait queue, and whose wait is over now.
 func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Waited, error) {
 	rows, err := s.ask(ctx, `SELECT l.id, l.random, l.rule, a.queue, l.waits_in, coalesce(a.closed_at, a.at) FROM letters l INDEXED BY letters_waiting JOIN attempts a ON a.letter = l.id AND a.n = l.tries
 		WHERE l.state = 'scheduled' AND l.waits_in IS NOT NULL AND l.due_at <= $1 AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY l.due_at LIMIT $3`,

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// storeWaiting stores letters of a queue that are to wait in a waiter of the broker. The parameter
-// "delay" is the time until their retry.
+// storeWaiting stores letters that died in one queue. They are to wait in a waiter of the broker.
+// The parameter "delay" is the time until their retry.
 func storeWaiting(t *testing.T, s *store.Store, n int, waiter string, delay time.Duration) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", n))

@@ -154,8 +154,9 @@ func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) e
 	})
 }
 
-// Look returns the window of an inbox that was committed but not settled. If there is none, it
-// returns nil. There is at most one, because a window is settled before the next one is fetched.
+// Look returns the open window of an inbox, which is the window that was committed but not settled.
+// If there is none, it returns nil. There is at most one, because a window is settled before the
+// next one is fetched.
 //
 // Look also records that the session looks for the window, before the session gets a letter. If the
 // session ends without a decision, its letters go back to the queue and are flagged as redelivered.

@@ -82,8 +82,8 @@ type WholeHeader struct {
 	Cut        bool
 }
 
-// Key returns a name for the field of a form that belongs to this header. It is made from a hash,
-// because the name of a header may contain any character.
+// Key returns the name of this header's field in a form. Key makes it from a hash, because the name
+// of a header may contain any character.
 func (h WholeHeader) Key() string {
 	sum := sha256.Sum256([]byte(h.Name))
 	return hex.EncodeToString(sum[:8])
