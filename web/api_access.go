@@ -152,10 +152,10 @@ func pathName(r *http.Request, parameter string) string {
 	return name
 }
 
-// mayGive prevents callers from giving others a right that they lack themselves. It returns an
-// error if a new user or token would have the right to see masked data, but the caller does not
-// have this right. The same applies to the right to purge. Because the configuration may give
-// further grants to the name of the user, mayGive also checks those grants.
+// mayGive prevents a caller from giving away a right that the caller lacks. It returns an error if
+// a new user or token would have the right to see masked data, but the caller does not have this
+// right. The same applies to the right to purge. Because the configuration may give further grants
+// to the name of the user, mayGive also checks those grants.
 func (w *Web) mayGive(by, to deadletter.Principal) error {
 	if w.Granted != nil {
 		to.Grants = append(to.Grants, w.Granted(to.Name)...)

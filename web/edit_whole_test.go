@@ -20,9 +20,9 @@ func wholeField(t *testing.T, page, box, header string) string {
 	return m[1]
 }
 
-// TestWhatCannotBeSentIsCutOnItsPage covers a letter with a header larger than a frame, a header
-// that could not be read, and a body that nobody can edit. The page must name both headers. The
-// browser cuts or removes them.
+// TestWhatCannotBeSentIsCutOnItsPage covers a letter whose body nobody can edit. One header of the
+// letter is larger than a frame, and another one could not be read. The page must name both
+// headers. The browser cuts or removes them.
 func TestWhatCannotBeSentIsCutOnItsPage(t *testing.T) {
 	t.Parallel()
 	h := open(t, withTypes)

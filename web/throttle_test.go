@@ -10,9 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestLimits checks that nobody can keep dlo busy so that it serves no other requests. Neither a
-// single principal nor an address from which only unknown callers send requests may be able to do
-// so.
+// TestLimits checks that nobody can keep dlo so busy that dlo serves no other requests. The limits
+// apply to each principal, and to each address from which only unknown callers send requests.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal

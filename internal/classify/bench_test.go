@@ -9,8 +9,8 @@ import (
 )
 
 // BenchmarkVerdict measures the time of a verdict, without the store. It measures three kinds of
-// letters: without failure headers, with the plain headers that most consumers write, and with the
-// headers of a framework.
+// letters: without failure headers, with the headers of a framework, and with the plain headers
+// that most consumers write.
 func BenchmarkVerdict(b *testing.B) {
 	for name, headers := range map[string]deadletter.Table{
 		"silent":    {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "x-tenant": "48213"},

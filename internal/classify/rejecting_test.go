@@ -133,8 +133,8 @@ func TestAQueueIsAskedAboutOnce(t *testing.T) {
 }
 
 // TestAGroupIsOneWhoeverKnowsTheQueue covers letters that failed in one queue and then expired in a
-// delay queue. They must form one group. It must not matter whether dlo knows the queue in which
-// they failed from x-death, from the broker or from the configuration.
+// delay queue. They must form one group. It must not matter what names the queue in which they
+// failed: x-death, the broker or the configuration.
 func TestAGroupIsOneWhoeverKnowsTheQueue(t *testing.T) {
 	t.Parallel()
 	keys := map[[32]byte]string{}

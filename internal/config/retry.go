@@ -161,10 +161,10 @@ type mirror struct {
 	rule *rules.Rule
 }
 
-// checkMirrors reports rules with the key mirror_x_death whose letters wait in the broker. With
-// this key, dlo sends letters back with an x-death header of its own. A letter that waits in the
-// broker dies in the wait queue. From RabbitMQ 4.0 on, this death replaces the whole x-death
-// header, so dlo's header would not reach the worker.
+// checkMirrors reports a rule that has the key mirror_x_death, if the letters of the rule wait in
+// the broker. With this key, dlo sends letters back with an x-death header of its own. A letter
+// that waits in the broker dies in the wait queue. From RabbitMQ 4.0 on, this death replaces the
+// whole x-death header, so dlo's header would not reach the worker.
 func (d *decoder) checkMirrors(rest *rules.Rule) {
 	for _, m := range d.mirrors {
 		if w := cmp.Or(m.rule.Retry, rest.Retry).Waiter; m.rule.MirrorXDeath && w.Broker() {

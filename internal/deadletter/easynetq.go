@@ -111,7 +111,7 @@ func messageOf(text, contentType string) ([]byte, error) {
 const maxHeadersJSON = 1 << 20
 
 // headersOfJSON converts the headers of a message from JSON. The size of the text is limited,
-// because the parsed headers may take thirty times its memory.
+// because the parsed headers may take thirty times as much memory as the text.
 func headersOfJSON(text []byte) (Table, error) {
 	if len(text) > maxHeadersJSON {
 		return nil, fmt.Errorf("its Headers have %s, above %s", Bytes(len(text)), Bytes(maxHeadersJSON))

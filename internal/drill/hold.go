@@ -99,8 +99,8 @@ func (g *ground) awaitReports(ctx context.Context, f *Failure, row *Row, began t
 // A failure is reported by /readyz, by Overview and by the pager. recordLook gets what the drill
 // saw when it last read the pages of a dlo (the parameter "l"). If /readyz or one of the other two
 // has reported the failure by then, recordLook writes the report into the row. It keeps only the
-// first report of each. It stores the problem that /readyz lists in the variable to which
-// "reported" points.
+// first report of each. If /readyz lists a problem for the failure, recordLook stores this problem
+// in the variable to which "reported" points.
 func (g *ground) recordLook(s *sign, l look, row *Row, reported *problem, began time.Time) {
 	if l.at.Before(began) {
 		return

@@ -173,8 +173,8 @@ func (a *Accounts) start(ctx context.Context, name, verified string, b Browser) 
 	return secret, err
 }
 
-// limits returns two times that decide whether a session has ended. A session has ended if it was
-// last used before the result "idle", or if it began before the result "oldest".
+// limits returns two points in time. A session has ended if it was last used before the first one,
+// or if it began before the second one.
 func (a *Accounts) limits() (idle, oldest time.Time) {
 	now := a.now()
 	return now.Add(-a.SessionIdle), now.Add(-a.SessionLongest)

@@ -68,9 +68,9 @@ func confluentPrefix(b []byte) confluentBytes {
 }
 
 // isConfluent reports whether b is a body with the prefix p. This is the case only if the bytes
-// after the prefix can be decoded: as JSON, as a message of a type that the letter names, or as any
-// protobuf message if the letter declares protobuf. The prefix alone proves nothing, because other
-// binary data may also begin with 0x00.
+// after the prefix can be decoded: as JSON, as any protobuf message if the letter declares
+// protobuf, or as a message of a type that the letter names. The prefix alone proves nothing,
+// because other binary data may also begin with 0x00.
 func (r *reading) isConfluent(p confluentBytes, b []byte) bool {
 	if p.size == 0 {
 		return false

@@ -67,7 +67,7 @@ const maxException = 64 << 10 // maximum number of bytes of an exception, includ
 
 // exception returns the text of an exception, and a note with its first line. The text contains the
 // type, the message and the stack; no other member of the envelope describes the error. The mask is
-// applied before the text is cut, because it might miss a value that was cut off.
+// applied before the text is cut. Otherwise the mask might miss a value that was cut off.
 func (r *reading) exception(token []byte) (text, note string) {
 	if r.budget.TakeMemory(6*int64(len(token))) != nil {
 		return "", ""

@@ -79,8 +79,8 @@ func (c *changed) compare(a, b *jsonNode, path string) {
 var identities = []string{"idempotencykey", "requestid", "messageid", "eventid"}
 
 // sameIdentity looks for fields by which consumers may recognise a message. For example, a consumer
-// may ignore a message whose request_id it has seen before. sameIdentity returns the names of such
-// top-level fields, but only if the edit has not changed them, and at most two names.
+// may ignore a message whose request_id it has seen before. sameIdentity returns the names of at
+// most two such top-level fields that the edit has not changed.
 func sameIdentity(before, after *jsonNode) []string {
 	var list []string
 	for j, name := range after.names {

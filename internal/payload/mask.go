@@ -39,9 +39,9 @@ func (m *Mask) hides() bool {
 // Hides reports whether the configuration may mask something in a body that could not be decoded.
 func (d *Decoder) Hides() bool { return d.Mask.hides() }
 
-// maskedPart returns a part of a property of the letter as people may see the part. An example is
-// the media type in a content type. If the part no longer occurs in the masked property, maskedPart
-// returns the mask instead of the part.
+// maskedPart returns the given part of a property, for example the media type in a content type. If
+// a mask hides this part, so that it no longer occurs in the masked property, maskedPart returns
+// the mask instead.
 func (m *Mask) maskedPart(property, value, part string) string {
 	if m == nil || m.Property == nil || value == "" || part == "" {
 		return part

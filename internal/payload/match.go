@@ -219,7 +219,7 @@ func prior(t *matchable, before float64, hint string) float64 {
 	return priorWeight * p
 }
 
-// list adds the types that can decode the body to the ranking, the best first. If several types
+// list adds to the ranking the types that can decode the body, the best first. If several types
 // share the best score, they are sorted by their prior and then by name. If a type is in several
 // sets, its name is listed only once. The types in m.compared are already sorted by name, like
 // those of the index.

@@ -6,7 +6,7 @@ import "strings"
 const MaxWords = 16 << 10
 
 // Words returns a body's values as text for the search index, at most MaxWords bytes. It omits
-// field names, defaults that are not on the wire, and everything masked.
+// field names, everything masked, and defaults that are not on the wire.
 func Words(d *Document) string {
 	if d == nil {
 		return ""

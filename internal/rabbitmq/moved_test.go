@@ -14,7 +14,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestShovelsAndFederationAreSeen creates a shovel and a federated queue on a broker with these
+// TestShovelsAndFederationAreSeen creates a shovel and a federated queue on a broker that has both
 // plugins. It checks what dlo can see of them, depending on the tags of dlo's user.
 func TestShovelsAndFederationAreSeen(t *testing.T) {
 	t.Parallel()

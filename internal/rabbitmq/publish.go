@@ -236,8 +236,8 @@ func (l *Link) endUnanswered(sent []*message, returned map[deadletter.Token]stri
 }
 
 // mayNot records that the broker has refused a message because the user may not publish it. If the
-// message was for a wait queue, letters wait for their retries in dlo's store for a while, instead
-// of in wait queues of the broker. If the message was for any other queue, dlo publishes no
+// message was for a wait queue, dlo does not use the waiter of that queue for a while. Letters then
+// wait in dlo's store for their retries. If the message was for any other queue, dlo publishes no
 // messages until the user may publish.
 func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	if wait == nil {

@@ -52,8 +52,8 @@ func (l *Link) hasWait(w deadletter.Wait) bool {
 	return l.publish.stands[w]
 }
 
-// declare makes sure that the wait queues of one waiter exist, with their exchanges. A waiter is a
-// way to let letters wait in the broker. declare is called once for each publishing connection.
+// declare makes sure that the wait queues and exchanges of one waiter exist. A waiter is a way to
+// let letters wait in the broker. declare is called once for each publishing connection.
 func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
 	waiter := places[0].Waiter
 	err := l.declareWaits(places)

@@ -38,8 +38,8 @@ func errorText(err error) string {
 }
 
 // unreadable lists the reasons with which the AMQP client library reports a frame that it cannot
-// read. dlo keeps message headers away from the client library. No such report has been seen since
-// it does so.
+// read. Since dlo began to keep message headers away from the client library, no such report has
+// been seen.
 var unreadable = []string{amqp.ErrSyntax.Reason, amqp.ErrFrame.Reason, amqp.ErrFrameTooLarge.Reason}
 
 // reasonText returns the reason why a connection or channel ended, without repetitions. The AMQP

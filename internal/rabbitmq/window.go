@@ -133,7 +133,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 // returns no letter, or a letter that is delivered for the first time, none of the requeued letters
 // is left. However, 4.0 and later may also flag the first delivery of a letter that went from one
 // quorum queue into another. A get may then return flagged letters for a long time, so
-// fetchRequeued ends after the time sweepMost.
+// fetchRequeued ends after 5 s (sweepMost).
 func (i *Inbox) fetchRequeued(have, room int, take func(d *amqp.Delivery) error) error {
 	for began := time.Now(); have < room && !i.locked && time.Since(began) < sweepMost; have++ {
 		d, ok, err := i.ch.Get(i.queue, false)

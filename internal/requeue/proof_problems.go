@@ -21,7 +21,8 @@ func (p *proof) addProblem(now time.Time, problem deadletter.Problem) {
 }
 
 // Problems returns the problems with the two records of the store's progress: the mark in the
-// broker and the note beside the file. Such a problem stops sending, or makes it less safe.
+// broker and the note beside the file. Because of such a problem, dlo sends no letters, or sends
+// them less safely.
 func (d *Dispatcher) Problems() []deadletter.Problem {
 	p := &d.proof
 	p.mu.Lock()

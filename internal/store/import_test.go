@@ -138,7 +138,7 @@ func TestAnImportWantsRoom(t *testing.T) {
 }
 
 // TestImportsAmongAllElse runs random actions on a store, with imports in between. The imports
-// contain letters of any age, letters that were imported before, and letters whose serial is taken.
+// contain letters of any age, letters whose serial is taken, and letters that were imported before.
 func TestImportsAmongAllElse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,11 +15,11 @@ import (
 // maxDecisions is the maximum number of letters that are decided again in one transaction.
 const maxDecisions = 200
 
-// Waiting returns the next letters that match q and wait for their retry, with their bodies. The
-// letters are in the order of their ids. The first one follows the letter with the id "after", or
-// is the first of all letters if "after" is "". Waiting returns at most 200 letters and 32 MiB of
-// bodies, but a single larger body is returned alone. It ignores letters whose serial is "until" or
-// higher, so that a flood of new letters cannot make the caller's loop endless.
+// Waiting returns letters with their bodies: the next letters that match q and wait for their
+// retry. The letters are in the order of their ids. The first one follows the letter with the id
+// "after", or is the first of all letters if "after" is "". Waiting returns at most 200 letters and
+// 32 MiB of bodies, but a single larger body is returned alone. It ignores letters whose serial is
+// "until" or higher, so that a flood of new letters cannot make the caller's loop endless.
 func (s *Store) Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error) {
 	from, _, _ := after.Split()
 	waiting := query.Query{}.With(query.State, string(deadletter.StateScheduled))

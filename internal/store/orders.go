@@ -75,8 +75,8 @@ func (s *Store) pageBy(ctx context.Context, p *plan, by ordering, from cursor, b
 
 // sourcesBy returns the sources from which a list in a given order reads its letters. A list in the
 // order of due times contains only scheduled and requeued letters, because no others have a due
-// time. For this order, each of the two states is a source that is read along an index, and only as
-// far as the page needs.
+// time. For this order, each of the two states is a source. Such a source is read along an index,
+// and only as far as the page needs.
 func (s *Store) sourcesBy(ctx context.Context, p *plan, by ordering) ([]source, error) {
 	if by.mark != 'd' {
 		return s.sources(ctx, s.read, p)

@@ -360,9 +360,9 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	}
 }
 
-// TestWhatWasTakenOverComesBack checks that removing the old name from the configuration reverses a
-// takeover: the letters belong to no configured broker. If the old name is added again, the broker
-// must get all its letters back.
+// TestWhatWasTakenOverComesBack removes a broker's old name from the configuration. This must
+// reverse the takeover, so that the letters belong to no configured broker. If the old name is
+// added again, the broker must get all its letters back.
 func TestWhatWasTakenOverComesBack(t *testing.T) {
 	t.Parallel()
 	r := renaming(t, asMain)

@@ -37,8 +37,8 @@ func (s *Store) loadTokenKey(ctx context.Context) error {
 }
 
 // token returns the token for the next attempt of a letter. The token is the first 128 bits of an
-// HMAC. The HMAC covers the letter, the number of attempts that may have reached a queue, and the
-// target with the first name of its broker. If the letter is edited, the HMAC also covers the
+// HMAC. The HMAC covers the letter, the target with the first name of its broker, and the number of
+// attempts that may have reached a queue. If the letter is edited, the HMAC also covers the
 // revision. A copy of the store, such as a restored one, therefore sends an equal attempt with an
 // equal token. If an attempt was never sent or was rejected by its queue, the next attempt also has
 // an equal token.
@@ -79,8 +79,8 @@ func (t *tx) arrivedAttempts(letter int64) (n int64, err error) {
 	return n, err
 }
 
-// revisionContents returns the properties and the body of a revision. dlo derives the token of the
-// revision from them and from other data. For a letter that was not edited, revisionContents
+// revisionContents returns the properties and the body of a revision. From them and from other
+// data, dlo derives the token of an attempt. For a letter that was not edited, revisionContents
 // returns nil.
 func (t *tx) revisionContents(letter int64, revision int) ([][]byte, error) {
 	if revision == 0 {

@@ -15,8 +15,8 @@ import (
 )
 
 // audit checks one origin queue without asking dlo. It keeps its own log of the letters that it
-// published and that the broker confirmed. Its worker rejects new letters, accepts letters that dlo
-// sent back, and records every copy.
+// published and that the broker confirmed. Its worker records every copy, rejects new letters, and
+// accepts letters that dlo sent back.
 type audit struct {
 	t      testing.TB
 	conn   *amqp.Connection

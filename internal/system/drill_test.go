@@ -124,8 +124,8 @@ func TestADrill(t *testing.T) {
 	})
 }
 
-// TestADrillRefuses checks that a drill refuses a vhost that is not empty, a user who is not an
-// administrator, and unknown names. Each time, it must create nothing.
+// TestADrillRefuses checks that a drill refuses unknown names, a vhost that is not empty, and a
+// user who is not an administrator. Each time, it must create nothing.
 func TestADrillRefuses(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

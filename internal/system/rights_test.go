@@ -66,8 +66,8 @@ func TestAMissingRightIsSaid(t *testing.T) {
 	}
 }
 
-// amqpOf returns an AMQP URL in the form that the configuration uses for a broker with user and
-// password. It writes the password to a file.
+// amqpOf converts an AMQP URL that contains a user and a password to the form that the
+// configuration uses. It writes the password to a file.
 func amqpOf(t *testing.T, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)

@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// brokerVariable is the variable with the root folder of the RabbitMQ to test with, for example
-// .cache/rabbitmq-4.0. If it is unset or empty, tests use the package that is installed on the
-// machine. `make test-matrix` runs the broker tests once for each version.
+// brokerVariable is an environment variable. Its value is the root folder of the RabbitMQ that
+// tests use, for example .cache/rabbitmq-4.0. If the variable is unset or empty, tests use the
+// package that is installed on the machine. `make test-matrix` runs the broker tests once for each
+// version.
 const brokerVariable = "DLO_TEST_BROKER"
 
 // shared is the RabbitMQ node that all tests of a binary share. Starting a node takes seconds, and

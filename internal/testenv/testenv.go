@@ -1,6 +1,6 @@
 // Package testenv provides real dependencies for tests and `make demo`. These are private RabbitMQ
 // nodes, a TCP relay that can be cut, a headless browser, and golden pages. Everything that it
-// starts listens on loopback, ends with the process that started it, and leaves no files.
+// starts listens on loopback, leaves no files, and ends with the process that started it.
 //
 // The package touches neither the RabbitMQ service of the machine nor a broker that somebody else
 // started. No shipped package imports it.

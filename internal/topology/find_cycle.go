@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// checkCycles reports circles of queues through which messages pass without a consumer, because
-// they expire or overflow from each queue into the next. The broker drops a message that comes to
-// the same queue a second time if no consumer rejected it on the way (measured on 3.10.8, 4.0.5,
+// checkCycles reports circles of queues in which messages go round without any consumer: they
+// expire or overflow from each queue into the next. The broker drops a message that comes to the
+// same queue a second time if no consumer rejected it on the way (measured on 3.10.8, 4.0.5,
 // 4.3.6).
 func (in *inspector) checkCycles() {
 	done := map[string]bool{}

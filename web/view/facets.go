@@ -60,8 +60,8 @@ func facetCount(n int) string {
 // query leaves less for them, because the page repeats the query several times.
 const facetBudget = 20_000
 
-// fitFacets omits values for which the budget, in bytes of HTML, is too small. It adds the number
-// of omitted values to the field More. It never omits selected or excluded values.
+// fitFacets omits values for which the budget is too small. The budget is in bytes of HTML. It adds
+// the number of omitted values to the field More. It never omits selected or excluded values.
 func fitFacets(facets []Facet, budget int) []Facet {
 	out := make([]Facet, 0, len(facets))
 	for _, f := range facets {

@@ -182,8 +182,8 @@ func groupStatusMark(s deadletter.GroupStatus) (mark, bool) {
 	return mark{}, false
 }
 
-// whatDied returns the reason for the deaths in a group and the type of its letters. Rows show it
-// because two groups may differ in nothing else.
+// whatDied returns the reason for the deaths in a group and the type of its letters. Rows show
+// both, because two groups may differ in nothing else.
 func whatDied(g deadletter.GroupRow) string {
 	text := line(g.Reason, 40)
 	if g.Type != "" {

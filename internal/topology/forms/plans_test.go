@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// plans returns plans for the cases that a real site can have: policies with further keys, names
-// with characters that must be escaped, and a quorum queue that dead-letters at least once.
+// plans returns plans for the cases that a real site can have: policies with further keys, a quorum
+// queue that dead-letters at least once, and names with characters that must be escaped.
 func plans(version string) map[string]topology.Plan {
 	durable := func(kind string, names ...string) []topology.Queue {
 		var list []topology.Queue

@@ -20,8 +20,8 @@ import (
 
 // TestTheTerraformProviderSetsThePlan reads the HCL of plans, sets each policy with the code of the
 // provider cyrilgdn/rabbitmq 1.8.0, and reads the policy back from the broker. The policy must be
-// the planned one. The provider must see no difference either, because it would change the policy
-// at the next run.
+// the planned one. The provider must see no difference either, because otherwise it would change
+// the policy at the next run.
 func TestTheTerraformProviderSetsThePlan(t *testing.T) {
 	node := testenv.Broker(t)
 	provider := rabbitmq.Provider()
