@@ -237,7 +237,7 @@ func TestSelectAllThatMatch(t *testing.T) {
 	says(`[data-bulk-count]`, "1 selected")
 }
 
-// TestTheQueryBox checks that the query box completes, turns its last token back into text,
+// TestTheQueryBox checks that the query box completes words, turns its last token back into text,
 // remembers searches, and shows times in the time zone of the browser.
 func TestTheQueryBox(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,8 @@ func (h *house) requeued(ids []deadletter.ID) time.Time {
 
 // TestAGroupSaysWhatIsDifferent checks how a group of dead letters differs from other letters of
 // its queue. In the test, the letters of one tenant die, and requeued letters of other tenants have
-// not come back. The page must name this tenant. It must not compare masked values.
+// not come back. The page must name the tenant whose letters die. It must not compare masked
+// values.
 func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 	t.Parallel()
 	masks := payload.Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`secret-[a-z]+`)}}

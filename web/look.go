@@ -26,9 +26,9 @@ func errLookOrder(t query.Term) error {
 }
 
 // look searches the letters that a query selects, newest first, from the given cursor on. It
-// returns the letters whose decoded body matches the terms, masked. It stops when it has at least
-// limit letters, at the end of the list, or when it reaches its bounds. It also returns the cursor
-// from which the next search continues, or "" at the end of the list.
+// returns the letters whose decoded body matches the terms, with masks applied. It stops when it
+// has at least limit letters, at the end of the list, or when it reaches its bounds. It also
+// returns the cursor from which the next search continues, or "" at the end of the list.
 //
 // Only one look runs at a time. Between two batches, look pauses for as long as the last batch has
 // taken, but at most 50 ms.

@@ -40,9 +40,9 @@ func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) 
 // delay queue. It asks the broker about the queue of the newest death. If that queue has a
 // consumer, the letter died there. If that queue leads to the inbox, and x-death has no earlier
 // rejection, the letter also died there. If x-death has an earlier rejection, the letter died in
-// the queue of that rejection, which is the parameter chain. Otherwise, the letter died in the
-// queue to which the delay queue leads, or in the queue to which dlo had sent the letter. If
-// neither is known, the result contains a question for people.
+// the queue of that rejection (the parameter "chain"). Otherwise, the letter died in the queue to
+// which the delay queue leads, or in the queue to which dlo had sent the letter. If neither is
+// known, the result contains a question for people.
 func (c *Classifier) rejectingQueue(l *deadletter.Letter, k *known, deaths []deadletter.Death, newest *deadletter.Death, chain string) deathOf {
 	on := k.askOnward(l, newest)
 	switch home := l.Origin.Queue; {

@@ -11,8 +11,9 @@ import (
 )
 
 // standIns makes it possible to link and show files although some of their imports are missing. It
-// returns new files, which define each type that the given files use but do not define, as an empty
-// type. It also turns each missing file into a placeholder that publicly imports the new files.
+// returns new files. For each type that the given files use but do not define, the new files define
+// an empty type. It also turns each missing file into a placeholder that publicly imports the new
+// files.
 func standIns(files, missing []*descriptorpb.FileDescriptorProto) (made []*descriptorpb.FileDescriptorProto) {
 	if len(missing) == 0 {
 		return nil

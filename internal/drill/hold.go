@@ -74,8 +74,8 @@ func (s *sign) recordRefusal(row *Row, err error, began time.Time) error {
 }
 
 // awaitReports waits until Overview, /readyz and the pager have all reported the failure, and
-// records each report. If they take too long, it returns an error with the names of those that did
-// not report it.
+// records each report. If that takes too long, it returns an error that names the places without a
+// report.
 func (g *ground) awaitReports(ctx context.Context, f *Failure, row *Row, began time.Time) (reported problem, err error) {
 	if f.wants.quiet {
 		row.Page, row.Ready, row.Notice = nothing, nothing, nothing

@@ -152,8 +152,8 @@ func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	}
 }
 
-// TestTwinsBehindAWindow covers letters that dlo returned to the broker and that follow the letters
-// of a window in the queue. The returned letters have the flag redelivered and may equal letters of
+// TestTwinsBehindAWindow covers letters that dlo returned to the broker. In the queue, they follow
+// the letters of a window. The returned letters have the flag redelivered and may equal letters of
 // the window, but dlo must not mistake them for letters of the window.
 //
 // A queue has such letters if dlo does not know how many letters of the inbox were returned. It

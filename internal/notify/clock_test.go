@@ -114,8 +114,9 @@ func drawClock(t *rapid.T) Clock {
 	}
 }
 
-// drawMoment returns a random moment. If the clocks of the time zone change after that moment,
-// drawMoment instead returns, in half of the cases, a moment within two days of the change.
+// drawMoment returns a random moment. It first draws any moment. If the clocks of the time zone
+// change later, it replaces this moment, in half of the cases, by one within two days of the
+// change.
 func drawMoment(t *rapid.T, z *time.Location) time.Time {
 	at := time.Unix(rapid.Int64Range(10*365*86400, 67*365*86400).Draw(t, "at"), 0).In(z)
 	if _, end := at.ZoneBounds(); !end.IsZero() && rapid.Bool().Draw(t, "near a change") {

@@ -6,9 +6,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Together combines several deliveries to one channel into one message, with one line each, in
-// order. The ID of the message depends on exactly these deliveries. If one more delivery is added,
-// the ID is different.
+// Together combines several deliveries to one channel into one message. The message has one line
+// for each delivery, in their order. The ID of the message depends on exactly these deliveries. If
+// one more delivery is added, the ID is different.
 func Together(o Office, ds []deadletter.Delivery) Message {
 	m := Message{Event: Told, Severity: deadletter.SeverityDigest, URL: o.link("")}
 	ids := make([]string, 0, len(ds))

@@ -14,8 +14,8 @@ const (
 )
 
 // pacer makes an operation keep to its rate. If the operation has not sent anything for a while,
-// the pacer allows a small burst. A pacer is only in memory. Therefore, after a restart of dlo, an
-// operation begins without a burst.
+// the pacer allows a small burst. A pacer exists only in memory. Therefore, after a restart of dlo,
+// an operation begins without a burst.
 type pacer struct {
 	tokens    float64
 	at        time.Time // time of the last call of allow

@@ -13,9 +13,9 @@ import (
 // then reports a wrong password, even if a network failure has ended the connection during the
 // login.
 //
-// The request is a capability of the connection. The library has no option for it, and it replaces
-// the configured capabilities with its own. After that, it calls the method Response, so Response
-// can still add the capability (amqp091-go v1.16.0).
+// The request is a capability of the connection. The library has no option for it, and replaces the
+// configured capabilities with its own. After that, the library calls the method Response, so
+// Response can still add the capability (amqp091-go v1.16.0).
 type outspoken struct {
 	amqp.Authentication
 	properties amqp.Table // the properties of the connection

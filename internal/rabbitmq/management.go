@@ -30,9 +30,9 @@ type Management struct {
 	why      atomic.Value              // a string: the reason why the API did not respond
 }
 
-// errSilent means that the management API did not respond to an earlier request, a moment ago. dlo
-// then sends no further request. Otherwise, a plan for many queues of an unreachable broker would
-// wait for each queue.
+// errSilent means that the management API did not respond to a request a moment ago. dlo then sends
+// no further request. Otherwise, a plan for many queues of an unreachable broker would wait for
+// each queue.
 var errSilent = errors.New("the API did not answer a moment ago")
 
 // errMayNot means that the management API rejects this user. The password is wrong, or the user

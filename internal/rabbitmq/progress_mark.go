@@ -23,9 +23,9 @@ func (l *Link) Session() int64 {
 // mark that can be read. It creates the mark's queue if needed.
 //
 // The parameter "expected" is true if the caller knows that there is a mark. If the queue is empty
-// nevertheless, ReadMark looks for the mark again and again until the time markBack has passed.
-// This is necessary because a process that was killed while it read the mark still holds the mark,
-// until the broker notices the closed connection.
+// nevertheless, ReadMark looks for the mark again and again for 3 s (markBack). This is necessary
+// because a process that was killed while it read the mark still holds the mark, until the broker
+// notices the closed connection.
 //
 // ReadMark uses its own connection. If the mark's queue has no majority in its cluster, a get ends
 // the connection with 541 after 13 s (3.10.8, 4.3.6), and that must not affect the publishing of

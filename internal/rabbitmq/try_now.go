@@ -53,10 +53,10 @@ func (l *Link) recordTry() {
 	l.tries.ended = make(chan struct{})
 }
 
-// waitOrAsked waits for the time d before the next attempt to connect. If somebody requests an
-// attempt earlier, waitOrAsked returns earlier, but not before the time tryAgain has passed. A
-// request also resets the back-off, because the person who asks has fixed something, or is about
-// to.
+// waitOrAsked waits for the duration d before the next attempt to connect. If somebody requests an
+// attempt earlier, waitOrAsked returns earlier, but it always waits at least a second (tryAgain) if
+// d is not shorter. A request also resets the back-off, because the person who asks has fixed
+// something, or is about to.
 func (b *backoff) waitOrAsked(ctx context.Context, d time.Duration, asked <-chan struct{}) error {
 	soonest := time.Now().Add(min(d, tryAgain))
 	waiting, cancel := context.WithTimeout(ctx, d)

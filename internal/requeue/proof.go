@@ -171,7 +171,7 @@ func (p *proof) markFailed(session int64, now time.Time) {
 
 // sendsWithoutMark reports whether letters may be sent although dlo could not read or write the
 // mark, which is the record of the store's progress in the broker. They may be sent if dlo has
-// tried in vain for as long as markWait, or longer.
+// tried in vain for at least 30 s (markWait).
 func (p *proof) sendsWithoutMark(now time.Time) bool {
 	return p.trouble != 0 && now.Sub(p.since) >= markWait
 }

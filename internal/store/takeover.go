@@ -112,10 +112,10 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	if err := t.uniteInboxes(alias, first); err != nil {
 		return 0, err
 	}
-	// The temporary table "became" maps each origin of the alias that has data to its new origin.
-	// The new origin is the one of the same queue under the broker's first name. If there is no
-	// such origin, the origin of the alias is mapped to itself, and later its row gets the first
-	// name.
+	// The temporary table "became" contains those origins of the alias that have data, each with
+	// its new origin. The new origin is the one of the same queue under the broker's first name. If
+	// there is no such origin, the origin of the alias is mapped to itself, and later its row gets
+	// the first name.
 	for _, text := range []string{
 		`CREATE TEMP TABLE IF NOT EXISTS became (was INTEGER PRIMARY KEY, is_now INTEGER NOT NULL)`,
 		`DELETE FROM became`,

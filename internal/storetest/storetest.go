@@ -1,6 +1,6 @@
-// Package storetest gives tests the file of an empty store and values to store. The store can have
-// this version or an older one. The migrations run once per test binary, because with the race
-// detector they take most of a second, and hundreds of tests open a store.
+// Package storetest is for tests. It provides values to store, and the file of an empty store. The
+// store can have this version or an older one. The migrations run once per test binary, because
+// with the race detector they take most of a second, and hundreds of tests open a store.
 package storetest
 
 import (

@@ -409,7 +409,7 @@ func (p *child) ask(query string, args ...any) int {
 }
 
 // eventually waits until the function "done" returns true. The text "what" describes the condition.
-// It fails the test after 4 minutes, or after an hour in a soak test.
+// After 4 minutes, or after an hour in a soak test, eventually fails the test.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	limit := 4 * time.Minute // generous for a busy machine, because it only ends waits without hope
