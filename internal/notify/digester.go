@@ -169,8 +169,9 @@ func (d *Digester) Size(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// Send writes the digest that Now returns to the outbox, even if no digest is due. It returns the
-// channels to which the digest is sent. Two calls within a second produce one digest.
+// Send writes a digest to the outbox, even if no digest is due. It is the digest that Now returns.
+// Send returns the channels to which the digest is sent. Two calls within a second produce one
+// digest.
 func (d *Digester) Send(ctx context.Context, by deadletter.Principal) ([]string, error) {
 	s := d.schedule.Load()
 	if len(s.Channels) == 0 {

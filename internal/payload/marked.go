@@ -41,8 +41,8 @@ type marking struct {
 	found []mark
 }
 
-// mark is a change to the JSON that protojson writes. There are two kinds of marks: one replaces a
-// value that has no JSON form with other JSON, and one escapes the name of a member.
+// mark is a change to the JSON that protojson writes. There are two kinds of marks: one puts other
+// JSON in place of a value that has no JSON form, and one escapes the name of a member.
 type mark struct {
 	at     *jsonPlace
 	text   string // the JSON that replaces the value; "" = only the name of the member is escaped

@@ -121,8 +121,8 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 					t.Error(own.Cure)
 				}
 				// The user has run the command that dlo showed. The command sets a policy for dlo's
-				// queues that takes precedence over the policy for all queues. dlo must not show
-				// this command again.
+				// queues. This policy takes precedence over the policy for all queues. dlo must not
+				// show this command again.
 				harmless := map[string]any{"pattern": `^dlo\.`, "apply-to": "queues", "priority": 1000, "definition": map[string]any{"overflow": "drop-head"}}
 				if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/dlo-own", harmless, nil); err != nil {
 					t.Fatal(err)

@@ -216,8 +216,8 @@ func unitedRows(table, columns string) []string {
 	}
 }
 
-// uniteSelections replaces the origins of an alias by those of the broker's first name in frozen
-// selections. A frozen selection contains the letters for which an operation has no rows yet.
+// In frozen selections, uniteSelections replaces the origins of an alias by those of the broker's
+// first name. A frozen selection contains the letters for which an operation has no rows yet.
 func (t *tx) uniteSelections() error {
 	type part struct {
 		operation, part int64

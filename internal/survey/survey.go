@@ -298,9 +298,9 @@ func idleSince(previous map[string]time.Time, s *topology.Snapshot) map[string]t
 	return after
 }
 
-// keepUnchecked is used if dlo could not read a part of the vhost. It adds the earlier findings
-// that dlo could not check again to the new findings. If they were dropped, a fault would seem to
-// be fixed while a part of the management API does not respond.
+// keepUnchecked is used if dlo could not read a part of the vhost. To the new findings, it adds the
+// earlier findings that dlo could not check again. If they were dropped, a fault would seem to be
+// fixed while a part of the management API does not respond.
 func keepUnchecked(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
 	for _, old := range before {
 		again := slices.ContainsFunc(found, func(f topology.Finding) bool { return f.Kind == old.Kind && f.Queue == old.Queue })

@@ -60,8 +60,8 @@ type stage struct {
 	ended atomic.Bool // the function Try has returned
 }
 
-// play runs trials in a synctest bubble. The function "script" acts as the broker: it gets the
-// trial message that dlo sends from the channel b.sent.
+// play runs trials in a synctest bubble. The function "script" acts as the broker: from the channel
+// b.sent, it gets the trial message that dlo sends.
 func play(t *testing.T, unable, unready string, script func(trials *Trials, s *shelf, b *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
