@@ -72,8 +72,8 @@ func (c *Classifier) decideAgain(l *deadletter.Waiting) deadletter.NewDecision {
 	return a
 }
 
-// Applied must be called after decisions of DecideAgain have been recorded. It adds the letters
-// that became dead to the metrics, and calls the function "Done" of the options.
+// Applied must be called after decisions of DecideAgain have been recorded. In the metrics, it
+// counts the letters that became dead. It also calls the function "Done" of the options.
 func (c *Classifier) Applied(recorded []deadletter.NewDecision) {
 	for i := range recorded {
 		if a := &recorded[i]; c.o.Metrics != nil && a.Outcome == deadletter.RuleDead {

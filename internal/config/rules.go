@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ruleNodes contains the positions in the file of the values of a rule. Some checks run only after
-// all rules have been read, and they need these positions to report a mistake.
+// ruleNodes contains the positions of a rule's values in the file. Some checks run only after all
+// rules have been read, and they need these positions to report a mistake.
 type ruleNodes struct {
 	entry, name *yaml.Node
 	clauses     map[string]*yaml.Node // positions of the clauses under match, by their keys

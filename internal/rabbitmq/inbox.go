@@ -325,7 +325,7 @@ func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool 
 
 // onceSettled is a time limit for drains that somebody requested. An earlier drain may have left a
 // window open. A window is a batch of letters that dlo takes out of a queue. If the queue has been
-// empty for the time onceSettled, dlo assumes that the broker will not return the letters of that
+// empty for 5 s (onceSettled), dlo assumes that the broker will not return the letters of that
 // window. A shorter time would be wrong, because a broker that has just started may not show its
 // letters yet.
 const onceSettled = 5 * time.Second

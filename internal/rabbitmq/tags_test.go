@@ -15,9 +15,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestTheTagsOfEachCall makes each call to the management API that docs/permissions.md lists, as
-// users with different tags. A call must succeed only for users with a tag that the document gives
-// for it. RabbitMQ answers 401 to a user without the needed tag.
+// TestTheTagsOfEachCall makes the calls to the management API, each as users with different tags.
+// docs/permissions.md lists these calls. A call must succeed only for users with a tag that the
+// document gives for it. RabbitMQ answers 401 to a user without the needed tag.
 func TestTheTagsOfEachCall(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/permissions.md")

@@ -34,8 +34,8 @@ type fetch struct {
 // window takes one window of letters from the inbox. It starts a consumer, and cancels this
 // consumer when the window is full. The window contains all letters that arrive before the broker
 // confirms the cancel. Because of the cancel, the broker may have put some letters back into the
-// queue. The window fetches these letters and contains them too. If no letter arrives within the
-// time f.silence, the window is empty.
+// queue. The window fetches these letters and contains them too. If no letter arrives for as long
+// as f.silence says, the window is empty.
 func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, error) {
 	fail := func(err error) ([]deadletter.Arrival, error) {
 		if isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive use") {

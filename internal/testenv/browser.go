@@ -110,8 +110,8 @@ func (b *Tab) Open(url string) {
 	b.Do(chromedp.Navigate(url))
 }
 
-// Back returns to the page before, and waits until that page is loaded again. Chromium may first
-// show the page as it was. The scripts of dlo then reload it, so Back waits for the reload.
+// Back goes back to the previous page, and waits until that page is loaded again. Chromium may
+// first show the page as it was. The scripts of dlo then reload it, so Back waits for the reload.
 // Otherwise a test could act on a page that is about to go away.
 func (b *Tab) Back() {
 	b.t.Helper()
