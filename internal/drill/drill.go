@@ -38,8 +38,8 @@ type Options struct {
 	// in the parameters "amqp" and "management". If dlo refuses to start, the error has a method
 	// ExitCode.
 	Start func(ctx context.Context, config, amqp, management string) (Running, error)
-	// Lose takes the first message of a queue and closes its connection before it acknowledges the
-	// message. The parameter "times" is the number of times that it does this.
+	// Lose takes the first message of a queue, and closes its own connection before it acknowledges
+	// the message. The parameter "times" is the number of times that it does this.
 	Lose func(ctx context.Context, amqp, queue string, times int) error
 	Say  func(text string) // gets one line of progress at a time
 }

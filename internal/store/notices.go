@@ -279,7 +279,7 @@ func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 	return open, err
 }
 
-// On all channels, cancelNotices cancels the pending notices about a group, if the group has no
+// cancelNotices cancels the pending notices about a group on all channels, if the group has no
 // letters. Receivers that were already notified about the group get a notice that it is over.
 func (t *tx) cancelNotices(n deadletter.Notice) error {
 	var letters bool

@@ -14,9 +14,9 @@ import (
 // becomes overdue.
 const toldSoonest = 60_000
 
-// People are notified about a waiting letter at a planned time, and the letter becomes overdue a
-// short time before that. toldAhead is this short time. The notice needs it, because the notice
-// first waits until its group has settled, and its channel then takes a moment.
+// toldAhead is a short time. A waiting letter becomes overdue this long before people are to be
+// notified about it. The notice needs this time, because the notice first waits until its group has
+// settled, and its channel then takes a moment.
 const toldAhead = settling + 5*time.Second
 
 // told says when people are notified about a letter that waits, and whether they already were.

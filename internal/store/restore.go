@@ -183,9 +183,9 @@ func (t *tx) holdRestored(r *record) error {
 	return t.addEvent(r.id, 0, string(to), deadletter.Service.Name, whyRestored)
 }
 
-// In a restored store, markRestored marks the letters that people could send, because these letters
-// may have been sent before. Dead, held and discarded letters stay in their state. A received
-// letter is held later, when it is classified.
+// markRestored is for a restored store. It marks the letters that people could send, because these
+// letters may have been sent before. Dead, held and discarded letters stay in their state. A
+// received letter is held later, when it is classified.
 func (s *Store) markRestored(ctx context.Context, r *restoring) error {
 	for last, more := int64(0), true; more; {
 		err := s.tx(ctx, classify, func(t *tx) error {

@@ -216,8 +216,9 @@ func unitedRows(table, columns string) []string {
 	}
 }
 
-// In frozen selections, uniteSelections replaces the origins of an alias by those of the broker's
-// first name. A frozen selection contains the letters for which an operation has no rows yet.
+// uniteSelections changes frozen selections: it replaces the origins of an alias by those of the
+// broker's first name. A frozen selection contains the letters for which an operation has no rows
+// yet.
 func (t *tx) uniteSelections() error {
 	type part struct {
 		operation, part int64
