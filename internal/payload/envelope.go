@@ -133,8 +133,8 @@ func (r *reading) safeText(path, text string) string {
 }
 
 // attribute returns a text of an envelope, such as a content type, that describes the data in the
-// envelope. If the text is masked, attribute returns "". Otherwise dlo would decode the data as the
-// masked text says, and people could see from the result what the text is.
+// envelope. If this text is masked, attribute returns "", because the way in which dlo decoded the
+// data would reveal the text.
 func (r *reading) attribute(path, text string) string {
 	if _, masked := r.spotOf(path).apply(text); masked {
 		return ""

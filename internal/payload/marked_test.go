@@ -99,8 +99,8 @@ func TestMarkedValuesAreNamed(t *testing.T) {
 	}
 }
 
-// TestMarkedValuesAreMasked checks that a marked value is masked like the value for which it
-// stands.
+// TestMarkedValuesAreMasked checks that a rule that masks a field also masks the marked value which
+// the JSON shows in place of the field's value.
 func TestMarkedValuesAreMasked(t *testing.T) {
 	t.Parallel()
 	str := func(num protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(num, []byte(s)) }

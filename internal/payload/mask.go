@@ -53,7 +53,7 @@ func (m *Mask) maskedPart(property, value, part string) string {
 	return m.maskedText(part)
 }
 
-// maskedText returns a text about a body, with everything masked that the patterns match.
+// maskedText returns a text about a body, in which every match of the masking patterns is masked.
 func (m *Mask) maskedText(text string) string {
 	if m != nil && m.Text != nil {
 		text, _ = m.Text(text)

@@ -50,7 +50,7 @@ func TestEachQueueHasItsTurn(t *testing.T) {
 }
 
 // TestPausedRetriesStay checks that automatic retries of a paused queue or group are not claimed.
-// Letters of the same queue or group that a person requeues must be claimed.
+// If a person requeues letters of the same queue or group, these letters must be claimed.
 func TestPausedRetriesStay(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
