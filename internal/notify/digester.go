@@ -138,9 +138,9 @@ func (d *Digester) window() (from, to time.Time) {
 	return from.In(zone(s.Clock.Zone)), now.In(zone(s.Clock.Zone))
 }
 
-// These constants say how long dlo reuses the number of groups in a digest, because counting takes
-// time. dlo reuses the number for twenty times as long as the counting took, but at most for half a
-// minute. Pages that show the number therefore never use more than a twentieth of a processor.
+// Counting the groups of a digest takes time, so dlo reuses the result for a while. dlo reuses it
+// for twenty times as long as the counting took, but at most for half a minute. Pages that show the
+// number therefore never use more than a twentieth of a processor.
 const (
 	sizeShare = 20
 	sizeMost  = 30 * time.Second

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// Seeds returns n seeds for randomised tests. They begin with 1, or with the number after DLO_SEEDS
-// if that variable is set. Put the seed into the name of the subtest, so that -run can repeat it.
+// Seeds returns n seeds for randomised tests. The first seed is 1. If the variable DLO_SEEDS is set
+// to N, the first seed is N+1. Put the seed into the name of the subtest, so that -run can repeat
+// it.
 func Seeds(t testing.TB, n int) []uint64 {
 	t.Helper()
 	var after uint64

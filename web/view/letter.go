@@ -105,8 +105,8 @@ type Raw struct {
 	Steps  []ReadStep
 }
 
-// RawLayer is the body as received, or the body after one more wrapping such as base64 or gzip was
-// removed.
+// RawLayer is one step of unwrapping a body. The first step is the body as received. Each further
+// step removes one wrapping, such as base64 or gzip.
 type RawLayer struct {
 	Name string
 	Size int
