@@ -138,7 +138,7 @@ func TestEveryChannelMeetsAnOutageAndHostileTexts(t *testing.T) {
 		}
 	}
 	if found != len(downKinds)+1 {
-		t.Errorf("%d channels were found, and down has %v beside mail", found, downKinds)
+		t.Errorf("%d channels were found, and downKinds has %v beside mail", found, downKinds)
 	}
 }
 
