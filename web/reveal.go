@@ -29,7 +29,8 @@ type asked struct {
 	Header string
 }
 
-// revealed is one masked value that the page of a letter shows unmasked.
+// revealed is one masked value of a letter that dlo shows unmasked, on the page of the letter or in
+// a response of the API.
 type revealed struct {
 	node   *payload.Node // the field of the body, or nil for a header
 	at     payload.Position

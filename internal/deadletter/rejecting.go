@@ -68,9 +68,9 @@ func (d *Death) Origin() Origin {
 }
 
 // DiedIn returns an entry of x-death for a death in the given queue. It prefers the latest entry
-// for which no other queue had rejected the letter before, because otherwise the given queue may
-// only have delayed the letter. If there is no such entry, it returns the latest entry for the
-// queue.
+// without RejectedBefore. If RejectedBefore is set, the letter only expired in the given queue,
+// after a consumer of another queue had rejected it, so the given queue may only have delayed the
+// letter. If there is no other entry, DiedIn returns the latest entry for the queue.
 func DiedIn(deaths []Death, queue string) (Death, bool) {
 	carried := -1
 	for i := range deaths {

@@ -53,8 +53,8 @@ func TestEveryVerbHasARole(t *testing.T) {
 	}
 }
 
-// TestRolesIncludeTheRolesBefore checks which actions each role permits. A higher role must also
-// permit the actions of the roles below it.
+// TestRolesIncludeTheRolesBefore checks some actions that each role permits, and some that it does
+// not permit. A higher role must also permit the actions of the roles below it.
 func TestRolesIncludeTheRolesBefore(t *testing.T) {
 	for _, c := range []struct {
 		grants []Grant

@@ -94,8 +94,9 @@ func (r *Report) Skipped() (n int) {
 	return n
 }
 
-// Write prints a block of lines for each failure, with one line each for Overview, /readyz and the
-// pager. The texts are too long for the columns of a table.
+// Write prints a block of lines for each failure, with one line each for Overview, /readyz, the
+// notice and the cure. A failure that was left out has only one line. The texts are too long for
+// the columns of a table.
 func (r *Report) Write(out io.Writer) error {
 	for _, row := range r.Rows {
 		result := "FAIL"

@@ -148,7 +148,8 @@ func (a *Aside) Delivered(ctx context.Context, ds []deadletter.Delivered) error 
 	return err
 }
 
-// record keeps the result of a delivery attempt in memory.
+// record applies the result of an attempt to a delivery that is kept only in memory. A delivery
+// that must not be tried again is removed.
 func (a *Aside) record(d deadletter.Delivered) {
 	i := slices.IndexFunc(a.due, func(kept deadletter.Delivery) bool { return kept.ID == d.ID })
 	switch {

@@ -140,8 +140,8 @@ func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	}
 }
 
-// deathText returns how many letters of a group wait for a decision of a person, in which queue
-// they died, and why.
+// deathText returns how many letters of a group are dead and how many are overdue, in which queue
+// they died, and why. If no letter is dead or overdue any more, it only says that letters died.
 func deathText(g *deadletter.GroupRow) string {
 	s := needyLetters(g) + " in " + line(g.Queue, factBytes)
 	if title := line(g.Title, titleBytes); title != "" {

@@ -19,9 +19,9 @@ type Runs interface {
 	// operations that an earlier process started.
 	ActiveOperations(ctx context.Context) ([]deadletter.Operation, error)
 	LayOut(ctx context.Context, id deadletter.OperationID) (more bool, err error)
-	// Advance acts on the next n letters and returns how many it took. For each letter, it calls
-	// the function "allow" with the queue to which the letter would go. If "allow" returns an
-	// error, Advance skips the letter, and the text of the error is the reason.
+	// Advance acts on the next n letters and returns how many it took. Before it releases a letter
+	// to a queue, it calls the function "allow" with this queue. If "allow" returns an error,
+	// Advance skips the letter, and the text of the error is the reason.
 	Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error)
 	// PendingLetters returns the next n letters on which Advance would act, complete with their
 	// bodies. The caller then makes revisions of these letters, and Revised acts on each letter

@@ -90,10 +90,9 @@ func (r *reading) readMatched() bool {
 	return false
 }
 
-// readAsBefore tries an older version of a type if no current type can decode the body. If a
-// version of the type that the body matched before knows all of the body, readAsBefore turns the
-// document into a message of that type. An old letter thus stays readable after its set has
-// changed.
+// readAsBefore is called if no current type fits the body well. If a version of the type that the
+// body matched before knows all of the body, readAsBefore turns the document into a message of that
+// type. An old letter thus stays readable after its set has changed.
 func (r *reading) readAsBefore() bool {
 	if !r.knownBefore(r.doc.Body) {
 		return false

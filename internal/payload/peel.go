@@ -207,8 +207,9 @@ func (r *reading) decodeIfMeaningful(text []byte) []byte {
 	maybeJSON := len(first) > 0 && (first[0] == '{' || first[0] == '[')
 	packed := compression(probe) != ""
 	// The text is decoded from base64 only if the result may be useful. A message can begin with
-	// any byte, so its first bytes do not show its type. If they have the wire format, the whole
-	// text is decoded.
+	// any byte, so its first bytes do not show its type. If a type is named or protobuf is
+	// declared, the whole text is decoded. If the body may be matched against the registered types,
+	// the whole text is decoded if its first bytes have the wire format.
 	if !maybeText && !maybeJSON && !packed && len(r.named) == 0 && !r.declaresProtobuf() && !(r.mayMatch() && beginsAsMessage(probe, len(text) > len(head)/3*4)) {
 		return nil
 	}

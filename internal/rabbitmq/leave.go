@@ -126,9 +126,9 @@ func usersOf(s *topology.Snapshot, c Configured) []string {
 }
 
 // Leave removes dlo's exchanges and queues from the vhost of the link. A queue that holds messages
-// stays, except for a marker, which holds only a message of dlo. The error wraps ErrConflict if
-// something still sends messages to an object of dlo. It wraps ErrUnavailable if the vhost cannot
-// be read.
+// stays. Only the queues of markers and marks are removed with their messages, because these
+// messages are dlo's own. The error wraps ErrConflict if something still sends messages to an
+// object of dlo. It wraps ErrUnavailable if the vhost cannot be read.
 func (l *Link) Leave(ctx context.Context, c Configured) ([]Remains, error) {
 	plan, err := l.Leaving(ctx, c)
 	if err != nil {
@@ -174,7 +174,7 @@ func (l *Leaving) InUse() error {
 // options if-empty and if-unused, because quorum queues support neither (540 on 3.10.8, 4.0.5,
 // 4.3.6). No message can arrive between the check and the deletion, because nothing leads to the
 // queue any more. A queue whose name begins with dlo.epoch. is deleted although it holds a message,
-// because dlo itself has put this message there as a marker.
+// because this message is dlo's own: the marker of an inbox, or the mark of a store.
 func deleteEmpty(ch *amqp.Channel, name string) error {
 	q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
 	switch {

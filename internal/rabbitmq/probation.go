@@ -22,8 +22,8 @@ func (p *probation) end() {
 }
 
 // proofTimer returns a channel that receives a value when the current session with the inbox has
-// lasted long enough to prove that dlo can read the inbox. It returns nil if this is already
-// proved.
+// lasted long enough to prove that dlo can read the inbox. It returns nil if no proof is needed,
+// because the last sessions did not end early or the inbox already counts as read again.
 func (p *probation) proofTimer() <-chan time.Time {
 	if !p.on {
 		return nil

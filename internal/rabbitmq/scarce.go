@@ -12,12 +12,13 @@ const (
 	scarceFailures = 3         // number of sessions in a row that settle no window before dlo waits for scarceWait
 )
 
-// checkDeliveriesLeft checks how often the letters of a window have already been delivered. When
-// the number of deliveries reaches the delivery limit of the inbox, the broker deletes the letter.
+// checkDeliveriesLeft checks how often the letters of a window were delivered before, according to
+// x-delivery-count. If this count has reached the delivery limit of the inbox and the delivery is
+// lost, the broker deletes the letter.
 //
-// checkDeliveriesLeft reports the first letter that has used up half of its deliveries. It reports
-// again whenever a letter has used up more deliveries than the last report said. On 4.3, a letter
-// keeps the delivery count of the queue in which it died.
+// checkDeliveriesLeft reports when the count of a letter is at least half of the limit. It reports
+// again whenever a count is higher than in the last report. On 4.3, a letter keeps the delivery
+// count of the queue in which it died.
 func (i *Inbox) checkDeliveriesLeft(w []deadletter.Arrival) {
 	limit, most := int64(i.facts.limit), int64(0)
 	if limit == 0 {

@@ -17,9 +17,9 @@ import (
 type waiter interface {
 	// place returns the wait queue, with its exchange, in which letters with the given delay wait.
 	place(delay time.Duration) deadletter.Wait
-	// address prepares a message for its wait in a wait queue of this waiter, for example by an
+	// address prepares a message for its wait in the place of this waiter, for example by an
 	// expiration or a header. The parameter "rest" is how much of the delay is left. The method
-	// returns how long the message stays in the wait queue.
+	// returns how long the message waits in this place, which is a queue or a delayed exchange.
 	address(p *deadletter.Publishing, delay, rest time.Duration) time.Duration
 }
 

@@ -10,8 +10,8 @@ import (
 // Several entries of the configuration may name the same broker and vhost. In this package, the
 // place of an entry is its broker and vhost.
 
-// inboxesAt returns the inboxes of all broker entries with the same broker and vhost. dlo needs
-// them because it requeues no letter to an inbox.
+// inboxesAt returns the inboxes of all broker entries with the same broker and vhost. dlo requeues
+// no letter to an inbox, and a drain takes no letters out of an inbox.
 func inboxesAt(brokers []config.Broker, place string) []string {
 	var inboxes []string
 	for _, b := range brokers {

@@ -11,8 +11,8 @@ import (
 )
 
 // TokenFile gives access to the tokens in the file of a store that no server has open. It needs no
-// token, because whoever may write to that file may do everything anyway. An installation gets its
-// first token in this way.
+// token, because whoever may write to that file may do everything anyway. An installation can get
+// its first token in this way.
 type TokenFile struct {
 	store *store.Store
 	ctx   context.Context

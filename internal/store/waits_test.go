@@ -246,9 +246,9 @@ func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	}
 }
 
-// TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker checks a letter that was sent twice,
-// because its first attempt was in doubt. If the first message comes back while the second one
-// waits in the broker, dlo must still know that the second one waits there.
+// TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker checks a letter whose first attempt is in
+// doubt, and which came back from its second attempt. If the message of the first attempt comes
+// back while that of the third waits in the broker, dlo must still know that the third one waits.
 func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

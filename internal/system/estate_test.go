@@ -364,8 +364,8 @@ func (s *estate) adopt(guide *guide) {
 	})
 	var plans struct{ Plans []struct{ Rule string } }
 	plan := guide.command("dlo topology plan orders", "orders", "*")
-	// Some queues keep only the latest messages, but dlo sees this only when such a queue is full.
-	// The test therefore repeats the plan until it names all these queues.
+	// Some queues keep only the latest messages, but dlo sees this only when such a queue is at
+	// least half full. The test therefore repeats the plan until it names all these queues.
 	eventually(s.t, "the plan names every queue that drops by design", func() bool {
 		out, _ = s.p.dlo(s.t.Context(), 3, "", append(words(plan)[1:], "-o", "json")...)
 		if err := json.Unmarshal([]byte(out), &plans); err != nil || len(plans.Plans) != 1 {

@@ -67,9 +67,10 @@ func (in *inspector) checkPath(v *view) {
 }
 
 // unknownTarget reports whether dead letters seem to reach no queue, but may reach a queue that the
-// snapshot lacks. This can happen if the queue was declared while dlo read the vhost. The snapshot
-// then shows a binding to a queue that it does not contain, which is otherwise impossible, because
-// a broker never has a binding to a missing queue.
+// snapshot lacks. This can happen if a part of the vhost could not be read, or if the queue was
+// declared while dlo read the vhost. In the second case, the snapshot shows a binding to a queue
+// that it does not contain. A broker never has a binding to a missing queue, but a definitions file
+// may have one.
 func (in *inspector) unknownTarget(v *view) bool {
 	return v.Bound && len(v.Queues) == 0 && (in.s.lacksQueues() || v.Dangles && !in.s.ReadAt.IsZero())
 }

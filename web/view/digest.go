@@ -23,8 +23,8 @@ type DigestView struct {
 }
 
 // ready finds the groups of the digest that a deploy may have fixed, because no letter has died in
-// them since the deploy. It returns how many letters of these groups wait for a decision of a
-// person, the number of the groups, and a link to the letters.
+// them since the deploy. It returns how many letters of these groups are dead, held or overdue, the
+// number of the groups, and a link to the dead and held letters.
 func (d DigestView) ready() (letters, groups int, link string) {
 	var ids []string
 	for _, l := range d.Lines {

@@ -205,7 +205,7 @@ func (q TypedQueue) plainType() (text, tone string) {
 }
 
 // typeSource describes how dlo found the types of the letters in a queue, for example by a binding.
-// If there are several ways, the most frequent way comes first.
+// A present binding comes first. The other ways follow, the most frequent one first.
 func (q TypedQueue) typeSource() []Span {
 	var parts [][]Span
 	add := func(spans ...Span) { parts = append(parts, spans) }

@@ -127,7 +127,7 @@ type section struct {
 	rows  []deadletter.GroupRow
 }
 
-// sections splits the rows of the first tab, the inbox, by severity. Other tabs have one section
+// sections splits the rows of the tabs "Inbox" and "Mine" by severity. Other tabs have one section
 // without a title.
 func (p TriagePage) sections() []section {
 	if p.Tab != TriageInbox && p.Tab != TriageMine {
