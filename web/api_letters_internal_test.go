@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// TestALetterIsAnsweredWhole checks that a list shows nothing about a letter that the API and the
-// CSV export lack.
+// TestALetterIsAnsweredWhole checks that the API, the CSV export and the letter itself contain
+// everything that a list shows about a letter.
 func TestALetterIsAnsweredWhole(t *testing.T) {
 	t.Parallel()
 	l := storetest.Filled[deadletter.Letter]()

@@ -57,9 +57,9 @@ func TestWhatCannotBeSentIsCutOnItsPage(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSentIsCutByTheAPI covers a letter with headers that are too large to be sent. One
-// API call cuts and removes these headers. Before that, the test makes calls with mistakes, and the
-// API must report them.
+// TestWhatCannotBeSentIsCutByTheAPI covers a letter with two headers that cannot be sent: one is
+// too large, and the other one could not be read. One API call cuts the first header and removes
+// the second one. Before that, the test makes calls with mistakes, and the API must report them.
 func TestWhatCannotBeSentIsCutByTheAPI(t *testing.T) {
 	t.Parallel()
 	h := open(t, withTypes)

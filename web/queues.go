@@ -381,6 +381,8 @@ func (w *Web) pause(ctx context.Context, by deadletter.Principal, g deadletter.G
 	return err
 }
 
+// resume resumes the automatic retries of a queue or a group. If nothing has stopped them, it
+// returns an error that says so.
 func (w *Web) resume(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
 	if w.draining() {
 		return errStopping

@@ -153,8 +153,9 @@ func TestRulesAreTriedAsOfTheDeath(t *testing.T) {
 }
 
 // TestManyLettersHaveALink checks that the result of a rule test links to the list of the affected
-// letters, even if there are 150 of them. There is no link if other letters have the same state and
-// the same rule, because the list would contain them too.
+// letters, even if there are 150 of them. There is no link if the list would contain further
+// letters too. This is so if other letters have the same state and the same rule, or if the rules
+// were not tried on all letters of the query.
 func TestManyLettersHaveALink(t *testing.T) {
 	t.Parallel()
 	h := open(t, withRetries)
@@ -219,8 +220,8 @@ func TestALetterAndFactsByRulesThatAreTried(t *testing.T) {
 	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"facts":{"queue":"email"}}`).want(t, 200, `"rule":"noise"`, `"action":"discard"`)
 }
 
-// TestTheTimeOfOneLetterIsBounded tries rules that take very long to decide about one letter. dlo
-// must give up on the letter after a time limit.
+// TestTheTimeOfOneLetterIsBounded tries hostile rules on hostile letters, so that it takes very
+// long to decide about one letter. dlo must give up on each letter after a time limit.
 func TestTheTimeOfOneLetterIsBounded(t *testing.T) {
 	t.Parallel()
 	values := make([]string, 5000)

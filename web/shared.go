@@ -111,9 +111,9 @@ func commonest(in values) []view.Shared {
 // group than among quiet letters. Quiet letters are those that did not die again. It returns at
 // most one value for each field. The greatest difference comes first.
 //
-// For some fields, it matters most whether a letter has the field at all. For example, the field is
-// missing in the group, or it has many values there and is rare among quiet letters. For such a
-// field, the returned value is "".
+// If the presence of a field differs more than any of its values, the returned value is "". Such a
+// field is either missing in the group, or it has many values there and is rare among quiet
+// letters.
 func differences(here, quiet values) []view.Different {
 	var list []view.Different
 	if here.of < view.CompareAtLeast || quiet.of < view.CompareAtLeast {

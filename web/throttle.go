@@ -75,7 +75,7 @@ func (w *Web) tooMany(rw http.ResponseWriter, key string, perSecond float64) err
 }
 
 // tooManyFrom limits the requests of unknown callers. It returns an error if too many such requests
-// came from the same address lately, and nil otherwise.
+// came lately from the same address or, with IPv6, from the same network. Otherwise it returns nil.
 func (w *Web) tooManyFrom(rw http.ResponseWriter, r *http.Request) error {
 	return w.tooMany(rw, "address "+deadletter.Network(w.Address(r)), unknownASec)
 }

@@ -52,7 +52,8 @@ func (w *Web) watchedQueues(ctx context.Context, states []queueState, several bo
 	return all, nil
 }
 
-// lookSucceeded reports whether dlo could read the whole vhost of a queue when it last tried.
+// lookSucceeded reports whether dlo has read the vhost of a queue, and whether the latest reading
+// lacks no part of the vhost.
 func (w *Web) lookSucceeded(ctx context.Context, o deadletter.Origin) bool {
 	return slices.ContainsFunc(w.reports(ctx), func(r topology.Report) bool {
 		return r.Broker == o.Broker && r.VHost == o.VHost && !r.ReadAt.IsZero() && len(r.Gaps) == 0

@@ -104,9 +104,9 @@ func main() {
 	}
 }
 
-// jobs returns one run of go test for each package, except internal/system. The runs in "waits"
-// start whole programs or brokers, and wait for them most of the time. The runs in "computes" keep
-// a processor busy.
+// jobs returns the runs of go test, without the run for internal/system. The runs in "waits" start
+// whole programs or brokers, and wait for them most of the time. The runs in "computes" keep a
+// processor busy.
 func jobs(packages []string, race bool) (waits, computes []job) {
 	slices.SortStableFunc(packages, func(a, b string) int { return slices.Index(long, b) - slices.Index(long, a) })
 	for _, name := range packages {

@@ -36,8 +36,8 @@ func NewAuditEntry(a deadletter.Act) AuditEntry {
 	return e
 }
 
-// recorded returns a number of an audit entry, for example the number of letters on which a person
-// asked to act. It returns nil if the entry does not contain this number.
+// recorded returns a number of an audit entry, for example the number of letters that were
+// requested. It returns nil if the entry does not contain this number.
 func recorded(n int) *int {
 	if n == deadletter.Unrecorded {
 		return nil

@@ -16,8 +16,8 @@ type Digest struct {
 	Pauses    []Pause      `json:"pauses"`
 }
 
-// Pause describes a pause of retries that a person started at least a day ago and that keeps
-// letters waiting. The response to GET /digest contains it.
+// Pause describes a pause of retries that began at least a day ago and that still keeps letters
+// waiting. The response to GET /digest contains it.
 type Pause struct {
 	Broker  string `json:"broker"`
 	VHost   string `json:"vhost"`

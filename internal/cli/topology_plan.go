@@ -43,8 +43,8 @@ func (c topologyPlanCmd) Run(p *Program) error {
 }
 
 // refusedError returns an error if the command line names queues for which the plan contains no
-// policy. If the command prints JSON or commands, its output does not mention these queues. In that
-// case, refusedError lists them on standard error.
+// policy. If the output is not a table but in a format for machines, refusedError lists these
+// queues on standard error.
 func (c topologyPlanCmd) refusedError(p *Program, plans api.Plans) error {
 	policies, refused := 0, 0
 	for _, plan := range plans.Plans {

@@ -173,6 +173,5 @@ func makeConnectionClosed(ctx context.Context, g *ground) error {
 	return nil
 }
 
-// quietFor waits for 30 seconds, so that the drill can see that dlo reports no problem in this
-// time.
+// quietFor waits for 30 seconds. If there were a problem, people would get a notice in this time.
 func quietFor(ctx context.Context, _ *ground, _ problem) error { return pause(ctx, 30*time.Second) }

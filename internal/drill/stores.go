@@ -14,12 +14,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// storeFailures lists failures of the store. In one failure, the store was restored from a copy. In
-// the others, the store lacks one of the two proofs that it is current: its mark in the broker, or
-// the note beside its file.
+// storeFailures lists failures of the store. In one failure, the store was restored from a copy.
+// The others concern the two proofs that a store is current: its mark in the broker, and the note
+// beside its file. A proof is missing, belongs to another store, or cannot be written.
 //
-// The drill starts a separate dlo for each failure. Before the failure, this dlo has sent letters
-// back. Further letters wait in a paused queue, and are due for a retry once the queue is resumed.
+// The drill starts a separate dlo for each failure. In most cases, this dlo has sent letters back
+// before the failure. Further letters then wait in a paused queue, and are due for a retry once the
+// queue is resumed.
 var storeFailures = []Failure{
 	{
 		Name: "store-restored", Does: "a copy of the store is put back, and letters were sent and received since; people requeue some of the held letters and discard the others",

@@ -116,10 +116,10 @@ func (a *Aside) dueInMemory(channel string, n int) []deadletter.Delivery {
 	return list
 }
 
-// Delivered records the results of deliveries. If the store does not accept results, Delivered
-// keeps them in memory, and each later call tries again to write them to the store. If "ds" is
-// empty, Delivered only tries to write the results that are kept in memory, and returns the error
-// of the store.
+// Delivered records the results of delivery attempts: of deliveries in memory, and of deliveries in
+// the store. If the store does not accept results, Delivered keeps them in memory, and each later
+// call tries again to write them to the store. If "ds" is empty, Delivered only tries to write the
+// results that are kept in memory, and returns the error of the store.
 func (a *Aside) Delivered(ctx context.Context, ds []deadletter.Delivered) error {
 	a.mu.Lock()
 	list := a.unrecorded

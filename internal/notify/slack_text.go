@@ -74,7 +74,7 @@ func slackText(m *Message) string {
 
 // slackSeverity returns the text with which the title of a message begins. Without such a text, all
 // messages in a chat look alike. Therefore the text is "[page] " for a message with the severity
-// "page".
+// "page", unless the message reports an end. For all other messages, the text is "".
 func slackSeverity(m *Message) string {
 	if m.Severity == deadletter.SeverityPage && m.Event != Resolves {
 		return "[page] "

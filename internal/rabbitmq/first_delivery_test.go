@@ -12,8 +12,8 @@ import (
 
 // TestWhatADeliveryTells checks on a real broker how a letter looks when it is delivered for the
 // first time, and how it looks when it comes back. dlo must not mistake a first delivery for a
-// redelivery. The test covers each type of source queue and of inbox, because dlo assumes that a
-// version of RabbitMQ behaves alike for all of them.
+// redelivery. What dlo assumes about a version of RabbitMQ must be true for each type of source
+// queue and of inbox.
 func TestWhatADeliveryTells(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -86,8 +86,8 @@ func (i *Inbox) awaitTurn() (*amqp.Channel, error) {
 			return nil, err
 		// The code below tries again in two cases, because the queue that serves as the lock will
 		// soon be free. In the first case, the last consumer of this queue has just ended. In the
-		// second case, an older dlo has declared the queue with other arguments, and this dlo is
-		// about to end.
+		// second case, an older dlo has declared the queue with other arguments, and that older
+		// dlo will end.
 		case (isCode(err, amqp.NotFound) && !isAway(err) || isCode(err, amqp.PreconditionFailed)) && time.Since(began) < turnWait:
 		case !isCode(err, amqp.AccessRefused) || !strings.Contains(err.Error(), "exclusive use"):
 			i.unlocked = isAway(err) // 3.10.8 reports it immediately, 4.0.5 and 4.3.6 only after 65 s, so dlo does not ask again

@@ -10,8 +10,7 @@ import (
 
 // mayComeLate returns a reason why the broker may deliver some old letters only after the first
 // letters of this session. An old letter is one that dlo has acknowledged, or one that an earlier
-// session held. This can happen only in a cluster. If there is no sign of it, mayComeLate returns
-// "".
+// session held. This can happen in a cluster. If there is no sign of it, mayComeLate returns "".
 func (i *Inbox) mayComeLate(ctx context.Context) (string, error) {
 	if i.away {
 		return "the cluster node of the inbox was away", nil

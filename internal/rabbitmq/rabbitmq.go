@@ -2,9 +2,9 @@
 // are batches of letters, and it publishes with confirms. It stores no letters and makes no
 // decisions about them.
 //
-// dlo can end any session and begin a new one. After a close or a cancel, it uses no object of the
-// old session again. If a session receives nothing for a minute, it consumes again on a new
-// channel.
+// dlo can end any session and begin a new one. After a close or a cancel, it drops all objects of
+// the old session and begins another one. If a session receives nothing for a minute, it consumes
+// again on a new channel.
 package rabbitmq
 
 import (

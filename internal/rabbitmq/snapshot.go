@@ -166,7 +166,7 @@ func (m *Management) shovels(ctx context.Context, vhost string, s *topology.Snap
 }
 
 // queueReads is the maximum number of times that dlo reads the queues of a vhost to take one
-// snapshot. It reads them again if a queue was deleted during the last reading.
+// snapshot. It reads them again if queues were declared or deleted during the last reading.
 const queueReads = 3
 
 // queues reads the queues of a vhost page by page. If a queue is deleted between two pages, the

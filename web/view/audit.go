@@ -69,8 +69,8 @@ func throughWord(w deadletter.Way) string {
 	return line(string(w), 20)
 }
 
-// askedWords describes an act by two numbers: how many items a person asked to act on, and on how
-// many dlo acted. It returns "" if both are 1.
+// askedWords describes an act by two numbers: how many items the act had to handle, and how many it
+// handled. It returns "" if it had to handle one item and handled it.
 func (e AuditRow) askedWords() string {
 	switch {
 	case e.Asked == deadletter.Unrecorded || e.Done == deadletter.Unrecorded:

@@ -108,7 +108,7 @@ func (g GroupView) stateSentences() []Span {
 // group.
 const newestBudget = 24_000
 
-// tryable reports whether a person can requeue only the newest letter of the group.
+// tryable reports whether a person can requeue the newest letter of the group alone.
 func (g GroupView) tryable() bool {
 	l := &g.Newest.Letter
 	return deadletter.VerbRequeue.May(l.State) && !l.InBroker(g.Now)
