@@ -82,7 +82,8 @@ func New(store Store, places []Place, changed func(broker, vhost string), crash 
 	return &Adoption{store: store, places: places, changed: changed, crash: crash, log: log, probing: map[string]chan struct{}{}}
 }
 
-// Run removes policies that dlo had set but not yet proved when it crashed. It runs until ctx ends.
+// Run removes policies that dlo had recorded but not yet proved when it crashed. It runs until ctx
+// ends.
 func (a *Adoption) Run(ctx context.Context) error {
 	for {
 		if err := a.recover(ctx); err != nil && ctx.Err() == nil {

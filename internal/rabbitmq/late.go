@@ -37,8 +37,8 @@ const (
 	heldWait = 2 * time.Second
 )
 
-// Held reports whether the broker may still hold letters of the inbox for a consumer whose
-// connection has ended. It must be called while this session holds no letter.
+// Held reports whether the broker may still hold letters of the inbox for a consumer that no longer
+// exists. It must be called while this session holds no letter.
 //
 // If the node of a connection dies, a quorum queue keeps the letters of the cancelled consumers
 // until another node leads the queue (3.10.8, 4.0.5), or for a minute (4.3.6). During that time,

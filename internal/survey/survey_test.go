@@ -108,7 +108,8 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 }
 
 // TestAChangeIsLookedAtImmediately calls LookAgain for one vhost. dlo must read this vhost
-// immediately and exactly once. dlo must not read other vhosts because of this call.
+// immediately, and again only after the usual time. A call of LookAgain for another vhost must not
+// make dlo read this vhost.
 func TestAChangeIsLookedAtImmediately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
