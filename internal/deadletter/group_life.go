@@ -200,8 +200,8 @@ func (g *GroupLife) Quiet() []*Notice {
 }
 
 // CloseSettled records that the group needs nobody any more. It returns up to two notices. The
-// first one is for people; it is nil if people were never notified about the group. The second one
-// is for machines; it is returned only if machines were notified about the group.
+// first one is for the people who know of the group; it is nil if nobody knows of the group. The
+// second one is for machines; it is returned only if machines know of the group.
 func (g *GroupLife) CloseSettled() []*Notice {
 	severity, n := g.ToldAs, g.Close()
 	if !g.Heard {

@@ -138,8 +138,8 @@ const (
 	UncertainMerge Uncertain = "merge" // the letter is merged into its twin
 )
 
-// OpenWindow is a window that is committed but not yet settled. Only the letters of this window can
-// be delivered again: an inbox has at most one open window.
+// OpenWindow is a window that is committed but not yet settled. An inbox has at most one open
+// window. No other window of the inbox can be delivered again.
 type OpenWindow struct {
 	ID           int64
 	Fingerprints []Fingerprint // fingerprints in the order of the deliveries
@@ -208,8 +208,8 @@ func placeOf(o Origin, inbox string) Origin {
 }
 
 // MaxCrashes is the number of crashes after which dlo no longer reads a letter. A crash counts for
-// a letter if the process dies while it reads the letter. A limit of 2 would be too low: in one of
-// 60 test runs that killed the process from outside, a harmless letter reached 2.
+// a letter if the process dies while it reads the letter. A limit of 2 would be too low: in a test
+// that killed the process from outside in 60 loops, one letter reached 2.
 const MaxCrashes = 3
 
 // InBroker reports whether a letter waits in the broker, where nobody can act on it. If the letter

@@ -34,8 +34,8 @@ const (
 	NoticeOver      NoticeKind = "over"      // a problem about which people were notified is over
 	NoticeDigest    NoticeKind = "digest"
 
-	// The following kinds of notices are for machines. A webhook gets all of them, even if its
-	// rules exclude other kinds.
+	// The following kinds of notices are for machines. A webhook gets all of them, whatever its
+	// rules are.
 	EventGroupQuiet        NoticeKind = "group.quiet"        // no letter of a group has died for a while
 	EventGroupResolved     NoticeKind = "group.resolved"     // a group no longer needs people
 	EventOperationFinished NoticeKind = "operation.finished" // an operation is done or cancelled

@@ -250,7 +250,7 @@ func pairElements(olds, news []string) []int {
 	return of
 }
 
-// sortedKeys returns the keys of a map, sorted by their text.
+// sortedKeys returns the keys of a map, sorted by their text. Each key has a different text.
 func sortedKeys(m protoreflect.Map) []protoreflect.MapKey {
 	keys := make([]protoreflect.MapKey, 0, m.Len())
 	m.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {

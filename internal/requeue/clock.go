@@ -15,8 +15,8 @@ type clock struct {
 
 const jump = time.Minute // smaller changes of the clock are ignored
 
-// jumpedBy detects that somebody has set the clock of the machine since the last call. It returns
-// how far the clock was moved, or 0 if it was moved by less than the constant "jump".
+// jumpedBy detects that the clock of the machine was set since the last call. It returns how far
+// the clock was moved, or 0 if it was moved by less than the constant "jump".
 func (c *clock) jumpedBy(wall time.Time) time.Duration {
 	steady := time.Now()
 	was := *c

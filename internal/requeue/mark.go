@@ -18,9 +18,9 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 	}
 	switch {
 	case due.Attempt.Outcome == deadletter.OutcomeInDoubt && (o.Kind == deadletter.OutcomeUnsent || o.Kind == deadletter.OutcomeNacked || p.Wait != nil && o.Kind != deadletter.OutcomeConfirmed):
-		// dlo has sent the letter twice with the same token. The second message did not arrive, but
-		// the first one may have arrived. If dlo sends a third message, it must therefore have the
-		// same token as well.
+		// dlo has sent the letter more than once with the same token. The last message did not
+		// arrive, but an earlier one may have arrived. The next message must therefore have the same
+		// token as well.
 		m.Outcome, m.Resend, m.DueAt = deadletter.OutcomeInDoubt, true, now.Add(d.o.Nack.delay(due.Attempt.Sends-1))
 		if o.Kind == deadletter.OutcomeUnsent {
 			m.DueAt = now.Add(unsentAgain)

@@ -6,7 +6,8 @@ import "context"
 const overdueChunk = 500
 
 // Overdue reports letters that still wait although their retries should have ended. If a breaker
-// has held back such a letter for longer than Breaker.GiveUp, Overdue gives the letter up.
+// holds back such a letter, and the letter has been overdue for longer than Breaker.GiveUp, Overdue
+// gives the letter up.
 //
 // While the broker is unreachable or accepts no messages, Overdue does nothing, because dlo reports
 // that problem separately. Once the broker accepts messages again, the waiting letters get the full

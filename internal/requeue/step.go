@@ -115,8 +115,8 @@ func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark, noted 
 const unsentAgain = time.Second
 
 // claim claims one batch of letters for a worker. Letters in doubt come first, a few at a time.
-// Only one of the two workers may claim such letters: if the broker never responds to them, the
-// other worker can still send all other letters. The caller must call the function "done" after it
+// Only one worker at a time may claim such letters: if the broker never responds to them, the other
+// worker can still send all other letters. The caller must call the function "done" after it
 // has processed the batch.
 func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done func(), err error) {
 	d.mu.Lock()

@@ -23,8 +23,8 @@ func TestAnExpirationDoesNotEndAWait(t *testing.T) {
 	}
 }
 
-// TestEveryWaiterHasAPlace checks that every waiter except the store has a place in the broker. If
-// a rule named a waiter without a place, the dispatcher would not know where to send letters.
+// TestEveryWaiterHasAPlace checks that every waiter except the store has a place in the broker. The
+// dispatcher asks the broker about the places of all waiters that the rules name.
 func TestEveryWaiterHasAPlace(t *testing.T) {
 	t.Parallel()
 	for _, name := range rules.Waiters {

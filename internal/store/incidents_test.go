@@ -99,9 +99,9 @@ func TestACauseThatJoinsIsAnUpdate(t *testing.T) {
 	g.expectDeliveries("oncall", "joined G-1/1 page: G-1 G-2 G-3")
 }
 
-// TestWhatPagesByItself covers two groups that have too little in common. For example, they belong
-// to different queues, or the second one begins more than a minute later. The second group then
-// becomes an incident of its own.
+// TestWhatPagesByItself covers two groups that must not share an incident. For example, they belong
+// to different queues, the second one begins more than a minute later, or it has a higher severity.
+// In each case, the second group becomes an incident of its own.
 func TestWhatPagesByItself(t *testing.T) {
 	t.Parallel()
 	quiet := withSeverity(deadletter.SeverityNotify)

@@ -88,8 +88,8 @@ func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]flo
 }
 
 // NamesType reports whether anything names the given type for letters of a queue. The type may be
-// named by a property of the letters, by a person, or by the configuration. A type that was only
-// found because it matches the bodies does not count.
+// named by the letters themselves, by a person, or by the configuration. A type that was only found
+// because it matches the bodies does not count.
 func (s *Store) NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {

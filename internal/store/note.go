@@ -40,8 +40,8 @@ func (s *Store) Note(p deadletter.Progress) error {
 	return err
 }
 
-// If the last call of the method Note failed, Unnoted returns the error of that call. Otherwise it
-// returns nil.
+// Unnoted returns the error of the last call of the method Note. If that call succeeded, it returns
+// nil.
 func (s *Store) Unnoted() error {
 	s.course.noting.Lock()
 	defer s.course.noting.Unlock()
@@ -94,10 +94,10 @@ func (s *Store) compareWithNote(ctx context.Context) (older *deadletter.Progress
 	return nil, nil
 }
 
-// maxUnnoted is the maximum number of claims per broker that may be missing in the note beside the
-// store after the process has died. It is 2, because a dispatcher has two workers, and each of them
-// may have committed a claim that is not noted yet. If more claims are missing in the note, the
-// note does not prove that the file is current.
+// maxUnnoted is the maximum number of claim transactions per broker that may be missing in the note
+// beside the store after the process has died. It is 2, because a dispatcher has two workers, and
+// each of them may have committed a claim that is not noted yet. If more claims are missing in the
+// note, the note does not prove that the file is current.
 const maxUnnoted = 2
 
 // Strangers returns the notes that other stores left beside this store. Such a note shows that

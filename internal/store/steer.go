@@ -29,9 +29,9 @@ func (s *Store) EnterPhase(ctx context.Context, op deadletter.OperationID, from,
 	})
 }
 
-// recordBase records how many letters an operation had sent, and how many had come back, when a
-// canary starts. These counts are later subtracted from the new ones, so that the canary is judged
-// only by its own letters.
+// recordBase records three counts of an operation when a canary starts: how many letters it had
+// taken, how many it had sent, and how many had come back. These counts are later subtracted from
+// the new ones, so that the canary is judged only by its own letters.
 func (t *tx) recordBase(op deadletter.OperationID) error {
 	_, err := t.exec(`UPDATE operations SET base_at = $2,
 		base_taken = (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = $1 AND result NOT IN ('pending', 'skipped', 'cancelled')),

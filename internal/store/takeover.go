@@ -19,10 +19,10 @@ var ErrNames = errors.New("two brokers claim the same letters")
 // name of the broker. The parameter "firstName" is the broker's first name.
 func calledKey(firstName string) string { return "broker " + firstName }
 
-// takeOver gives configured brokers the data that is stored under their earlier names. The store
-// file keeps the data of a broker under the first name that the broker had. If the configuration
-// did not mention this first name for some time, the file also contains data under a later name. In
-// that case, takeOver moves the data to the first name.
+// takeOver gives configured brokers the data that is stored under their earlier names. In the store
+// file, a broker has its first name: the earliest of its names that the file contains. If the
+// configuration did not mention this first name for some time, the file also contains data under a
+// later name. In that case, takeOver moves the data to the first name.
 func (s *Store) takeOver(ctx context.Context) error {
 	var moved int64
 	err := s.tx(ctx, bulk, func(t *tx) error {

@@ -137,7 +137,8 @@ func escalates(n, earlier, buckets int64) bool {
 	return float64(n) >= escalatesBy*mean && float64(n) >= mean+4*math.Sqrt(mean)
 }
 
-// endEscalations ends the escalation of each group that received few letters in the last hour.
+// endEscalations ends the escalation of each group that received fewer than half of escalatesFrom
+// letters in the last hour.
 func (t *tx) endEscalations() (int, error) {
 	hour := t.now/rollupMillis + 1 - bucketsPerHour
 	return t.eachGroup(`SELECT g.id FROM groups g WHERE g.status = 'escalating' AND (SELECT coalesce(sum(r.n), 0) FROM rollups r INDEXED BY rollups_group WHERE r.bucket >= $1

@@ -156,10 +156,10 @@ func TestALetterComesBackFromTheBroker(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotHandedOver checks two kinds of letters that dlo must not hand over to the broker for
-// their wait. The first kind is a letter of a paused queue. The second kind is a letter that has
-// already waited for a part of its delay: a wait queue with one fixed delay would keep it for too
-// long.
+// TestWhatIsNotHandedOver checks three kinds of letters that dlo must not hand over to the broker
+// for their wait. The first kind is a letter of a paused queue. The second kind is a letter that
+// has already waited for too much of its delay: a wait queue with one fixed delay would keep it for
+// too long. The third kind is a letter that is already due.
 func TestWhatIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

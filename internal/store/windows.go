@@ -331,8 +331,8 @@ func (t *tx) compareWindow(entries []entry, gaveBack bool, w deadletter.Window) 
 	return false, true, nil
 }
 
-// eachDelivery calls fn for each stored delivery that is not older than the horizon of the window
-// w. It begins with the newest stored window. The parameter "session" of fn is the session in which
+// eachDelivery calls fn for each stored delivery within the horizon of the window w. It begins with
+// the newest stored window. The parameter "session" of fn is the session in which
 // the delivery arrived. The parameter "aftermath" says whether the delivery came after the broker's
 // restart was detected.
 func (t *tx) eachDelivery(w deadletter.Window, fn func(session int64, aftermath bool, e entry)) error {

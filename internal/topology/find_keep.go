@@ -78,8 +78,8 @@ func (in *inspector) lettersRefused(v *view) {
 }
 
 // deliveryLimit reports a dead-letter queue that deletes a letter after too many deliveries. Such a
-// queue can lose letters even if dlo rejects none of them, because each lost connection of dlo
-// counts as a delivery.
+// queue can lose letters even if dlo rejects none of them, because a delivery also counts if the
+// connection of the reader is lost.
 func (in *inspector) deliveryLimit(v *view, inbox bool) {
 	if v.Kind() != Quorum || in.s.Version == "" {
 		return

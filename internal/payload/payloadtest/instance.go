@@ -88,8 +88,8 @@ func fill(m protoreflect.Message, r *rand.Rand, depth int) {
 
 var words = strings.Fields("order invoice customer payment shipped pending eu-west-1 projects locations default primary model endpoint checkout Ada Grace München welcome report daily")
 
-// value returns a random scalar for a field. A number is never zero, because publishers do not send
-// zeros, and it is often small.
+// value returns a random scalar for a field. A number is often small. It is rarely zero, because
+// publishers do not send zeros.
 func value(fd protoreflect.FieldDescriptor, r *rand.Rand) protoreflect.Value {
 	number := func() int64 {
 		switch r.IntN(4) {
