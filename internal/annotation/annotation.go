@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Store contains the methods of the store that an Intake needs to store annotations.
+// Store contains the methods of the store that an Intake needs.
 type Store interface {
 	Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error)
 	PruneAnnotations(ctx context.Context) (int, error)

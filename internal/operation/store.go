@@ -16,9 +16,9 @@ type Copies interface {
 }
 
 // AcceptStore records a person's decision that the store is current. dlo asks for this decision if
-// it has found no proof that the store is current, and sends no letters until then. After the
-// decision, it sends the due letters. Errors wrap ErrForbidden, or ErrConflict if dlo does not ask
-// for the decision.
+// it has found no proof that the store is current. Until then, it does not send the letters of a
+// broker without this proof. After the decision, it sends the due letters again. Errors wrap
+// ErrForbidden, or ErrConflict if dlo does not ask for the decision.
 func (d *Desk) AcceptStore(ctx context.Context, by deadletter.Principal) error {
 	if err := d.checkUndecided(ctx, by); err != nil {
 		return err

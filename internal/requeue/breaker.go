@@ -384,8 +384,8 @@ func (b *breakers) judgeProbe(c *circuit, now time.Time) {
 //
 // A breaker may have sent a probe: a few letters that test its queue. If these letters have not
 // come back for long enough, tick ends the probe. A breaker may also be raising the rate of its
-// queue step by step. Once this rate is the full rate, tick closes the breaker. The function
-// "fullRate" returns the full rate of a queue, in letters per second.
+// queue step by step. When this rate has risen to the full rate, and for long enough, tick closes
+// the breaker. The function "fullRate" returns the full rate of a queue, in letters per second.
 func (b *breakers) tick(now time.Time, fullRate func(queue string) float64) []change {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -339,7 +339,7 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 // rollupClause converts a plan to a condition on the table rollups, if this table can answer the
 // plan.
 //
-// Each row of the table is the number of letters that one group received in a quarter of an hour. A
+// Each row of the table counts letters of one group that were received in one quarter of an hour. A
 // condition on the origin of letters can be answered by the group, because all letters of a group
 // have the same origin. This is also true of the type and the reason, unless the group is mixed.
 // Letters without a group have no origin, type or reason.
