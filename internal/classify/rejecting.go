@@ -21,10 +21,11 @@ func deathOfEntry(d *deadletter.Death) deathOf {
 	return deathOf{origin: d.Origin(), reason: d.Reason, at: d.FirstAt, repeated: d.Count > 1}
 }
 
-// inQueue returns the death of a letter that a consumer of the given queue rejected. It is possible
-// that x-death does not record the rejection: if the letter had left a delay queue, the consumer
-// may then have published the letter to the inbox itself. inQueue nevertheless returns the reason
-// "rejected", because only a consumer publishes to the inbox.
+// inQueue returns the death of a letter that a consumer of the given queue rejected. The caller
+// knows of this rejection from another source. It is possible that x-death does not record the
+// rejection: if the letter had left a delay queue, the consumer may then have published the letter
+// to the inbox itself. inQueue nevertheless returns the reason "rejected", because only a consumer
+// publishes to the inbox.
 func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) deathOf {
 	d, ok := deadletter.DiedIn(deaths, queue)
 	switch {

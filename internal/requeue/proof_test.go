@@ -69,9 +69,9 @@ func (s *station) startOn(file, note []byte) {
 
 // TestARestoredStoreNeverSendsSilently copies a store and lets the store continue. After that, dlo
 // starts with this store or with its copy. The store's progress is recorded in the note and in the
-// mark. In each case, each of these records is current, is old, is gone or belongs to another
-// store. The test checks for each case what the table in docs/reliability.md says. A letter that
-// people release from the copy must be sent under the token of its first attempt.
+// mark. In each case, each of these records is current, is old or is gone. The mark can also be
+// that of another store. The test checks for each case what the table in docs/reliability.md says.
+// A letter that people release from the copy must be sent under the token of its first attempt.
 func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 	t.Parallel()
 	const (

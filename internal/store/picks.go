@@ -97,8 +97,8 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 	return p, err
 }
 
-// pickTarget returns the target for the audit of a pick: the letter, the group or the queue to
-// which the picked type applies.
+// pickTarget returns the target for the audit of a pick: the letter, the group or the binding of a
+// queue to which the picked type applies.
 func pickTarget(p deadletter.Pick) deadletter.Target {
 	switch {
 	case p.Letter != "":
