@@ -209,10 +209,10 @@ func twoOfOne(t *testing.T, c *clock) (s, copied *store.Store, id deadletter.ID,
 	return s, copied, id, w.Arrivals[0].Body
 }
 
-// TestAReturnThatACopyDoesNotKnow checks a store that was restored from a backup. The store then
-// receives deliveries whose tokens belong to attempts after the backup. If the store can compute
-// the token of a delivery, the delivery belongs to a stored letter. Otherwise the token counts as
-// foreign.
+// TestAReturnThatACopyDoesNotKnow checks a copy of a store. The copy receives deliveries with
+// tokens that it does not know, for example those of attempts after the copy was made. If the copy
+// is known to be one, and can compute the token of a delivery, the delivery belongs to a stored
+// letter. Otherwise the token counts as foreign.
 func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
