@@ -47,12 +47,6 @@ func inside(t *testing.T, page, name string) string {
 	return found
 }
 
-func TestGoldenPages(t *testing.T) {
-	for name, c := range pages() {
-		t.Run(name, func(t *testing.T) { testenv.GoldenHTML(t, name+".html", inside(t, render(t, c), "main")) })
-	}
-}
-
 // TestGoldenShell compares with golden files the parts that are the same on every page: once with
 // all brokers connected, and once with one broker disconnected.
 func TestGoldenShell(t *testing.T) {

@@ -1,0 +1,471 @@
+package view
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// whole is the list of the samples that stand for a page or a part of one: one in each of its
+// layouts. A golden file has all of their HTML, and make test checks them with axe.
+var whole = []string{
+	"access", "account", "apply", "audit", "by-hand-curl", "compare", "confirm-all", "confirm-edit",
+	"confirm-purge", "confirm-requeue", "digest", "edit", "error-with-details", "group", "letter-decoded",
+	"letter-headers", "letter-history", "letter-json", "letter-masked", "letter-raw", "letter-timeline",
+	"letter-undecoded", "letters", "letters-empty", "letters-first-run", "letters-mistake", "operation",
+	"operations", "overview", "overview-first-run", "queue", "queues", "rules", "rules-tested",
+	"schema-remove", "schema-upload", "schemas", "sign-in", "triage", "triage-zero", "welcome",
+}
+
+// states are the other samples, with words of the text that only a page in this state has. A word
+// that begins with ! must not be on the page.
+var states = map[string][]string{
+	"access-link": {
+		"A link for priya",
+		"https://dlo.example.com/welcome?code=dlo_x",
+		"dlo does not show this link again. Send it to priya, who chooses a password with it. It works once,",
+	},
+	"access-off": {
+		"dlo has no users of its own, because auth.users is not set in the configuration.",
+		"dlo accepts no tokens, because auth.tokens",
+	},
+	"access-token": {
+		"The token ci",
+		"dlo does not show this token again. Programs send it as Authorization: Bearer",
+	},
+	"account-of-a-proxy": {"reader", "!Change the password", "!Where you are signed in"},
+	"apply-done": {
+		"The rules were applied: 1,408 letters have changed",
+		"This is incomplete: dlo is stopping. Letters that were not reached are unchanged.",
+		"101 letters were discarded, as known noise, and can be restored for 7 days.",
+	},
+	"apply-none": {
+		"Nothing would change",
+		"0 of 2,614 scheduled letters would change, 2,614 already match the rules. Nothing is changed yet.",
+	},
+	"apply-refused":  {"Nothing was changed: see the marked field.", "Type 101 to discard 101 letters."},
+	"audit-empty":    {"Nothing has been done yet"},
+	"audit-mistake":  {"Query error at character 8:", `there is no action "resolve" (did you mean resolved?)`},
+	"audit-no-match": {"No entries match", "Clear the query"},
+	"by-hand-json":   {"Copy as JSON", "The letter as the API gives it.", `"queue": "email-queue"`},
+	"by-hand-masked": {
+		"The letter has masked values, or it is unknown whether it does, so there is no command.",
+		"Show with masked values",
+		"!curl --user",
+	},
+	"by-hand-rabbitmqadmin": {
+		"Copy as rabbitmqadmin",
+		"Replace HOST, USER and PASSWORD.",
+		"rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost='/' publish exchange=amq.default",
+	},
+	"compare-ask":  {"Letter A", "Letter B", "!fields differ"},
+	"confirm-away": {"main is not connected: letters wait until it is back", "not known until it is back"},
+	"confirm-discard": {
+		"Discard 133 letters?",
+		"They will not be retried. They can be restored for 7 days.",
+		"Type 133 to confirm",
+	},
+	"confirm-hold": {"Hold 133 letters", "They are kept back, without retries, until someone releases them."},
+	"confirm-mistyped": {
+		"Nothing was started: see the marked fields.",
+		"a rate is a number above 0, for example 50",
+		"amq.gen-x belongs to the broker",
+	},
+	"confirm-none": {
+		"Restore 0 letters",
+		"None of the selected letters can be acted on; the reasons are below.",
+	},
+	"confirm-one":     {"Requeue 1 letter to the tail", "79c3aeae", "about 1 s for 1 letter, plus the canary wait"},
+	"confirm-refused": {"Nothing was discarded.", "Type 133 to discard 133 letters."},
+	"confirm-restore": {"Restore 133 letters", "They go back to dead; nothing is sent."},
+	"digest-none":     {"No digest here", "This server does not produce one."},
+	"digest-quiet": {
+		"All quiet: nothing needs you.",
+		"Nothing died that needs a person. 31 letters recovered by retries.",
+		"no channel is configured.",
+	},
+	"edit-again": {
+		"This letter was edited before. Below is revision 2; a requeue sends revision 2.",
+		"Start from the original",
+		"That copy may already be in its queue. If so, both arrive.",
+	},
+	"edit-as-is": {
+		"The body is sent unchanged:",
+		"this body cannot be edited as JSON or text, as no type is known for its bytes: replace it as a whole",
+		"the properties take 131203 bytes, more than the 120000 that fit into a frame",
+	},
+	"edit-mistakes": {
+		"Nothing was sent: see the marked field.",
+		"Line 3, column 9: to: put the masked value back, or write a new one",
+		"it would send copies to other queues, so it cannot be set.",
+		`"many" is no int32.`,
+		"Say why, so that the next person understands the change.",
+	},
+	"edit-refused": {
+		"It cannot be edited:",
+		"the letter is requeued, and only a letter that can be requeued can be edited",
+		"!Requeue edited copy",
+	},
+	"error-400":    {"400", "Bad request", "Nothing was changed."},
+	"error-403":    {"403", "Not allowed", "You do not have permission for this, or the request came from another site. Nothing was changed."},
+	"error-404":    {"404", "Not found", "There is no group G-9999.", "If retention purged a letter, its page stays, but without its content."},
+	"error-405":    {"405", "Method not allowed", "This address does not accept that kind of request. Nothing was changed."},
+	"error-409":    {"409", "The state has changed since you opened the page, and no longer allows this action. Nothing was changed."},
+	"error-413":    {"413", "The request is larger than this address accepts. Nothing was changed."},
+	"error-503":    {"503", "Letters are safe: those not stored yet wait in RabbitMQ. Try again in a moment."},
+	"group-merged": {"Merged into", "where its letters are counted too.", "It is shown as G-402."},
+	"group-snoozed": {
+		"Snoozed by ana until 2026-11-20T10:14:00Z, or 20 more letters, or another queue has it. Its letters",
+		"Reopen",
+		"No decisions yet.",
+	},
+	"letter-ambiguous": {
+		"142 types fit equally well.",
+		"Ambiguous: acme.notify.v1.EmailRequested, acme.notify.v1.PushRequested, acme.audit.v1.Record and 139 more.",
+		"whole body used, 3 of 3 fields present",
+		"Bind its queue",
+	},
+	"letter-edited": {
+		"Edited by Lena Sato, revision 1 (template.name), not sent yet:",
+		"The body below is the edited one; a requeue sends it. What was received stays, and is not sent.",
+		"See what was changed",
+	},
+	"letter-masked-headers": {"authorization", "••••", "Reveal"},
+	"letter-masked-raw": {
+		"Download unmasked",
+		"It has masked values, or it is unknown whether it does. Only people who may reveal see its bytes, and",
+		"•• •• •• •• •• •• •• ••",
+		"!64 61 6e 61 40 65 78 61",
+	},
+	"letter-reported": {
+		"reported by mail-worker 2026.11.20-1",
+		"show the full error",
+		"as counted by Celery",
+		"6c2a41d0",
+	},
+	"letter-scheduled": {
+		"retry 3 of 3 in 16m40s",
+		"The next attempt is due",
+		"waits in dlo's store; it can be requeued now, held or discarded.",
+		"Retry now",
+		"Reschedule",
+	},
+	"letter-type-refused": {
+		`Nothing was applied: type "acme.Gone" is not registered; give the full name of a message type of a`,
+	},
+	"letter-unverified": {
+		"Unverified:",
+		"it did not come back while it was watched, but dlo could not see what became of it. The reason is in",
+	},
+	"letter-waits-in-the-broker": {
+		"This letter waits in the broker, in dlo.wait.1000000, until 2026-11-20 09:18:00 UTC (in 4 min). The",
+		"!Retry now",
+	},
+	"letter-waits-in-ttl": {
+		"This letter waits in the broker, in dlo.wait.ttl, until 2026-11-20 09:18:00 UTC (in 4 min).",
+		"came back from attempt 2, reason",
+	},
+	"letters-all-states": {
+		"10,000+ match",
+		"1,204 letters are not in the text index yet. The count and the list below may grow.",
+		"Counted over the newest 100,000 that match.",
+		"1,308 letters received from 18 Nov 17:14 to 20 Nov 09:14 UTC, in steps of 1 h; the peak is 43, from 19",
+		"dlo letters requeue -q '-queue:media-transcode before:2026-11-20T09:14:00.000Z'",
+	},
+	"letters-broker-down": {
+		"Connection to broker main lost 42 s ago. Nothing is lost: dead letters wait in dlo.letters, orders_error.",
+		"Error: connection refused. Retrying in 8 s.",
+		"The disk is nearly full: 200 MiB free.",
+	},
+	"letters-doubted": {
+		"These letters may be copies of letters that are stored already.",
+		"Discard all 1,341 that match",
+		"Release all 1,341 that match",
+	},
+	"letters-group": {"Retries of G-402", "Pause retries"},
+	"letters-group-paused": {
+		"Retries of G-402",
+		"by Lena Sato: the bank is down until noon",
+		"Resume",
+		"!Pause retries",
+	},
+	"letters-group-queue-tripped": {
+		"Tripped with its queue webhook-queue, 49 of 50 letters came back within 10 min, next probe in 4 min",
+		"Pause retries",
+	},
+	"letters-no-match": {
+		"No letters match",
+		"0 of 2,705 letters match",
+		"Without type:InvoicePaid",
+		"Search all time",
+	},
+	"letters-scheduled": {"Letters, next due first", "in 16 min"},
+	"operation-away":    {"Waiting:", "main is not connected: letters wait until it is back."},
+	"operation-canary-watched": {
+		"watching the canary until 09:15:24 UTC, then 1,331 to go",
+		"0 came back so far",
+		"Already sent: 10.",
+	},
+	"operation-discarded": {
+		"1,341 discarded.",
+		"Of these, 1,300 can still be restored, until retention purges them.",
+	},
+	"operation-done": {
+		"803 discarded, 3 not sent and held, 3 skipped.",
+		"Discard the 3 skipped",
+		"None of them is discarded any more, so there is nothing to restore.",
+	},
+	"operation-holding": {
+		"Nothing is sent yet. It begins in 8 s.",
+		"Until then you can undo it completely.",
+		"Undo",
+	},
+	"operation-looks-again": {"This page refreshes every 5 s."},
+	"operation-over": {
+		"1,335 quiet for 10 min, 3 did not come back, unverified, 3 came back, 6 skipped.",
+		"6 letters were skipped. Try again once the cause is gone.",
+	},
+	"operation-paused": {"paused, 529 to go", "Resume", "a rate is a number above 0, for example 50"},
+	"operation-purged": {"1,341 purged.", "Their bodies are erased. They cannot be brought back."},
+	"operation-stopped": {
+		"803 restored, 3 not sent and held, 3 skipped.",
+		"cancelled 5 s ago, after 57 s",
+		"Restore the 3 skipped",
+	},
+	"operation-stopped-itself": {
+		"Stopped automatically: 6.2% of 813 came back, more than 5%. Nothing more is sent until someone resumes it.",
+		"Resume",
+	},
+	"operation-tried": {"Requeue 1 letter to the tail", "1 came back.", "This letter"},
+	"operation-waits": {"Waiting: webhook-queue has more than 10,000 ready. It continues once that is over."},
+	"operation-watching": {
+		"1,338 requeued and still being watched, 3 came back.",
+		"Watching until 09:20:00 UTC: what comes back is still counted.",
+	},
+	"operations-empty": {
+		"none running",
+		"No operations yet",
+		"When you requeue, discard or hold letters, the results appear here.",
+	},
+	"overview-broker-down": {
+		"It is not known what has died on broker main since it was last connected.",
+		"not connected: connection refused",
+	},
+	"overview-never-connected": {"not yet.", "Connect the broker first."},
+	"overview-no-trial": {
+		"Not available: broker main has no dead-letter exchange in the configuration, and the test letter needs",
+	},
+	"overview-observing": {
+		"dlo only observes all queues of broker main.",
+		"It retries nothing and notifies nobody until observe is taken out of the configuration.",
+	},
+	"overview-quiet": {
+		"Nothing needs a person yet.",
+		"No letter arrived in the last 24 hours",
+		"1,204 letters not in the text index yet",
+	},
+	"overview-stale": {
+		"Nothing has failed since timeline 2026.11.20-3 went live at 08:14.",
+		"Open the 97 letters",
+	},
+	"overview-trial-begun": {"A test letter is on its way.", "Arrived: once the consumer of"},
+	"overview-trial-failed": {
+		"It did not get all the way: user dlo lacks a permission that a trial needs (ACCESS_REFUSED).",
+		"rabbitmqctl set_permissions -p '/' 'dlo'",
+		"Try it again",
+	},
+	"overview-tried": {
+		"It went the whole way.",
+		"its consumer rejected the message after 20 ms, and it is letter 80d2359f",
+		"Hello from Dead Letter Office.",
+	},
+	"overview-trying": {"A test letter is on its way.", "80d2359f", "Requeued: by its rule, to the tail of"},
+	"queue-unknown": {
+		"The broker has not been read: its figures are unknown.",
+		"none, as far as dlo knows",
+		"No letter of this queue has needed anyone yet.",
+	},
+	"queues-empty": {
+		"Queues appear here when the management API of a broker is in the configuration, or when a letter has",
+		"No inbox is known",
+		"Depth and consumers are unknown: there is no management API to ask.",
+	},
+	"queues-refused": {
+		"Nothing was changed: the retries of queue sms-queue of broker main are paused already",
+		"dlo cannot look at main, vhost /: the API answered 500",
+		"It is therefore not known whether a queue loses its dead letters.",
+	},
+	"rules-apply-mistaken": {`there is no field "queu"`},
+	"rules-facts": {
+		"applies: discarded at once: known noise",
+		"It discards its letters: they are not failures that anyone has to see.",
+	},
+	"rules-misread": {
+		`Line 2, column 3: there is no key "retires" in rules; the keys are dead, retry`,
+		"and 2 more",
+	},
+	"rules-mistaken": {
+		"There is no letter with this id.",
+		"Attempts must be a number, 0 or more.",
+		"A header is written as name: value.",
+	},
+	"rules-no-overrides": {
+		"The rules in use are too long to be shown here: 68 KiB. Paste those that you want to try.",
+		"No retries are held back, and no redirect is saved",
+	},
+	"rules-several":      {"broker main, vhost /", "second, vhost shop"},
+	"rules-try-no-query": {`there is no field "queu"`, "Paste those that you want to try."},
+	"rules-unknown":      {"Their content is not known here: see the configuration."},
+	"rules-what-if": {
+		"20 retried, 9 dead",
+		"Looked at 470 of 2,614 letters that are dead, held or scheduled, newest first, at most 500. 27 more",
+	},
+	"rules-written": {
+		"The text has no default; the one in use applies.",
+		"Of 415 dead letters, 56 would be retried and 359 would still be dead.",
+		"Scheduled: rule default",
+	},
+	"rules-wrong": {"amq.gen-x belongs to the broker"},
+	"schema-upload-changed": {
+		"Nothing was changed: the set has another version now.",
+		"51 types and 1 enum added, 1 changed, 1 removed, which still decode old letters.",
+		"acme.many.v1.Type8",
+	},
+	"schema-upload-new": {
+		"New set notify",
+		"Nothing is changed yet.",
+		"0 stored letters have a type that the new version would decode, or would decode differently.",
+	},
+	"schema-upload-same": {"Set notify stays as it is", "It is the version in use.", "!Use this version"},
+	"schemas-asked": {
+		"2 schemas cannot be read.",
+		"What is in use stays in use.",
+		"notify.proto: line 3: edition 2024 is not understood",
+		"More types match: type a longer word.",
+		"// A mail that somebody asked for.",
+	},
+	"schemas-empty": {
+		"No message types are registered.",
+		"Bodies show field numbers and bytes until there is one. Upload a descriptor set or a .proto file.",
+	},
+	"schemas-unknown": {
+		"No type or field has that in its name.",
+		"acme.Gone: no set defines this type.",
+		"There is no set of this name in use.",
+		"305 letters have not been read by this version yet, so it is unknown how they decode.",
+	},
+	"sign-in-again": {
+		"To see masked data, to purge, and to change who may do what, give your password again. It counts for",
+		"Continue",
+	},
+	"sign-in-wrong":   {"That name and password do not match. 4 tries left."},
+	"triage-mine":     {"All 5 groups shown"},
+	"triage-mistake":  {"Query error at character 1:", "there is no field colour"},
+	"triage-resolved": {"resolved at 08:14 UTC by ana in 2026.11.20-2", "Reopen"},
+	"triage-snoozed":  {"until 2026-11-20T10:14:00Z, or 20 more letters, or another queue has it", "Reopen"},
+	"welcome-late":    {"This link is not valid. It works once, for 72 hours. An admin can make another one."},
+}
+
+// TestPages compares the main part of each page with its golden file. Of a page in another state,
+// it looks for the words that this state has. They must distinguish the state from each page that
+// has a golden file and the same name before the first dash.
+func TestPages(t *testing.T) {
+	all := pages()
+	shown := map[string]string{}
+	for name, c := range all {
+		shown[name] = strings.Join(strings.Fields(text(parse(t, render(t, c)))), " ")
+	}
+	for _, name := range whole {
+		t.Run(name, func(t *testing.T) { testenv.GoldenHTML(t, name+".html", inside(t, render(t, all[name]), "main")) })
+	}
+	for name, words := range states {
+		t.Run(name, func(t *testing.T) {
+			for _, word := range wrong(shown[name], words) {
+				t.Errorf("%q is not as it should be; the text of the page is %s", word, shown[name])
+			}
+			kind, _, _ := strings.Cut(name, "-")
+			for _, other := range whole {
+				if k, _, _ := strings.Cut(other, "-"); k == kind && len(wrong(shown[other], words)) == 0 {
+					t.Errorf("the same is true of %s: %q", other, words)
+				}
+			}
+		})
+	}
+	named := slices.Sorted(slices.Values(slices.Concat(whole, slices.Collect(maps.Keys(states)))))
+	if samples := slices.Sorted(maps.Keys(all)); !slices.Equal(named, samples) {
+		t.Errorf("each sample needs a golden file or words: the samples are\n%v, and there are expectations for\n%v", samples, named)
+	}
+}
+
+// wrong returns the words that are missing in a text, and those with ! that are in it.
+func wrong(shown string, words []string) (found []string) {
+	for _, word := range words {
+		word, absent := strings.CutPrefix(word, "!")
+		if strings.Contains(shown, word) == absent {
+			found = append(found, word)
+		}
+	}
+	return found
+}
+
+// TestForms compares all forms of all samples with testdata/forms.txt: the method and the path, and
+// the names and values of the buttons of actions. It also compares the commands that the pages show
+// for copying. `go test -update` rewrites the file.
+func TestForms(t *testing.T) {
+	lines := map[string]bool{}
+	for _, c := range pages() {
+		each(parse(t, render(t, c)), func(n *html.Node) {
+			switch n.Data {
+			case "form":
+				line := strings.TrimSpace(strings.ToUpper(attrOr(n, "method", "get")) + " " + target(n, "action"))
+				if lines[line] = true; strings.HasPrefix(line, "GET") {
+					return // its buttons are values of the query
+				}
+				each(n, func(n *html.Node) {
+					name, _ := attr(n, "name")
+					if value, ok := attr(n, "value"); ok && name != "" && (n.Data == "button" || name == "action") {
+						lines[line+" "+name+"="+value+strings.TrimSuffix(" "+target(n, "formaction"), " ")] = true
+					}
+				})
+			case "code", "pre", "textarea":
+				if shown := strings.TrimSpace(text(n)); strings.HasPrefix(shown, "dlo ") {
+					lines[shown] = true
+				}
+			}
+		})
+	}
+	const file = "testdata/forms.txt"
+	got := strings.Join(slices.Sorted(maps.Keys(lines)), "\n") + "\n"
+	if testenv.Updates() {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s differs (-want +got); `go test -update` rewrites it:\n%s", file, diff)
+	}
+}
+
+// target returns the address in an attribute, without its query.
+func target(n *html.Node, key string) string {
+	path, _, _ := strings.Cut(attrOr(n, key, ""), "?")
+	return path
+}
+
+func attrOr(n *html.Node, key, otherwise string) string {
+	if value, ok := attr(n, key); ok {
+		return value
+	}
+	return otherwise
+}
