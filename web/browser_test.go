@@ -109,6 +109,7 @@ func TestRequeueByKeyboard(t *testing.T) {
 // TestTheSignOfLiveUpdatesKnowsTheBroker checks that live updates continue while the broker is
 // disconnected. The page must also show that the broker is disconnected.
 func TestTheSignOfLiveUpdatesKnowsTheBroker(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t)
 	h.receive("sms", 1, "x")
@@ -155,6 +156,7 @@ func TestTheSameWithoutJavaScript(t *testing.T) {
 }
 
 func TestALettersTabsAndActions(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t)
 	ids := h.receive("sms", 2, `{"a": "410 Gone"}`)
@@ -299,6 +301,7 @@ func TestTheQueryBox(t *testing.T) {
 // TestThePalette checks that the palette finds everything that has a name, with the keyboard alone.
 // It must also offer the actions of the page.
 func TestThePalette(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t)
 	id := h.receive("sms.retry", 2, "x")[0]
@@ -335,6 +338,7 @@ func TestThePalette(t *testing.T) {
 // TestListsWithoutJavaScript checks everything in lists that does not need JavaScript: the
 // selection of all matching letters, the time range, saved views and the plan.
 func TestListsWithoutJavaScript(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t)
 	h.receive("sms", 60, "x")
@@ -368,6 +372,7 @@ func TestListsWithoutJavaScript(t *testing.T) {
 // TestRetriesArePausedByKeyboard checks that retries can be paused and resumed with the keyboard
 // alone, on a phone, and without JavaScript.
 func TestRetriesArePausedByKeyboard(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t)
 	h.receive("sms", 2, "x")

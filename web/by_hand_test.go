@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 var copiedText = regexp.MustCompile(`(?s)<textarea[^>]* data-copied>\n?(.*?)</textarea>`)
@@ -98,6 +99,7 @@ func TestWhatIsMaskedIsInNoCommand(t *testing.T) {
 // the menu must open the page for copying instead. Without JavaScript, it must always open that
 // page.
 func TestCopyingInTheBrowser(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, address := visit(t)
 	id := string(h.receive("sms", 1, "x")[0])
@@ -131,6 +133,7 @@ func TestCopyingInTheBrowser(t *testing.T) {
 // TestRequeueIsInSightOnAPhone checks that the header of a letter's page fits on a phone without
 // scrolling sideways.
 func TestRequeueIsInSightOnAPhone(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, address := visit(t)
 	id := string(h.receive("sms", 1, "x")[0])

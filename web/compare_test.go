@@ -9,6 +9,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // outcomes compares two letters and returns the result for each field. The key of a result is the
@@ -85,6 +86,7 @@ func TestWhatIsMaskedIsComparedUnseen(t *testing.T) {
 // TestTwoTickedLettersAreCompared checks that the button for comparing appears when two letters are
 // ticked. Without JavaScript, it must appear when any letter is ticked.
 func TestTwoTickedLettersAreCompared(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, address := visit(t)
 	h.receive("sms", 3, `{"a": "`+strings.Repeat("long ", 100)+`"}`)

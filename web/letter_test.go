@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/chromedp/chromedp"
 )
 
@@ -74,6 +75,7 @@ func TestALetterSaysWhereItStandsInItsList(t *testing.T) {
 // visible buttons. This must be so on the page of a letter and in a list of letters, even without
 // JavaScript.
 func TestPurgeIsNotBesideDiscard(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t)
 	id := h.receive("sms", 2, "x")[0]

@@ -53,6 +53,7 @@ func TestNobodyTakesAllLists(t *testing.T) {
 			t.Errorf("bob waited %s", waited)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(w.lists.own) > 0 || len(w.lists.places) > 0 {
 			t.Errorf("%v have places, %d are taken", w.lists.own, len(w.lists.places))
 		}

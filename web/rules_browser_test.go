@@ -15,6 +15,7 @@ import (
 // without JavaScript. The result must have a link to those letters for which the tried rules decide
 // something else. Trying rules must change nothing.
 func TestRulesAreTriedInABrowser(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {
 		t.Run("scripts "+strconv.FormatBool(scripts), func(t *testing.T) {
@@ -78,6 +79,7 @@ func checkConsoleAfter400(t *testing.T, tab *testenv.Tab) {
 // TestTriedRulesAreAccessible checks that the page of results passes axe-core at both widths and in
 // both colour themes. Nothing may be wider than the screen of a phone.
 func TestTriedRulesAreAccessible(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	for name, text := range map[string]string{"tried": `- name: sms\n  match: {queue: sms}\n  retry: {delays: [5s, 30s], jitter: 0.1}\n`, "mistaken": `- name: sms\n  mach: {}\n`} {
 		t.Run(name, func(t *testing.T) {

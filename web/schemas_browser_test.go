@@ -3,12 +3,15 @@ package web_test
 import (
 	"strconv"
 	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // TestAnUploadDecodesLetters covers an upload that decodes a letter that could not be read before.
 // Even without JavaScript, the upload must change nothing before a person confirms it. The test
 // then adds a binding for the letter's queue, and removes it.
 func TestAnUploadDecodesLetters(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {
 		t.Run("scripts "+strconv.FormatBool(scripts), func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // cut is a script that finds texts that a page cuts off. It finds only those without a tooltip that
@@ -19,6 +21,7 @@ const longQueue = "orders-eu-west-1.billing.invoices.renderer.high-priority.v2.c
 // TestWhatIsCutHasATooltip checks, with realistic names and errors, that every text that is cut off
 // has a tooltip.
 func TestWhatIsCutHasATooltip(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)
 	h.failure = "com.example.very.long.package_name.of.a.company.mail.MailSendingException: " + strings.Repeat("the mail server of the customer did not answer in time; ", 9)
@@ -47,6 +50,7 @@ func TestWhatIsCutHasATooltip(t *testing.T) {
 // present, at its right end. A row of Triage must say when its group was last seen. Nothing may be
 // wider than the screen, and names must break only where they may.
 func TestThePhoneShowsNow(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)
 	id := string(h.receive(longQueue, 3, `{"exchange_of_the_template":{"content-type":"a","tenant.template_name":"b"}}`)[0])
@@ -76,6 +80,7 @@ func TestThePhoneShowsNow(t *testing.T) {
 // choice. The clocks of server and browser are days apart. The clock of the server must decide
 // which times are today.
 func TestTimesAreInUTCOrLocal(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t)
 	h.receive("sms", 1, "x")
@@ -99,6 +104,7 @@ func TestTimesAreInUTCOrLocal(t *testing.T) {
 
 // TestAgesGrow checks that ages increase while a page is open, even if nothing else changes.
 func TestAgesGrow(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t)
 	h.receive("sms", 1, "x")
@@ -110,6 +116,7 @@ func TestAgesGrow(t *testing.T) {
 // TestAMenuIsInSightOnAPhone checks that the whole menu is visible, even if its button is at the
 // edge of the screen.
 func TestAMenuIsInSightOnAPhone(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t)
 	h.receive("sms", 1, "x")

@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/deadletteroffice/dlo/web"
 )
 
@@ -73,6 +74,7 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 // TestTheInboxStandsStill checks that a list does not move while somebody reads it. A link must
 // announce a new group, and the key z must undo a decision.
 func TestTheInboxStandsStill(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t)
 	h.receive("sms", 2, "x")
@@ -100,6 +102,7 @@ func TestTheInboxStandsStill(t *testing.T) {
 // letters of the group under the cursor. If letters of a resolved group die again, the list must
 // announce this group as new.
 func TestWhatComesBackIsSeen(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t)
 	h.receive("sms", 2, "x")
@@ -122,6 +125,7 @@ func TestWhatComesBackIsSeen(t *testing.T) {
 // TestTheCursorIsFoundAgain checks that the browser's Back button leads from the page of a group to
 // the row of that group. If a person leaves a menu with Esc, the cursor must stay where it was.
 func TestTheCursorIsFoundAgain(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t)
 	for i := range 5 {
@@ -155,6 +159,7 @@ func TestTheCursorIsFoundAgain(t *testing.T) {
 // TestTriageIsAccessible checks that the pages of Triage pass axe-core at both widths and in both
 // colour themes. Nothing may be wider than the screen of a phone.
 func TestTriageIsAccessible(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t, withDigests, func(o *web.Options) { o.Facts = someFacts })
 	h.receive("sms", 3, `{"customer":{"tier":"gold"}}`)
@@ -206,6 +211,7 @@ func TestInboxZeroOnAPhone(t *testing.T) {
 // TestTriageWithoutJavaScript checks that everything works with forms: a snooze with the conditions
 // that end it, an undo, and a discard of a group's letters.
 func TestTriageWithoutJavaScript(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)
 	h.receive("sms", 2, "x")

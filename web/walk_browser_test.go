@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -68,6 +69,7 @@ func (s step) rows() string {
 // are delayed. Each request must be about the selected rows, or about the row that was under the
 // cursor when its key was pressed. With DLO_SOAK=1, the test does this 50 times.
 func TestKeysActOnWhatIsUnderTheCursor(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	seeds := 4
 	if os.Getenv("DLO_SOAK") == "1" {

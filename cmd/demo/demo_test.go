@@ -31,6 +31,7 @@ const patience = 10 * time.Minute
 // the demo must leave nothing behind. DLO_TEST_BROKER can name the RabbitMQ to run, as for
 // testenv.Broker.
 func TestDemo(t *testing.T) {
+	testenv.Full(t)
 	if testing.Short() {
 		t.Skip("short: it takes a broker and the whole demo")
 	}
@@ -42,6 +43,7 @@ func TestDemo(t *testing.T) {
 // TestDemoOnAGivenBroker runs the whole demo on an existing broker, whose URL is in DLO_AMQP_URL.
 // The demo must leave nothing behind on that broker.
 func TestDemoOnAGivenBroker(t *testing.T) {
+	testenv.Full(t)
 	if testing.Short() {
 		t.Skip("short: it takes a broker and the whole demo")
 	}

@@ -11,6 +11,7 @@ import (
 )
 
 func TestTheManualIsWellFormed(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	var out strings.Builder
 	if err := Run(Program{Ctx: t.Context(), Getenv: os.Getenv, Stdin: nil, Stdout: &out, Stderr: &out, Version: "test", Check: nil}, &Commands{}, []string{"man"}); err != nil {

@@ -2,7 +2,6 @@ package payload
 
 import (
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/budget"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // BenchmarkDecode decodes the sample letter. This includes base64, protobuf, the tree, the JSON and
@@ -37,9 +37,7 @@ func BenchmarkDecode(b *testing.B) {
 // letter's decoders take without the rest of dlo. It measures both in turn, and reports the median,
 // the minimum and the maximum.
 func TestBenchDecode(t *testing.T) {
-	if os.Getenv("DLO_BENCH") != "1" {
-		t.Skip("a measurement, not a test: make bench")
-	}
+	testenv.Bench(t)
 	const rounds, times = 5, 20_000
 	r := descriptor.NewRegistry()
 	if _, err := r.AddSet("shop", payloadtest.OrderSet(200)); err != nil {

@@ -16,6 +16,7 @@ import (
 // session has received deliveries. When a session has finished a window, the wait after it must be
 // short again.
 func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	_, url := testenv.VHost(t)
 	_, inbox := linked(t, Broker{URL: url, Exchange: "dlo.dlx", Inboxes: []string{"inbox"}}, Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})

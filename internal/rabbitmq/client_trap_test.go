@@ -21,6 +21,7 @@ import (
 // of the previous session. A letter is read before the connection closes, and is acknowledged
 // afterwards. The ack then applies to whichever letter has the same tag in the new session.
 func TestRecoveryAcknowledgesAStranger(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, url := node.VHost(t)
@@ -64,6 +65,7 @@ func TestRecoveryAcknowledgesAStranger(t *testing.T) {
 // recovery of the AMQP client library. The channel must stay closed, so that the old delivery
 // cannot be acknowledged, and the letter must return to the queue.
 func TestWithoutRecoveryAnOldDeliveryCannotBeAcknowledged(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, url := node.VHost(t)

@@ -16,6 +16,7 @@ import (
 // dead-letter exchange. It also rejects messages in a queue with a dead-letter exchange. The node
 // must count the messages of the first two queues, and no others.
 func TestDroppedIsCounted(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.PrivateBrokerWith(t, testenv.Options{Metrics: true})
 	ch := openChannel(t, node.AMQPURL("/"), nil)

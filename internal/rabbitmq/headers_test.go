@@ -318,6 +318,7 @@ func TestWindowsOfLargeHeadersAreSmall(t *testing.T) {
 // TestAnAnnotationWithALargeHeader checks that an annotation with a large header is stored like any
 // other and does not end the session.
 func TestAnAnnotationWithALargeHeader(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	_, url := testenv.VHost(t)
 	p := newRawPublisher(t, url)

@@ -21,6 +21,7 @@ import (
 // channel. The window of letters would then have a gap in its tags, and dlo would return the window
 // to the broker again and again.
 func TestTheQueueOfTheTurnTakesNothing(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	_, url := testenv.Broker(t).VHost(t)
 	other := openChannel(t, url, nil)

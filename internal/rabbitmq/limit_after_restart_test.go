@@ -37,6 +37,7 @@ func (s *said) String() string {
 // must drain the inbox as soon as the API shows the policy. It must not refuse the inbox in the
 // meantime, because it checks a refused inbox again only much later.
 func TestAnInboxWithoutALimitAfterARestart(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.PrivateBroker(t)
 	if !node.AtLeast("4.0") {

@@ -154,6 +154,7 @@ func silentFacts() deadletter.QueueFacts {
 // TestASilentManagementAPIIsNotAskedForEveryQueue checks that an unavailable API delays a plan
 // once, not once for each queue.
 func TestASilentManagementAPIIsNotAskedForEveryQueue(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	var asked atomic.Int64
 	over := make(chan struct{})

@@ -17,6 +17,7 @@ import (
 // TestShovelsAndFederationAreSeen creates a shovel and a federated queue on a broker that has both
 // plugins. It checks what dlo can see of them, depending on the tags of dlo's user.
 func TestShovelsAndFederationAreSeen(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.PrivateBrokerWith(t, testenv.Options{Plugins: []string{"rabbitmq_shovel", "rabbitmq_federation"}})
 	vhost, address := node.VHost(t)

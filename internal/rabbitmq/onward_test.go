@@ -122,6 +122,7 @@ func TestWhereAQueueLeads(t *testing.T) {
 // exchange, dlo must assume that the letter had reached the end of its way when it expired in this
 // queue. For other letters, the next queue is unknown, and the result contains the reason.
 func TestWhereAQueueLeadsWithoutAnAnswer(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte(`{"name":"another","consumers":1}`))

@@ -157,6 +157,7 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 // TestADeliveryLimitIsFoundWhileAnInboxIsRead sets a delivery limit for an inbox that dlo already
 // drains. dlo must notice the limit.
 func TestADeliveryLimitIsFoundWhileAnInboxIsRead(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
@@ -182,6 +183,7 @@ func TestADeliveryLimitIsFoundWhileAnInboxIsRead(t *testing.T) {
 // TestABindingThatIsGoneIsMadeAgain deletes the binding that leads dead letters to the inbox. dlo
 // must restore it within a minute and report it.
 func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, address := node.VHost(t)
@@ -204,6 +206,7 @@ func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
 // TestAPolicyIsFoundWhileAnInboxIsRead sets a limit in bytes and a delivery limit while dlo is
 // connected. It waits until the check that dlo makes every minute finds them.
 func TestAPolicyIsFoundWhileAnInboxIsRead(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)

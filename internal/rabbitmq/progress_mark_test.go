@@ -74,6 +74,7 @@ func TestAMarkIsKept(t *testing.T) {
 // store has got. dlo keeps this mark in a queue that holds one message. A policy of the test makes
 // a full queue reject new messages. A new mark must still be able to replace the old one.
 func TestAMarkUnderAPolicy(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
@@ -97,6 +98,7 @@ func TestAMarkUnderAPolicy(t *testing.T) {
 // then dies. The broker must return the mark to the queue. A caller that knows that the store has a
 // mark must wait until the mark is back.
 func TestAMarkSurvivesItsReader(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	link, ch := marking(t)
 	want := deadletter.Progress{Store: "s1", Claims: 5, Commits: 5, At: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
@@ -122,6 +124,7 @@ func TestAMarkSurvivesItsReader(t *testing.T) {
 // how far the store has got. The next mark must still be written. If the caller names an earlier
 // connection than the present one, no mark may be written.
 func TestAMarkWhoseQueueIsGone(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	link, ch := marking(t)
 	ctx := t.Context()

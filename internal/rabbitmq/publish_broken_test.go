@@ -74,6 +74,7 @@ func kinds(outcomes []deadletter.Outcome) map[deadletter.OutcomeKind]int {
 // must count as not sent. None of them may count as rejected, because dlo holds a rejected letter
 // permanently.
 func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	const batch = 64
 	node := testenv.Broker(t)

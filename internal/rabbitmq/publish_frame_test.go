@@ -13,6 +13,7 @@ import (
 // with a header that is too large must be rejected alone, with the name of the header in the
 // reason. If dlo sent it, the connection would end (501).
 func TestAMessageThatFitsIntoNoFrame(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.PrivateBrokerWith(t, testenv.Options{Conf: []string{"frame_max = 8192"}})
 	_, url := node.VHost(t)

@@ -14,6 +14,7 @@ import (
 // a marker, which is a queue with one transient message. The message must survive a lost
 // connection, and must be gone after a kill and after a clean stop.
 func TestTheMarkerTellsARestart(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.PrivateBroker(t)
 	_, url := node.VHost(t)

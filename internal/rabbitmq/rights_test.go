@@ -42,6 +42,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 // name the permission and the command that grants it. As soon as the user has the permission, dlo
 // must send letters again automatically.
 func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, owner := node.VHost(t)
@@ -95,6 +96,7 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 // dlo must not drain the inbox, and must not show it as drained. The check of the permission must
 // take no letter.
 func TestAnInboxThatMayNotBeRead(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, owner := node.VHost(t)
@@ -151,6 +153,7 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 // dlo must delete the marker. Otherwise it would look as if a broker restart had emptied the
 // marker.
 func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	marked := func(t *testing.T, address string) *rabbitmq.Link {

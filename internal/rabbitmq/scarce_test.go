@@ -15,6 +15,7 @@ import (
 // configuration accepts, and loses the session each time. dlo must notify people when half of the
 // deliveries are used up, and must wait before it takes the last delivery.
 func TestDeliveriesThatRunOutAreTold(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, address := node.VHost(t)

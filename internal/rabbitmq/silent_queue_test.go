@@ -18,6 +18,7 @@ import (
 // The silent queue blocks the channel of the batch, and the broker does not close this channel. The
 // publisher must therefore use another channel for the next batch at once.
 func TestASilentQueuePutsNoOtherInDoubt(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, url := node.VHost(t)

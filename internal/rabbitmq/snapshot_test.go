@@ -207,6 +207,7 @@ func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 // checks that dlo reads the pages again. If the queues change each time, dlo must report that it
 // could not read all of them.
 func TestQueuesThatChangeBetweenPages(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		queues  int
@@ -271,6 +272,7 @@ func TestQueuesThatChangeBetweenPages(t *testing.T) {
 
 // TestALookThatFails checks the errors for an API that cannot be queried.
 func TestALookThatFails(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	other := httptest.NewServer(http.NotFoundHandler())

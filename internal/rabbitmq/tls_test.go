@@ -143,6 +143,7 @@ func tlsRelay(t *testing.T, target string, config *tls.Config) (addr string) {
 
 // TestTheManagementAPIOverTLS queries a management API that requires TLS with a client certificate.
 func TestTheManagementAPIOverTLS(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	cert, certFile, keyFile := certificateOf(t, "broker.test")
@@ -183,6 +184,7 @@ func TestTheManagementAPIOverTLS(t *testing.T) {
 // TestAPasswordIsReadAgain changes the password of a user and the file that holds it. The next
 // connection and the next request use the new password.
 func TestAPasswordIsReadAgain(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, _ := node.VHost(t)
@@ -237,6 +239,7 @@ func TestAPasswordIsReadAgain(t *testing.T) {
 // TestTheCertificateIsTheUser connects to a broker that takes the name of the user from the client
 // certificate (EXTERNAL, plugin rabbitmq_auth_mechanism_ssl).
 func TestTheCertificateIsTheUser(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	authority, caFile, _ := certificateOf(t, "authority")
 	certFile, keyFile := issuedBy(t, authority, "guest") // Erlang refuses a self-signed certificate of a peer

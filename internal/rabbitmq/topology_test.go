@@ -282,6 +282,7 @@ var rejectMessages atomic.Bool
 // to cure it, the test does what the text of the finding says. It then checks that the finding is
 // gone, and that a rejected message arrives in the dead-letter queue.
 func TestEachFaultOnABroker(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	// A queue with the strategy at-least-once sends a dead letter again if it was not confirmed

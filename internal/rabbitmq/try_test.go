@@ -100,6 +100,7 @@ func take(t *testing.T, ch *amqp.Channel, queue string) amqp.Delivery {
 // TestATrialThatMayNotBe covers a user who lacks a permission. The error must name the permission
 // and the command that grants it.
 func TestATrialThatMayNotBe(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, owner := node.VHost(t)
@@ -178,6 +179,7 @@ func TestATrialThatMayNotBe(t *testing.T) {
 // TestATrialLeavesThatOfAnotherAlone covers trials of two dlo processes in one vhost. The second
 // trial must be refused, and the first one must continue.
 func TestATrialLeavesThatOfAnotherAlone(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, url := node.VHost(t)
@@ -218,6 +220,7 @@ func TestATrialLeavesThatOfAnotherAlone(t *testing.T) {
 
 // TestATrialEndsWithItsConnection checks that a trial ends with an error when its connection ends.
 func TestATrialEndsWithItsConnection(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, _ := node.VHost(t)

@@ -98,6 +98,7 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 // the broker has ended the old session. The old session has an exclusive queue, which disappears
 // when the broker has ended that session.
 func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	const inbox = "inbox"
 	node := testenv.Broker(t)

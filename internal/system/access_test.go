@@ -213,6 +213,7 @@ func commandNeeds(t *testing.T) map[string]string {
 // single queue. The trials and testdata/access_commands.txt say which commands must be denied. No
 // other command may be denied.
 func TestEachCommandAsEachRole(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	p := newChild(t, "", away+"auth: {tokens: true}\n")
 	p.Start("") // creates the store

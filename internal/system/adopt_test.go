@@ -94,6 +94,7 @@ func (a *adopting) reject(queue string) {
 // letters. Then one queue leaves its policy, and the policy of the other queue is undone. After
 // both, the vhost is as it was before.
 func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
@@ -185,6 +186,7 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 // TestOneQueueOfAPolicyLeaves applies one policy to two queues, and then takes one of them out of
 // the policy.
 func TestOneQueueOfAPolicyLeaves(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
@@ -215,6 +217,7 @@ func TestOneQueueOfAPolicyLeaves(t *testing.T) {
 // TestAPlanIsRefusedAfterAChange makes a plan, and changes the vhost before it applies the plan.
 // The server must refuse the plan.
 func TestAPlanIsRefusedAfterAChange(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
@@ -256,6 +259,7 @@ func (p *child) plan(queues ...string) json.RawMessage {
 // TestApplyUnderKills kills dlo at every step of applying a plan, and starts it again. The new
 // process must remove the policies and the temporary queues.
 func TestApplyUnderKills(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)

@@ -3,12 +3,15 @@ package system
 import (
 	"fmt"
 	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // TestAFloodOfAnnotationsUnderKills publishes 20,000 annotations while letters of the same consumer
 // arrive, and kills dlo several times. Every letter must be stored once. No annotation may be lost
 // or stored twice, and each must belong to the right letter.
 func TestAFloodOfAnnotationsUnderKills(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	a, p := reporting(t)
 	const flood, letters, kills = 20_000, 200, 4

@@ -161,6 +161,7 @@ func reporting(t *testing.T) (*audit, *child) {
 // TestAFloodOfAnnotations publishes one annotation for each letter, in random order. Each letter
 // must get its own error, whether the annotation or the letter arrived first.
 func TestAFloodOfAnnotations(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	a, p := reporting(t)
 	letters := 1000
@@ -207,6 +208,7 @@ func TestAFloodOfAnnotations(t *testing.T) {
 // their content. They must not block the queue, and the valid annotations behind them must be
 // joined to their letters.
 func TestHostileAnnotations(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	a, p := reporting(t)
 	hostile := []any{
@@ -254,6 +256,7 @@ func TestHostileAnnotations(t *testing.T) {
 // acknowledges them. Half of the letters arrive before the kills, and the others after them. No
 // annotation may be lost or joined twice.
 func TestAnnotationsSurviveKills(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	a, p := reporting(t)
 	const letters = 100
@@ -297,6 +300,7 @@ func TestAnnotationsSurviveKills(t *testing.T) {
 // the queue of annotations. dlo must report this once. The test also runs dlo with this queue
 // disabled in the configuration.
 func TestWithoutTheRightToAnnotations(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, url := testenv.VHost(t)

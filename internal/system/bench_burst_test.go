@@ -15,9 +15,7 @@ import (
 // During the measurement, dlo receives, decides and indexes a burst of letters, and answers
 // requests for pages.
 func TestBenchBurst(t *testing.T) {
-	if os.Getenv("DLO_BENCH") != "1" {
-		t.Skip("a measurement, not a test: make bench")
-	}
+	testenv.Bench(t)
 	node := testenv.PrivateBroker(t)
 	_, url := node.VHost(t)
 	a := newAudit(t, url, "orders", nil)

@@ -21,6 +21,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 var benchBacklog = flag.Int("backlog", 100_000, "letters of TestBenchClassify and of each store of TestBenchDisk")
@@ -118,9 +119,7 @@ func (b *backlog) record(t *testing.T) time.Duration {
 // types are classified and stored. It also measures the share of the time that decoding and the
 // store take.
 func TestBenchClassify(t *testing.T) {
-	if os.Getenv("DLO_BENCH") != "1" {
-		t.Skip("a measurement, not a test: make bench")
-	}
+	testenv.Bench(t)
 	const rounds, lines = 3, 2
 	d := benchDecoder(t)
 	lineOf := map[string][]float64{}
@@ -176,9 +175,7 @@ func TestBenchClassify(t *testing.T) {
 // letter, compared with the bytes received. It also measures how much of the space the search index
 // takes.
 func TestBenchDisk(t *testing.T) {
-	if os.Getenv("DLO_BENCH") != "1" {
-		t.Skip("a measurement, not a test: make bench")
-	}
+	testenv.Bench(t)
 	d := benchDecoder(t)
 	for _, lines := range []int{2, 26} {
 		for _, s := range []struct {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"testing"
 	"time"
 
@@ -31,9 +30,7 @@ var causes = []string{
 // measures the responses of the server, and then whole pages in a browser that is 390 px wide. No
 // page may be wider than the browser.
 func TestBenchPages(t *testing.T) {
-	if os.Getenv("DLO_BENCH") != "1" {
-		t.Skip("a measurement, not a test: make bench")
-	}
+	testenv.Bench(t)
 	_, broker := testenv.PrivateBroker(t).VHost(t)
 	p := newChild(t, broker, "default: {retry: {delays: []}}\nsearch: {fields: [id]}\n")
 	fillPages(t, p.store)

@@ -3,7 +3,6 @@ package system
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -19,9 +18,7 @@ func errorOf[T any](_ T, err error) error { return err }
 // TestBenchLiveQueues measures how long dlo takes to look at a broker with 2,000 classic queues
 // without a dead-letter exchange. It also measures how long the plan for all of these queues takes.
 func TestBenchLiveQueues(t *testing.T) {
-	if os.Getenv("DLO_BENCH") != "1" {
-		t.Skip("DLO_BENCH is not set; make bench sets it")
-	}
+	testenv.Bench(t)
 	const queues, looks = 2000, 5
 	node := testenv.PrivateBroker(t)
 	vhost, address := node.VHost(t)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // scheduled is a store that records, for each letter, the time between its due time and its claim.
@@ -67,9 +67,7 @@ func (confirming) Facts(context.Context, string) deadletter.QueueFacts {
 // 1,000 letters become due per second. It also measures how long dlo takes to find that no letter
 // is due.
 func TestBenchSchedule(t *testing.T) {
-	if os.Getenv("DLO_BENCH") != "1" {
-		t.Skip("a measurement, not a test: make bench")
-	}
+	testenv.Bench(t)
 	for _, rows := range []int{10_000, *benchRows} {
 		b := &benchStore{path: filepath.Join(t.TempDir(), "dlo.db"), random: rand.New(rand.NewPCG(1, 2))}
 		var err error

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
 	"testing"
 	"time"
 
@@ -18,9 +17,7 @@ import (
 // and for 10 of them. The first two grants read the same letters, so the difference between them is
 // the cost of the scope.
 func TestBenchScope(t *testing.T) {
-	if os.Getenv("DLO_BENCH") != "1" {
-		t.Skip("a measurement, not a test: make bench")
-	}
+	testenv.Bench(t)
 	_, broker := testenv.PrivateBroker(t).VHost(t)
 	p := newChild(t, broker, "default: {retry: {delays: []}}\nsearch: {fields: [id]}\nauth: {tokens: true}\n")
 	fillPages(t, p.store)

@@ -2,7 +2,6 @@ package system
 
 import (
 	"net/url"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -20,9 +19,7 @@ const (
 // helps the searches. Before searches had their own slots, the other pages took 0.34 s (p50) and
 // 1.5 s (p95).
 func TestBenchSearches(t *testing.T) {
-	if os.Getenv("DLO_BENCH") != "1" {
-		t.Skip("a measurement, not a test: make bench")
-	}
+	testenv.Bench(t)
 	node := testenv.PrivateBroker(t)
 	_, broker := node.VHost(t)
 	a := newAudit(t, broker, "orders", nil)

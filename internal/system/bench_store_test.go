@@ -24,6 +24,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -52,9 +53,7 @@ func benchQuery(t *testing.T, text string) query.Query {
 // TestBenchStore measures the goals P6, P7, P8, P13 and P14 of docs/performance.md. For P6, it
 // compares a large store with a store of 10,000 rows.
 func TestBenchStore(t *testing.T) {
-	if os.Getenv("DLO_BENCH") != "1" {
-		t.Skip("a measurement, not a test: make bench")
-	}
+	testenv.Bench(t)
 	small := filledStore(t, 10_000)
 	began := time.Now()
 	large := filledStore(t, *benchRows)

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -48,9 +47,7 @@ const bodyBytes = 500
 // compares (A, B, A, B ...) and reports the median of the ratios, with minimum and maximum. `make
 // bench` runs the test, and docs/performance.md contains the results.
 func TestBench(t *testing.T) {
-	if os.Getenv("DLO_BENCH") != "1" {
-		t.Skip("a measurement, not a test: make bench")
-	}
+	testenv.Bench(t)
 	b := &bench{t: t, node: testenv.PrivateBroker(t), n: *benchLetters, lines: map[string][]measure{}}
 	b.vhost, b.url = b.node.VHost(t)
 	var err error

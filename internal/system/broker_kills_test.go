@@ -27,6 +27,7 @@ import (
 // The kills follow each other so fast that dlo waits longer and longer before it connects again, up
 // to a minute.
 func TestBrokerKilledUnderLoad(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	kills := 2
 	if soak() || os.Getenv("DLO_TEST_BROKER") != "" {

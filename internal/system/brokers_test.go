@@ -108,6 +108,7 @@ func TestTwoVHosts(t *testing.T) {
 // second broker. dlo must drain the live broker and requeue letters to it. Letters of the dead
 // broker must wait, and dlo must report which broker is down and why.
 func TestOneOfTwoBrokersIsDead(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node, mortal := testenv.Broker(t), testenv.PrivateBroker(t)
 	vhost, url := testenv.VHost(t)

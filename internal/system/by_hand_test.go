@@ -19,6 +19,7 @@ import (
 // The message that arrives must equal the letter. Whole numbers in its headers arrive as int64, and
 // fractions as double.
 func TestALetterIsPublishedByHand(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)

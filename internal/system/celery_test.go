@@ -21,6 +21,7 @@ var compressions = []string{"none", "gzip", "bzip2", "zstd"}
 // the name of the task. dlo must decode the arguments of the tasks with each compression. After a
 // requeue, the repaired worker must run each task once.
 func TestCelery(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	shop := celery(t)

@@ -11,6 +11,7 @@ import (
 // another queue. It sends them with a saved redirect, with --to, and with a canary, and checks the
 // report of the result.
 func TestFromAQueueToAQueueByCommandLine(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

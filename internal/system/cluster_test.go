@@ -14,6 +14,7 @@ import (
 // them to the next node. No letter may be lost. A letter that comes again must be recognised or
 // held, and each copy must carry a token of the store.
 func TestAClusterNodeIsKilledUnderLoad(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	c := testenv.StartCluster(t)
 	vhost, _ := c.Nodes[0].VHost(t)

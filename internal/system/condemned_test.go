@@ -10,6 +10,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // withLetters returns a dlo whose store contains received letters. None of them is decoded yet.
@@ -32,6 +33,7 @@ func withLetters(t *testing.T, letters int) *child {
 // TestKillLoopsCondemnNoLetter kills dlo repeatedly while it classifies ordinary letters. In the
 // end, all letters must be decoded, because none of them caused a kill.
 func TestKillLoopsCondemnNoLetter(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	letters, kills := 3000, 20
 	if soak() {
@@ -71,6 +73,7 @@ func TestKillLoopsCondemnNoLetter(t *testing.T) {
 // TestALetterThatKillsDloIsFound uses a letter that kills dlo. After three kills, dlo must show
 // this letter as bytes. The letters that were claimed together with it must not be blamed.
 func TestALetterThatKillsDloIsFound(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	p := withLetters(t, 10)
 	for _, point := range []string{"reading=5", "reading=10", "reading=1"} { // the letter is the fifth of its batch, then the last and claimed alone, then the only one left

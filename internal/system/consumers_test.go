@@ -101,6 +101,7 @@ var block = regexp.MustCompile("(?ms)^```\\w+ (\\S+)\n(.*?)^```$")
 // Messages that they handle must be acknowledged. Messages that they reject must become letters
 // with the reason of the rejection, even when a letter comes back.
 func TestTheConsumersOfTheDocumentation(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	text, err := os.ReadFile("../../docs/consumers.md")

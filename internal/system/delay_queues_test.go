@@ -184,6 +184,7 @@ func (w *delayWorker) done() int {
 // or from dlo's configuration. If none of them names the queue, dlo holds the letters with a
 // question until people send them to the queue.
 func TestRetryRecipesWithDelayQueues(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	management := fmt.Sprintf("management: %q, ", node.ManagementURLOf("guest:guest"))

@@ -89,6 +89,7 @@ func TestAFullDisk(t *testing.T) {
 // TestANearlyFullDisk checks what happens when less than disk.stop_below is free. dlo must take in
 // no letters, so that they wait in the broker. Every page and /readyz must say this.
 func TestANearlyFullDisk(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

@@ -34,6 +34,7 @@ func doctor(t *testing.T, code int, text string, args ...string) string {
 // TestTheDoctor runs `dlo doctor` for a healthy dlo that runs, and for a dlo with a fault in each
 // part. For every problem, the doctor must name a cure.
 func TestTheDoctor(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 var (
@@ -43,6 +45,7 @@ var runElsewhere = map[string]string{
 // is unreachable, so a command that watches an operation would never end. The test therefore runs
 // commands without --watch.
 func TestTheCommandsOfTheDocuments(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2 {

@@ -165,6 +165,7 @@ func slowAfterCommit(point string) {
 // exactly the requested number of letters, and another drain must take the rest. Letters with an
 // unknown origin must be held, and all others must be processed.
 func TestADrainTakesWhatWasAskedFor(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	for _, kind := range []string{"classic", "quorum"} {
@@ -223,6 +224,7 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 // TestWhatCannotBeDrained checks drains that cannot work. dlo must refuse them with instructions,
 // and must take no letter.
 func TestWhatCannotBeDrained(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, url := testenv.VHost(t)
@@ -286,6 +288,7 @@ func TestWhatCannotBeDrained(t *testing.T) {
 // store, and the rest in the queue. Until the drain has stopped, nobody else may drain the queue. A
 // stop of dlo must stop a drain in the same way.
 func TestADrainIsStopped(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
@@ -332,6 +335,7 @@ func TestADrainIsStopped(t *testing.T) {
 // TestADrainOverLostConnections cuts the connection repeatedly during a drain. The count of letters
 // must stay exact, and no letter may be stored twice.
 func TestADrainOverLostConnections(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, url := testenv.VHost(t)
@@ -357,6 +361,7 @@ func TestADrainOverLostConnections(t *testing.T) {
 // acknowledgements, and delivers the acknowledged letters again. dlo must merge them into their
 // rows, and the drain must continue to its end.
 func TestADrainOverARestartOfTheBroker(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.PrivateBroker(t)
 	_, url := node.VHost(t)
@@ -393,6 +398,7 @@ func TestADrainOverARestartOfTheBroker(t *testing.T) {
 // that are still in the queue. At the next start, dlo must remove them from the queue. All other
 // letters must stay in the queue for the next drain. No letter may be lost or stored twice.
 func TestADrainIsCutOff(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	for _, point := range []string{"ingest: fetched=2", "ingest: committed=1", "ingest: committed=3", "ingest: acked=3", "ingest: fenced=3", "ingest: settled=2"} {
@@ -437,6 +443,7 @@ func TestADrainIsCutOff(t *testing.T) {
 // batch of letters that a drain takes. The next drain must first decide what happened to this
 // window, even if the window was acknowledged and none of its letters can come back.
 func TestTheNextDrainClosesWhatACrashLeftOpen(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	for _, c := range []struct {

@@ -89,6 +89,7 @@ func (d *drilling) checkRemoved(t *testing.T) {
 // it created, even if it is interrupted. What a drill with --keep leaves must be removed by `dlo
 // drill --clean`. TestTheWholeDrill causes all failures.
 func TestADrill(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	t.Run("failures", func(t *testing.T) {
@@ -127,6 +128,7 @@ func TestADrill(t *testing.T) {
 // TestADrillRefuses checks that a drill refuses unknown names, a vhost that is not empty, and a
 // user who is not an administrator. Each time, it must create nothing.
 func TestADrillRefuses(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := testenv.VHost(t)
@@ -159,6 +161,7 @@ func TestADrillRefuses(t *testing.T) {
 // created. The drill must skip the failures that need an administrator, and must leave the vhost
 // empty.
 func TestADrillWithoutAnAdministrator(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, _ := testenv.VHost(t)
@@ -183,9 +186,7 @@ func TestADrillWithoutAnAdministrator(t *testing.T) {
 // its own broker, because TestADrill removes what other drills leave.
 func TestTheWholeDrill(t *testing.T) {
 	t.Parallel()
-	if !soak() {
-		t.Skip("five minutes; DLO_SOAK=1")
-	}
+	testenv.Soak(t)
 	d := drill(t, testenv.PrivateBroker(t), "")
 	t.Log(d.out)
 	if d.code != 0 || !strings.Contains(d.out, " 0 failed, 0 left out") {

@@ -16,6 +16,7 @@ import (
 // message fails again, dlo must find the row of the letter by the wrapped ids and merge the new
 // error into it.
 func TestAnErrorOfEasyNetQGoesBackAsItsMessage(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

@@ -16,6 +16,7 @@ import (
 // Each letter must be stored, must be shown, and must accept actions. Letters that cannot be sent
 // must be held or dead with an accurate reason, and all others must arrive.
 func TestLettersAtTheEdges(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, address := testenv.VHost(t)

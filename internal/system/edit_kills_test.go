@@ -17,6 +17,7 @@ import (
 // letter must be edited once and must arrive as edited. No letter may arrive in its original form.
 // Each copy must carry the token of its attempt.
 func TestAnEditSurvivesKills(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	const letters, inFlight = 2_000, 128

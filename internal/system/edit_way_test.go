@@ -101,6 +101,7 @@ func (c *smsWorker) refuse(d *amqp.Delivery) bool {
 // the text of a letter that the worker always rejects, and follows the letter to its verdict. It
 // then makes the same change for all letters of the group. dlo must never send the original again.
 func TestALetterIsRepaired(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	for _, script := range []bool{true, false} {

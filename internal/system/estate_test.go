@@ -264,6 +264,7 @@ func (s *estate) definitions() string {
 // notices. No service may fail to declare its queue, and no message may be lost. After the site has
 // left dlo, its definitions must be as before.
 func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)

@@ -95,6 +95,7 @@ func TestCleanStops(t *testing.T) {
 // A broker under a memory or disk alarm causes such a connection. Letters that were not sent must
 // not be lost.
 func TestAStopDoesNotWaitForALine(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, url := testenv.VHost(t)
@@ -160,6 +161,7 @@ func TestNoTarget(t *testing.T) {
 // TestAFullQueueRefuses fills a queue that rejects messages when it is full. The letters must wait
 // without using up their attempts, and must be sent once the queue has room.
 func TestAFullQueueRefuses(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
@@ -217,6 +219,7 @@ func TestStartsWithoutABroker(t *testing.T) {
 // TestWrongPassword starts dlo with a wrong password for the broker. The server must run and report
 // the reason, and must not show the password.
 func TestWrongPassword(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, _ := testenv.VHost(t)

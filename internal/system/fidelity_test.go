@@ -104,6 +104,7 @@ func TestHeadersAndBodiesComeBackTypeForType(t *testing.T) {
 // queues. Each ordinary letter must be sent once. Each dangerous letter must be sanitised before it
 // is sent, or held with the reason.
 func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

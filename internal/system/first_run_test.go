@@ -12,6 +12,7 @@ import (
 // connected once, they must say where letters wait, even after a restart of dlo. They must not show
 // a password.
 func TestNeverConnectedIsNotLost(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, _ := node.VHost(t)
@@ -66,6 +67,7 @@ func TestNeverConnectedIsNotLost(t *testing.T) {
 // TestTheVariableIsNamed checks which setting dlo tells people to check. If DLO_AMQP_URL supplies
 // the URL, dlo must name this variable.
 func TestTheVariableIsNamed(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	p := newChild(t, "amqp://127.0.0.1:1/", "")
 	p.env = []string{"DLO_AMQP_URL=amqp://dlo:hunter2@127.0.0.1:1/shop"}

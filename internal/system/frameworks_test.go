@@ -68,6 +68,7 @@ var rejectedOnly = []frameworkError{
 // TestLettersOfFrameworksGoBack checks that dlo sends a letter of a framework back to the right
 // queue. A consumer of the framework must be able to read the letter as before.
 func TestLettersOfFrameworksGoBack(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

@@ -16,6 +16,7 @@ import (
 // origin, whatever their headers say. A letter that comes back must be merged into its row. After
 // its last retry, it must be dead. Letters of an inbox without an origin must be held.
 func TestErrorQueuesAsInboxes(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
@@ -75,6 +76,7 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 // TestInboxesThatCannotBeDrained uses inboxes that dlo cannot drain. Each of them must show the
 // reason and the remedy. The other inboxes must be drained.
 func TestInboxesThatCannotBeDrained(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, url := testenv.VHost(t)

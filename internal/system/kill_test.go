@@ -70,6 +70,7 @@ func soak() bool { return os.Getenv("DLO_SOAK") == "1" }
 // TestRandomKills kills dlo repeatedly at random while letters arrive and are requeued. Some of the
 // letters are equal byte for byte.
 func TestRandomKills(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	kills, letters := 25, 3000
@@ -144,6 +145,7 @@ func TestRandomKills(t *testing.T) {
 // these letters behind the other letters of the earlier window. Therefore the second dlo must take
 // all letters of that window at once.
 func TestASecondKillInTheFirstWindow(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

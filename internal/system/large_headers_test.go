@@ -18,6 +18,7 @@ import (
 // All letters must be stored once. The letter with the large header must be held for that reason,
 // and must be sent after an edit. All others must be retried.
 func TestALargeHeaderAmongGoodLetters(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

@@ -47,6 +47,7 @@ func (a *adopting) everything() string {
 // refuse to leave while the letter waits for people. It must also refuse while the dead letters of
 // another queue would be lost. After it has left, the vhost must be as it was before dlo.
 func TestDloLeaves(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
@@ -150,6 +151,7 @@ func TestDloLeaves(t *testing.T) {
 // that do not begin with dlo. `dlo leave` must name them and must not delete them. It must delete
 // nothing that is still in use.
 func TestDloNamesWhatItLeaves(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)

@@ -21,6 +21,7 @@ import (
 // drain the queue until the configuration accepts the limit. dlo must give the reason and both
 // remedies, and must still drain its own inbox. RabbitMQ 3.x has no such limit.
 func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, url := testenv.VHost(t)
@@ -74,6 +75,7 @@ func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
 // 4.3.6). dlo must take no letters from the inbox and must give the reason. It must continue once
 // somebody has applied the remedy that it prints.
 func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	for kind, cured := range map[string]bool{"policies": true, "operator-policies": false} {
@@ -143,6 +145,7 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 // must report that few deliveries are left. After that, it must report how many letters are
 // missing.
 func TestWhatALimitDeletesIsSaid(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, address := testenv.VHost(t)

@@ -21,9 +21,7 @@ const (
 // page may request changes at most once a second. The memory of a page must not grow. After a
 // forced garbage collection, it may differ by at most 10 % between the second and the tenth minute.
 func TestPagesThatStayOpen(t *testing.T) {
-	if !soak() {
-		t.Skip("ten minutes; DLO_SOAK=1")
-	}
+	testenv.Soak(t)
 	testenv.Broker(t)
 	_, amqpURL := testenv.VHost(t)
 	p := newChild(t, amqpURL, later)

@@ -18,6 +18,7 @@ import (
 // At the same time, consumers publish invalid annotations, and connections are cut. No log line may
 // be about a single letter, and no log line may be repeated endlessly.
 func TestTheLogStaysQuiet(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, url := testenv.VHost(t)

@@ -59,6 +59,7 @@ func (a *askedAPI) requestCount(prefix string) (n int) {
 // API on its own, with the default configuration. Letters die and are retried at the same time.
 // After its start, dlo may not send the same request twice within 30 s.
 func TestTheManagementAPIIsAskedEvery30Seconds(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)

@@ -98,6 +98,7 @@ func betrayed(text string) (name string, at int) {
 // In the store, canaries may be only in received, edited and sent data. The worker must receive all
 // of them.
 func TestNothingMaskedIsSeen(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, amqpURL := testenv.VHost(t)

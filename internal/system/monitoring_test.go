@@ -359,6 +359,7 @@ func TestMonitoringAsksForWhatThereIs(t *testing.T) {
 // TestPromtool checks the alerts and their tests with promtool. It also checks each question,
 // written as a recording rule.
 func TestPromtool(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	promtool := testenv.Promtool(t)
 	var rules []map[string]string
@@ -386,6 +387,7 @@ func TestPromtool(t *testing.T) {
 // notifies people. This dlo must report every metric, with the documented labels and with known
 // values.
 func TestMetricsOfARunningDlo(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, amqpURL := node.VHost(t)

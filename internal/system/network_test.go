@@ -165,6 +165,7 @@ func TestANetworkAddress(t *testing.T) {
 // TestTokensOnTheCommandLine adds the first token to the store of a stopped dlo, as
 // docs/security.md says. It then uses this token.
 func TestTokensOnTheCommandLine(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	p := serve(t, "", away, nil)
 	run := func(code int, token string, args ...string) (out, errs string) {
@@ -331,6 +332,7 @@ func TestTheFirstRun(t *testing.T) {
 // make no link for the first user. dlo must start, because it has to take letters in. The log must
 // say what to do.
 func TestDloStartsWithoutAFirstUser(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	cfg := writeConfig(t, "listen: 127.0.0.1:0\nauth: {users: true}\n")
 	var log strings.Builder
@@ -363,6 +365,7 @@ func TestDloStartsWithoutAFirstUser(t *testing.T) {
 // TestTheAuditIsCopied checks that the copy of the audit log contains every action up to the stop
 // of the server.
 func TestTheAuditIsCopied(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	p := serve(t, "", away+"audit: {file: "+file+"}\n", nil)

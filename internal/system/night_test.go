@@ -27,6 +27,7 @@ digest: {at: "08:30", days: [mon], zone: Europe/Berlin, notify: [team]}
 // only the letters of the queue "payments" cause a page. A person follows the links of the digest
 // and settles all letters with the buttons on these pages.
 func TestANightIsSettledFromTheDigest(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	tab := testenv.Browser(t)

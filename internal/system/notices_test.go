@@ -168,6 +168,7 @@ func (r *receiver) configFor(t *testing.T, severity string) string {
 // cause must be reported in one incident, and each incident must be opened once. Each kill may
 // cause at most one notice to be sent twice.
 func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	const causes, each = 5, 20
@@ -222,6 +223,7 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 // must ring once, and the webhook must receive all ten causes in one incident. The webhook must
 // also receive the event about the operation that ends the incident.
 func TestOneBadDeployIsOnePage(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	const queues, each = 10, 5
@@ -270,6 +272,7 @@ func TestOneBadDeployIsOnePage(t *testing.T) {
 // accepts notices, dlo must deliver all of them in order. This includes notices about letters that
 // a person has settled since then.
 func TestAReceiverThatIsDownLosesNothing(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, amqpURL := testenv.VHost(t)

@@ -153,6 +153,7 @@ func (p *provider) signIn(t *testing.T, to *proxied, who string) []*http.Cookie 
 }
 
 func TestBehindApacheWithOpenIDConnect(t *testing.T) {
+	testenv.Full(t)
 	tryProxy(t, "apache-openidc.conf", func(p *proxied, text, dir string) {
 		issuer := newProvider(t)
 		signedIn := map[string][]*http.Cookie{}

@@ -47,17 +47,29 @@ func order(tier string, n int) string {
 
 const orderSchema = `syntax = "proto3"; package acme.v1; message Order { string tier = 1; uint64 number = 2; }`
 
-// TestOperationOnAQuery tells the story of a bad deploy. A person starts an operation that selects
-// letters by type, time and a decoded field. The canary must stop the operation, because the worker
-// is still broken. After the fix, all letters must be sent once, although dlo is killed five times.
-// The type "audit" of the tests checks the outcome.
+// TestOperationOnAQuery has 2,000 letters and two kills.
 func TestOperationOnAQuery(t *testing.T) {
 	t.Parallel()
-	testenv.Broker(t)
+	operateOnAQuery(t, 2000, "operation: advanced=3", "requeue: confirmed=5")
+}
+
+// TestALargeOperationOnAQuery has 10,000 letters, or 500,000 in a soak, and five kills.
+func TestALargeOperationOnAQuery(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
 	letters := 10_000
 	if soak() {
 		letters = 500_000
 	}
+	operateOnAQuery(t, letters, "operation: advanced=3", "requeue: publishing=9", "requeue: confirmed=11", "operation: advanced=4", "requeue: claimed=13")
+}
+
+// operateOnAQuery tells the story of a bad deploy. A person starts an operation that selects
+// letters by type, time and a decoded field. The canary must stop the operation, because the worker
+// is still broken. After the fix, all letters must be sent once, although dlo is killed at each of
+// the given points. The type "audit" of the tests checks the outcome.
+func operateOnAQuery(t *testing.T, letters int, kills ...string) {
+	testenv.Broker(t)
 	_, amqpURL := testenv.VHost(t)
 	a := newAudit(t, amqpURL, "orders", nil)
 	broken := true
@@ -102,13 +114,12 @@ func TestOperationOnAQuery(t *testing.T) {
 		t.Fatalf("%d letters came back; the operation says %+v", sent, op)
 	}
 
-	// After the worker's bug is fixed, the operation must continue, although the test kills dlo
-	// five times.
+	// After the worker's bug is fixed, the operation must continue, although the test kills dlo.
 	a.mu.Lock()
 	broken = false
 	a.mu.Unlock()
 	p.Kill9()
-	for kill, point := range []string{"operation: advanced=3", "requeue: publishing=9", "requeue: confirmed=11", "operation: advanced=4", "requeue: claimed=13"} {
+	for kill, point := range kills {
 		p.Start(point)
 		if kill == 0 {
 			if code, body := p.post("/api/v1/operations/O-1/resume", map[string]any{}); code != 200 {
@@ -125,7 +136,7 @@ func TestOperationOnAQuery(t *testing.T) {
 		t.Errorf("the verdict is %+v; want %d quiet, %d came back", op, gold-sent, sent)
 	}
 	surplus, duplicates := a.checkStore(p)
-	if surplus != 0 || duplicates > 5*inFlight || duplicates > op.Twice {
+	if surplus != 0 || duplicates > len(kills)*inFlight || duplicates > op.Twice {
 		t.Errorf("%d rows more than letters, %d duplicate copies, %d letters listed as maybe sent twice", surplus, duplicates, op.Twice)
 	}
 	if n := a.acceptedLetters(); n != gold-sent {

@@ -16,6 +16,7 @@ import (
 // frozen, between two chunks, and while letters are published. dlo must send exactly the selected
 // letters, and the counts of the operation must be right.
 func TestAnOperationSurvivesKills(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	for _, point := range []string{"operation: frozen=1", "operation: advanced=1", "requeue: publishing=2", "requeue: confirmed=2"} {
@@ -58,6 +59,7 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 
 // TestTheCommandLine runs commands against a running server, as a new user would.
 func TestTheCommandLine(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

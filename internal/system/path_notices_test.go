@@ -18,6 +18,7 @@ import (
 // The finding about the storm must contain the queue and the rates. When a fault is repaired,
 // people must get a notice of its end.
 func TestFindingsAreTold(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)

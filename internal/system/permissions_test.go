@@ -85,6 +85,7 @@ func (p *child) checkConfig(management string, code int) string {
 // letters must wait in the broker and come back. If a right is missing, `dlo config check` must
 // name it.
 func TestTheSmallestUser(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, owner := testenv.VHost(t)
@@ -146,6 +147,7 @@ func TestTheSmallestUser(t *testing.T) {
 // TestTheSmallestUserOfAPlan applies a plan as the RabbitMQ user that docs/permissions.md calls the
 // smallest. If a right to the temporary queue is missing, dlo must remove the policy again.
 func TestTheSmallestUserOfAPlan(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/permissions.md")
 	if err != nil {

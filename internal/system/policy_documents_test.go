@@ -19,6 +19,7 @@ import (
 // another one. The check at the end of each document must show that the queues are protected. The
 // policy for dlo's queues must have priority over the policy for all queues.
 func TestThePolicyOfTheDocuments(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)

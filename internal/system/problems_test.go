@@ -16,6 +16,7 @@ import (
 // letters from dlo's inbox. /readyz, each page, the metric and the pager must report the policy and
 // the command that repairs the inbox.
 func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)

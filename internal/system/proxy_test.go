@@ -377,7 +377,9 @@ func (p *proxied) checkBrowser(t *testing.T) {
 	}
 }
 
-func TestBehindNginx(t *testing.T) { tryProxy(t, "nginx.conf", startNginx) }
+func TestBehindNginx(t *testing.T) {
+	tryProxy(t, "nginx.conf", startNginx)
+}
 
 func startNginx(p *proxied, text, dir string) {
 	main := filepath.Join(dir, "nginx.conf")
@@ -389,7 +391,10 @@ func startNginx(p *proxied, text, dir string) {
 	testenv.Daemon(p.t, "nginx", "nginx-light", "-p", dir, "-e", "stderr", "-c", main)
 }
 
-func TestBehindCaddy(t *testing.T) { tryProxy(t, "Caddyfile", startCaddy) }
+func TestBehindCaddy(t *testing.T) {
+	testenv.Full(t)
+	tryProxy(t, "Caddyfile", startCaddy)
+}
 
 func startCaddy(p *proxied, text, dir string) {
 	file := filepath.Join(dir, "Caddyfile")
@@ -397,7 +402,10 @@ func startCaddy(p *proxied, text, dir string) {
 	testenv.Daemon(p.t, "caddy", "caddy", "run", "--adapter", "caddyfile", "--config", file)
 }
 
-func TestBehindApache(t *testing.T) { tryProxy(t, "apache.conf", startApacheWithPasswords) }
+func TestBehindApache(t *testing.T) {
+	testenv.Full(t)
+	tryProxy(t, "apache.conf", startApacheWithPasswords)
+}
 
 func startApacheWithPasswords(p *proxied, text, dir string) {
 	p.groupless = true

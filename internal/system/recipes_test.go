@@ -3,6 +3,7 @@ package system
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,15 +63,17 @@ func checkSame(d, first amqp.Delivery) error {
 	return nil
 }
 
-// recipes are well-known ways to retry with RabbitMQ, written as rules of dlo (docs/retries.md).
-// Their worker always rejects without requeue.
-var recipes = []struct {
+type recipe struct {
 	name    string
 	rule    string
 	delays  []time.Duration // the shortest allowed delay before each retry
 	restart bool            // if true, dlo is restarted between the retries
 	waits   []string        // the queue of the broker in which a letter waits before each retry; nil = the letters wait in the store
-}{
+}
+
+// recipes are well-known ways to retry with RabbitMQ, written as rules of dlo (docs/retries.md).
+// Their worker always rejects without requeue.
+var recipes = []recipe{
 	{"back to the tail, ten times at most", "{attempts: 10, first: 1ms, factor: 1}", []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, false, nil},
 	{"half a second, one, two, then dead", "{delays: [500ms, 1s, 2s]}", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, false, nil},
 	{"growing threefold, with jitter", "{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}", []time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond}, false, nil},
@@ -99,92 +102,119 @@ func TestEveryWaiterHasARecipe(t *testing.T) {
 	}
 }
 
-// TestEveryRecipeWorksInEffect runs each recipe with classic and quorum queues. dlo must send every
-// letter back as often as the recipe says, unchanged and never early. After that, the letter must
-// be dead.
+// TestARecipeOfEachWaiter runs the first recipe of each waiter with classic queues.
+func TestARecipeOfEachWaiter(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	for _, r := range recipes {
+		if r.isFirst() {
+			t.Run(r.name, func(t *testing.T) { checkRecipe(t, "classic", r) })
+		}
+	}
+}
+
+// TestEveryRecipeWorksInEffect runs the other recipes with classic queues, and each recipe with
+// quorum queues.
 func TestEveryRecipeWorksInEffect(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	for _, kind := range []string{"classic", "quorum"} {
 		for _, r := range recipes {
-			t.Run(kind+"/"+r.name, func(t *testing.T) {
-				t.Parallel()
-				_, url := testenv.VHost(t)
-				a := newAudit(t, url, "work", amqp.Table{"x-queue-type": kind})
-				a.header = amqp.Table{"tenant": "acme", "n": int32(7), "list": []any{"a", int64(1)}}
-				var worker seen
-				a.refuse = worker.refuse
-				p := newChild(t, url, "rules: [{name: recipe, match: {queue: work}, retry: "+r.rule+"}]\ndefault: {retry: {delays: []}}\nrequeue: {rate: 0, watch: 1m}\n")
-				p.Start("")
-				p.Draining()
-				if r.waits != nil {
-					p.Waiting()
-				}
-				a.work()
-				const letters = 20
-				body := func(i int) string { return fmt.Sprintf("%s letter %d", r.name, i) }
-				a.publish(letters, func(i int) (string, string) { return body(i), fmt.Sprint(i) })
-				if r.restart {
-					eventually(t, "a first attempt", func() bool { return p.count("attempts", `outcome = 'came back'`) > 0 })
-					if code := p.Stop(); code != 0 {
-						t.Errorf("exit code %d", code)
-					}
-					p.Start("")
-				}
-				eventually(t, "all letters dead", func() bool { return p.letters("dead") == letters })
-				for i := range letters {
-					got := worker.withBody(body(i))
-					if len(got) != len(r.delays)+1 {
-						t.Fatalf("letter %d was delivered %d times, want once and %d retries", i, len(got), len(r.delays))
-					}
-					for n, d := range got[1:] {
-						if err := checkSame(d, got[0]); err != nil {
-							t.Errorf("letter %d, retry %d: %v", i, n+1, err)
-						}
-						if number := d.Headers[deadletter.HeaderAttempt]; number != int64(n+1) {
-							t.Errorf("letter %d, retry %d says it is number %v", i, n+1, number)
-						}
-					}
-				}
-				if n := p.count("letters", `attempts <> $1 OR rule <> 'recipe'`, len(r.delays)); n != 0 {
-					t.Errorf("%d letters with other attempts, or of another rule", n)
-				}
-				for n, delay := range r.delays { // the delay of a retry begins when the letter was received or when it came back from the previous retry
-					left := "a.at"
-					if r.waits != nil { // the broker gets the letter before it is due, so only the time of the next death shows when it was delivered
-						left = "a.back_at"
-					}
-					if early := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
-						WHERE a.number = $1 AND a.outcome = 'came back' AND `+left+` < coalesce(b.back_at, l.received_at) + $2`, n+1, delay.Milliseconds()); early != 0 {
-						t.Errorf("retry %d of %d letters was early", n+1, early)
-					}
-					where := ""
-					if r.waits != nil {
-						where = r.waits[n]
-					}
-					// This query counts the letters that waited in the wrong place. Each letter
-					// must wait in the expected queue of the broker. If the dispatcher claimed a
-					// letter too late for the broker, the letter may also wait in the store until
-					// it is due.
-					if elsewhere := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
-						WHERE a.number = $1 AND a.waits_in <> $2 AND (a.waits_in <> '' OR coalesce(a.closed_at, a.back_at, a.at) < coalesce(b.back_at, l.received_at) + $3)`, n+1, where, delay.Milliseconds()); elsewhere != 0 {
-						t.Errorf("before retry %d %d letters did not wait in %q", n+1, elsewhere, where)
-					}
-				}
-				if r.waits != nil && p.count("attempts", `waits_in <> ''`) == 0 {
-					t.Error("no letter waited in the broker")
-				}
-				if r.waits != nil && p.count("letters", `origin IN (SELECT id FROM origins WHERE queue LIKE 'dlo.%')`) != 0 {
-					t.Error("a wait queue became an origin")
-				}
-			})
+			if kind == "quorum" || !r.isFirst() {
+				t.Run(kind+"/"+r.name, func(t *testing.T) { checkRecipe(t, kind, r) })
+			}
 		}
+	}
+}
+
+// isFirst reports whether no recipe before this one has the same waiter.
+func (r recipe) isFirst() bool {
+	waiter := func(r recipe) string {
+		_, name, _ := strings.Cut(r.rule, "waiter: ")
+		return name
+	}
+	return recipes[slices.IndexFunc(recipes, func(other recipe) bool { return waiter(other) == waiter(r) })].name == r.name
+}
+
+// checkRecipe runs a recipe with queues of a kind. dlo must send every letter back as often as the
+// recipe says, unchanged and never early. After that, the letter must be dead.
+func checkRecipe(t *testing.T, kind string, r recipe) {
+	t.Parallel()
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", amqp.Table{"x-queue-type": kind})
+	a.header = amqp.Table{"tenant": "acme", "n": int32(7), "list": []any{"a", int64(1)}}
+	var worker seen
+	a.refuse = worker.refuse
+	p := newChild(t, url, "rules: [{name: recipe, match: {queue: work}, retry: "+r.rule+"}]\ndefault: {retry: {delays: []}}\nrequeue: {rate: 0, watch: 1m}\n")
+	p.Start("")
+	p.Draining()
+	if r.waits != nil {
+		p.Waiting()
+	}
+	a.work()
+	const letters = 20
+	body := func(i int) string { return fmt.Sprintf("%s letter %d", r.name, i) }
+	a.publish(letters, func(i int) (string, string) { return body(i), fmt.Sprint(i) })
+	if r.restart {
+		eventually(t, "a first attempt", func() bool { return p.count("attempts", `outcome = 'came back'`) > 0 })
+		if code := p.Stop(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		p.Start("")
+	}
+	eventually(t, "all letters dead", func() bool { return p.letters("dead") == letters })
+	for i := range letters {
+		got := worker.withBody(body(i))
+		if len(got) != len(r.delays)+1 {
+			t.Fatalf("letter %d was delivered %d times, want once and %d retries", i, len(got), len(r.delays))
+		}
+		for n, d := range got[1:] {
+			if err := checkSame(d, got[0]); err != nil {
+				t.Errorf("letter %d, retry %d: %v", i, n+1, err)
+			}
+			if number := d.Headers[deadletter.HeaderAttempt]; number != int64(n+1) {
+				t.Errorf("letter %d, retry %d says it is number %v", i, n+1, number)
+			}
+		}
+	}
+	if n := p.count("letters", `attempts <> $1 OR rule <> 'recipe'`, len(r.delays)); n != 0 {
+		t.Errorf("%d letters with other attempts, or of another rule", n)
+	}
+	for n, delay := range r.delays { // the delay of a retry begins when the letter was received or when it came back from the previous retry
+		left := "a.at"
+		if r.waits != nil { // the broker gets the letter before it is due, so only the time of the next death shows when it was delivered
+			left = "a.back_at"
+		}
+		if early := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
+			WHERE a.number = $1 AND a.outcome = 'came back' AND `+left+` < coalesce(b.back_at, l.received_at) + $2`, n+1, delay.Milliseconds()); early != 0 {
+			t.Errorf("retry %d of %d letters was early", n+1, early)
+		}
+		where := ""
+		if r.waits != nil {
+			where = r.waits[n]
+		}
+		// This query counts the letters that waited in the wrong place. Each letter
+		// must wait in the expected queue of the broker. If the dispatcher claimed a
+		// letter too late for the broker, the letter may also wait in the store until
+		// it is due.
+		if elsewhere := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
+			WHERE a.number = $1 AND a.waits_in <> $2 AND (a.waits_in <> '' OR coalesce(a.closed_at, a.back_at, a.at) < coalesce(b.back_at, l.received_at) + $3)`, n+1, where, delay.Milliseconds()); elsewhere != 0 {
+			t.Errorf("before retry %d %d letters did not wait in %q", n+1, elsewhere, where)
+		}
+	}
+	if r.waits != nil && p.count("attempts", `waits_in <> ''`) == 0 {
+		t.Error("no letter waited in the broker")
+	}
+	if r.waits != nil && p.count("letters", `origin IN (SELECT id FROM origins WHERE queue LIKE 'dlo.%')`) != 0 {
+		t.Error("a wait queue became an origin")
 	}
 }
 
 // TestARetryGoesToTheTail checks the position of a retry in its queue. The messages that were
 // published after the letter died must be delivered before the retry.
 func TestARetryGoesToTheTail(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	for _, kind := range []string{"classic", "quorum"} {
@@ -275,6 +305,7 @@ func fanOut(t *testing.T, kinds map[string]string, config string, times map[stri
 // TestOnlyTheFailingQueueSeesTheRetry publishes events to four queues, three of which reject them.
 // Each of the three has its own rule in the same dlo.
 func TestOnlyTheFailingQueueSeesTheRetry(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	fanOut(t, map[string]string{"mail": "classic", "sms": "classic", "push": "classic", "log": "classic"}, `rules:
@@ -288,6 +319,7 @@ requeue: {rate: 0, watch: 1m}
 // TestAReloadIsWhole checks that SIGHUP applies all rules of the file to later decisions. If the
 // file contains a mistake, no rule may change.
 func TestAReloadIsWhole(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

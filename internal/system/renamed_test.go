@@ -48,6 +48,7 @@ func (p *child) finds(query string) int {
 // After that, each letter must arrive exactly once, including letters that were received under the
 // new name. Letters with the same cause must be in one group.
 func TestABrokerIsRenamed(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	const before, meanwhile = 100, 20
@@ -136,6 +137,7 @@ func TestABrokerIsRenamed(t *testing.T) {
 // then renames the broker. The window must still belong to this broker. No letter may be stored
 // twice.
 func TestABrokerIsRenamedAfterAKill(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	const letters = 300
@@ -167,6 +169,7 @@ func TestABrokerIsRenamedAfterAKill(t *testing.T) {
 // TestANameIsNotGivenAway gives a broker the name of another broker whose letters are in the store.
 // dlo must refuse to start.
 func TestANameIsNotGivenAway(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, address := testenv.VHost(t)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -89,6 +90,7 @@ var recounts = map[string]string{
 // again. It kills dlo at both crash points and at random. In the end, each letter must have been
 // read, and its reading must have been recorded once.
 func TestReadingAgainSurvivesKills(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	letters, kills := 10_000, 6
 	if soak() {

@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // TestRevealByCommandLine checks that the command line shows a masked value only on request. The
 // audit must record the reveal.
 func TestRevealByCommandLine(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	p := serve(t, "", "brokers: [{url: 'amqp://127.0.0.1:1/'}]\nmasking: [{json: card.number}, {header: authorization}]\n", nil).child
 	const id = "01a1f82e-3420-7001-8000-000000000001"

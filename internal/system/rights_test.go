@@ -18,6 +18,7 @@ import (
 // the pager must name the missing right and the command that grants it. After the grant, dlo must
 // continue automatically.
 func TestAMissingRightIsSaid(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, owner := testenv.VHost(t)

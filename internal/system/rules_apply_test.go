@@ -11,6 +11,7 @@ import (
 // TestRulesAreAppliedToLettersThatWait reloads the rules while letters wait. A dry run must report
 // exactly the changes that the following run makes. Another run must change nothing.
 func TestRulesAreAppliedToLettersThatWait(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

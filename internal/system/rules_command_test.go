@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 func TestRulesOnTheCommandLine(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	p := serve(t, "", "brokers: [{url: 'amqp://127.0.0.1:1/'}]\ndefault: {retry: {delays: [10s, 100s]}}\n", nil).child
 	ctx := t.Context()

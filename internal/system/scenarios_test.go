@@ -45,6 +45,7 @@ func (p *child) startOperation(request map[string]any) string {
 // TestAFloodIsOneGroup is scenario 1. The letters of one bad deploy must become one group and one
 // page. dlo must need only a limited amount of memory, and pages must still respond.
 func TestAFloodIsOneGroup(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	letters := 20_000
@@ -106,6 +107,7 @@ func TestAFloodIsOneGroup(t *testing.T) {
 // TestAFanOutThatDiedInTwoQueues is scenario 4. An event dies in two of three queues. Its two
 // letters must refer to each other, and a requeue must affect only the selected queue.
 func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, amqpURL := testenv.VHost(t)
@@ -154,6 +156,7 @@ func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 // Letters that were not sent before must be held without a target. A redirect must send them to
 // another queue.
 func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, amqpURL := testenv.VHost(t)
@@ -200,6 +203,7 @@ func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 // TestTwoPeopleAndTheScheduler is scenario 9. Two people and the scheduler act on the same letters
 // at the same time. Each letter must be sent once, and whoever is later must learn who was first.
 func TestTwoPeopleAndTheScheduler(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, amqpURL := testenv.VHost(t)

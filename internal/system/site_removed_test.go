@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -22,6 +23,7 @@ import (
 // changes that the documents name. The consumers of the site must keep working, and the test must
 // know the fate of each message.
 func TestDloIsAddedToASiteAndRemoved(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	s := newSite(t)
 	if n := len(s.queues); n != 31 {

@@ -19,6 +19,7 @@ import (
 // The breaker of each failing group must trip, and the tripping itself must notify nobody. dlo must
 // report the failure of the paging rule once, and not later than the planned end of its retries.
 func TestAFailureThatLastsIsTold(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, amqpURL := testenv.VHost(t)

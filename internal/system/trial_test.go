@@ -106,6 +106,7 @@ func (p *child) leavesNothing(node *testenv.Node, vhost string) {
 // TestATrialOnTheCommandLine checks that `dlo try` prints the progress of the trial. If the broker
 // refuses the trial, `dlo try` must print the remedy.
 func TestATrialOnTheCommandLine(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, _ := node.VHost(t)
@@ -144,6 +145,7 @@ func TestATrialOnTheCommandLine(t *testing.T) {
 // this dlo. The message must become an ordinary letter, and dlo must not send the letter to one of
 // dlo's own queues.
 func TestAForgedTrialIsHeld(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, address := node.VHost(t)

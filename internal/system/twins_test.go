@@ -14,6 +14,7 @@ import (
 // mistake the twins for the acknowledged letters: no letter may be lost, and each must have its own
 // row.
 func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	const n = 4
@@ -44,6 +45,7 @@ func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 // of RabbitMQ 4.1 and later does not mark them, so dlo must store each letter in another row and
 // hold it as a suspect.
 func TestAWindowOfTwinsThatComesBack(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	const n = 8

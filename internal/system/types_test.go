@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 const ordersSource = `syntax = "proto3";
@@ -29,6 +30,7 @@ const ordersBody = "\x0a\x0border-48213\x10\xb9\x60\x1a\x16\x0a\x0cHauptstr. 12\
 // TestTypesOnTheCommandLine adds, shows and removes sets of types with the command line. A letter
 // that could not be decoded before must be decoded after its set is added.
 func TestTypesOnTheCommandLine(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	dir := t.TempDir()
 	p := serve(t, "", away+"schemas: {directory: "+filepath.Join(dir, "watched")+"}\n", nil).child
@@ -166,6 +168,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 // TestTypesSurviveARestart checks old letters whose set exists only in the store. dlo must still
 // decode them.
 func TestTypesSurviveARestart(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	dir := t.TempDir()
 	text := away + fmt.Sprintf("schemas: {directory: %s}\n", dir)

@@ -39,6 +39,7 @@ func (a *audit) redeclare(args amqp.Table) {
 // dlo watches these letters. The letters must be held with the reason. They must not be settled,
 // and dlo must not watch them for ever.
 func TestLettersInAQueueThatIsLost(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, url := testenv.VHost(t)

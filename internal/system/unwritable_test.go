@@ -30,6 +30,7 @@ func unwritable(t *testing.T, p *child) (writable func()) {
 // /readyz, the Overview page and the pager must report the failure, although the notices are also
 // kept in the store. Once writes succeed, dlo must continue automatically.
 func TestAStoreThatCannotBeWritten(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

@@ -18,6 +18,7 @@ import (
 // TestThreeOriginsShareAWaitQueue publishes events to four queues, three of which reject them. The
 // rejected letters wait in the same queue of the broker. Each must return only to its own origin.
 func TestThreeOriginsShareAWaitQueue(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	p, events := fanOut(t, map[string]string{"mail": "classic", "sms": "quorum", "push": "classic", "log": "quorum"},
@@ -31,6 +32,7 @@ func TestThreeOriginsShareAWaitQueue(t *testing.T) {
 // arrive in their queue while dlo is down. After its start, dlo must find out which letters were
 // rejected again, and that all others arrived.
 func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	for _, waiter := range []string{"wait-queue", "message-ttl"} {
@@ -87,6 +89,7 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 // dlo must hold the letter. Without the management API, dlo cannot know this, and the letter must
 // become unverified.
 func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	for _, c := range []struct{ management, end string }{
@@ -117,6 +120,7 @@ func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 // first case, the letters are forwarded to a full queue with a length limit. In the second case, a
 // wait queue is deleted with its letters. dlo must not report these letters as arrived.
 func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
 	management := fmt.Sprintf(", management: %q", node.ManagementURLOf("guest:guest"))
@@ -164,6 +168,7 @@ func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 // because dlo still has the letters that were in the queue. The next letters must wait in the
 // store. Once the queue and the exchange are declared again, letters may wait in the broker.
 func TestWaitQueuesThatVanish(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
@@ -206,6 +211,7 @@ func TestWaitQueuesThatVanish(t *testing.T) {
 // broker. No letter may be lost. If a letter arrives twice, both copies must carry the token of an
 // attempt whose outcome dlo does not know.
 func TestKillsWhileLettersAreHandedOver(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
@@ -236,6 +242,7 @@ func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 // TestABrokerWithoutTheDelayedExchange uses a broker without the plugin for the delayed exchange.
 // dlo must report this in the log and on the pages, and letters must wait in the store.
 func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
@@ -262,6 +269,7 @@ func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
 // version, the worker must get one entry with the number of attempts. dlo itself must not rely on
 // that entry.
 func TestAWorkerThatReadsXDeath(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

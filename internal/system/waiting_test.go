@@ -15,6 +15,7 @@ import (
 // No letter may be lost or sent early. A letter that arrives twice must carry the token of an
 // attempt whose response was lost.
 func TestLettersThatWaitSurviveKills(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	letters, kills := 2000, 8
@@ -54,6 +55,7 @@ func TestLettersThatWaitSurviveKills(t *testing.T) {
 // retries of the queue and probe it, and the letters must keep their attempts. Once the worker
 // accepts letters, all of them must arrive.
 func TestABreakerSparesAttempts(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

@@ -20,6 +20,7 @@ import (
 // consumer must first get the published body. After the edit, it must get a body in which only that
 // field has changed. Both bodies must be exact to the byte.
 func TestWireFeaturesThroughABroker(t *testing.T) {
+	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)

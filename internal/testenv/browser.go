@@ -227,6 +227,13 @@ func (b *Tab) CSPReports() []string {
 	return b.csp
 }
 
+// Forget drops what the pages of the tab have logged and violated so far.
+func (b *Tab) Forget() {
+	b.t.Helper()
+	b.drain()
+	b.console, b.csp = nil, nil
+}
+
 const (
 	cspMark   = "dlo test: csp "
 	fenceMark = "dlo test: fence "

@@ -38,9 +38,7 @@ const tick = 8
 // installed, it skips or fails the test in the same way as Broker.
 func StartCluster(t testing.TB, conf ...string) *Cluster {
 	t.Helper()
-	if os.Getenv("DLO_SOAK") != "1" {
-		t.Skip("a cluster of three nodes takes minutes: make soak, or DLO_SOAK=1")
-	}
+	Soak(t)
 	i, err := findInstallation(os.Getenv(brokerVariable))
 	if err != nil {
 		Unavailable(t, fmt.Errorf("cluster of this test: %w", err))

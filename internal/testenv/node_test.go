@@ -92,6 +92,7 @@ func TestVHostsOfOneNodeAreApart(t *testing.T) {
 }
 
 func TestCtlSpeaksToItsNode(t *testing.T) {
+	Full(t)
 	t.Parallel()
 	vhost, _ := VHost(t)
 	out, err := Broker(t).Ctl("-q", "list_vhosts")
@@ -109,6 +110,7 @@ func TestCtlSpeaksToItsNode(t *testing.T) {
 // TestKilledNodeKeepsDurableLetters kills the node right after the declaration of a classic queue.
 // The queue and its messages must survive. A quorum queue must be 12 s old to survive (see Kill9).
 func TestKilledNodeKeepsDurableLetters(t *testing.T) {
+	Full(t)
 	t.Parallel()
 	n := PrivateBroker(t)
 	vhost, url := n.VHost(t)
@@ -139,6 +141,7 @@ func TestKilledNodeKeepsDurableLetters(t *testing.T) {
 // TestAForeignListenerIsNoNode starts a node on a port on which another node listens, so the first
 // node ends. The other node responds on this port, but the first node must not count as started.
 func TestAForeignListenerIsNoNode(t *testing.T) {
+	Full(t)
 	t.Parallel()
 	skipIfShort(t, "a broker")
 	i, err := findInstallation(os.Getenv(brokerVariable))

@@ -47,6 +47,7 @@ func startAndWait() {
 // TestNothingOutlivesAKilledTestBinary kills a test binary, so that it cannot clean up. The kernel
 // must kill its children, and the next run must remove its folders.
 func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
+	Full(t)
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux ends children with their parent")

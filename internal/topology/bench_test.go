@@ -2,20 +2,18 @@ package topology_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // TestBenchLargeVHost measures the findings and the plan of a vhost with 5,000 queues and 40
 // policies. It prints the median time of five runs.
 func TestBenchLargeVHost(t *testing.T) {
-	if os.Getenv("DLO_BENCH") != "1" {
-		t.Skip("DLO_BENCH is not set; make bench sets it")
-	}
+	testenv.Bench(t)
 	var inspect, plan []time.Duration
 	for range 5 {
 		s := site("4.3.6")
