@@ -29,12 +29,12 @@ demo-fix: ## let the letters of a running demo pass when they are requeued
 	@go run ./cmd/demo fix
 
 test: ## what the README promises, each proved once, on a real RabbitMQ and in a real browser; installs them where missing
-	@.ci/install rabbitmq-server chromium-headless-shell nginx-light
+	@.ci/install gcc libc6-dev rabbitmq-server chromium-headless-shell nginx-light
 	go vet ./...
 	@DLO_TEST_REQUIRE=1 go run ./.ci/test
 
 test-full: ## every test, almost all with the race detector; with DLO_TEST=rest only those that make test leaves out
-	@.ci/install rabbitmq-server chromium-headless-shell nginx-light apache2 libapache2-mod-auth-openidc caddy groff-base nodejs npm python3-pika python3-celery python3-zstandard php-cli php-amqplib
+	@.ci/install gcc libc6-dev rabbitmq-server chromium-headless-shell nginx-light apache2 libapache2-mod-auth-openidc caddy groff-base nodejs npm python3-pika python3-celery python3-zstandard php-cli php-amqplib
 	@.ci/consumers
 	@.ci/promtool
 	@# The demo builds dlo in this way. Building it now saves the tests the wait.

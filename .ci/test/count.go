@@ -16,7 +16,8 @@ import (
 const lingerLimit = 20 * time.Second
 
 // runCounted runs the test binary of a package, as go test -exec asks for it, and waits for it and
-// for all its descendants. It prints the processor time of all of them. A process that outlives the
+// for all its descendants. In the tier "rest", it runs only the tests that testenv.Full marks. It
+// prints the processor time of all of them. A process that outlives the
 // test binary by more than lingerLimit is named and killed, and the package has failed. The result
 // is the exit code.
 func runCounted(args []string) int {
@@ -25,6 +26,9 @@ func runCounted(args []string) int {
 		fmt.Fprintln(os.Stderr, "prctl:", errno)
 	}
 	runtime.LockOSThread() // the child ends with the thread that starts it
+	if full := namesIn(".", inFull)["."]; os.Getenv("DLO_TEST") == "rest" && len(full) > 0 {
+		args = append(args, "-test.run=^("+strings.Join(full, "|")+")$")
+	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

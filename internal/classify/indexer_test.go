@@ -1,6 +1,8 @@
 package classify
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,5 +41,24 @@ func TestWhatALetterIsFoundBy(t *testing.T) {
 		if f.Indexed() && !slices.ContainsFunc(names, func(name string) bool { return name == string(f) || strings.HasPrefix(name, string(f)+".") }) {
 			t.Errorf("no letter is found by %s, which the index is asked for", f)
 		}
+	}
+}
+
+// TestNothingMaskedIsIndexed checks that no search finds a letter by a masked value.
+func TestNothingMaskedIsIndexed(t *testing.T) {
+	t.Parallel()
+	masks := payload.Masks{Headers: []string{"authorization"}, JSON: []deadletter.FieldPath{{"tier"}}, Patterns: []*regexp.Regexp{regexp.MustCompile(`kanarie-[0-9]+`)}}
+	l := storetest.Filled[deadletter.Letter]()
+	l.ID = deadletter.NewID(1, 1)
+	l.Arrived.Headers = deadletter.Table{"authorization": "kanarie", "x-card": "kanarie-1"}
+	l.Properties.ContentType, l.Body = "application/json", []byte(`{"tier": "kanarie", "note": "kanarie-2", "city": "Utrecht"}`)
+	l.Error, l.Summary = "no card kanarie-3", "kanarie-4"
+	x := NewIndexer(nil, IndexerOptions{
+		Decoder: func() *payload.Decoder { return &payload.Decoder{Mask: masks.Body()} },
+		Mask:    masks.Header, Hide: masks.Text, Text: true, Fields: []string{"tier", "note", "city"},
+	})
+	e := x.entry(&l)
+	if text := fmt.Sprint(e); strings.Contains(text, "kanarie") || !strings.Contains(text, "Utrecht") {
+		t.Errorf("the index has %s", text)
 	}
 }
