@@ -112,6 +112,23 @@ func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 	}
 }
 
+// TestWhatTheBrokerAnswers publishes to a queue that takes messages, to one that refuses them, and
+// to one that does not exist. Only the first message counts as confirmed.
+func TestWhatTheBrokerAnswers(t *testing.T) {
+	t.Parallel()
+	_, url := testenv.Broker(t).VHost(t)
+	declare(t, url, map[string]amqp.Table{"work": nil, "full": {"x-max-length": int32(0), "x-overflow": "reject-publish"}})
+	link := publisher(t, url, 8)
+	ps := messages("work", 3, []byte("x"))
+	ps[1].Queue, ps[2].Queue = "full", "nowhere"
+	outcomes := link.Publish(t.Context(), ps)
+	for i, want := range []deadletter.OutcomeKind{deadletter.OutcomeConfirmed, deadletter.OutcomeNacked, deadletter.OutcomeReturned} {
+		if got := outcomes[i]; got.Kind != want || got.Token != ps[i].Token {
+			t.Errorf("message for %s: %s (%s), want %s", ps[i].Queue, got.Kind, got.Detail, want)
+		}
+	}
+}
+
 // TestAMessageThatCannotBeEncodedIsRefusedAlone checks that dlo finds the error before it writes a
 // byte of the message. The rest of the batch must be confirmed on the same channel.
 func TestAMessageThatCannotBeEncodedIsRefusedAlone(t *testing.T) {
