@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/chromedp/chromedp"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 func TestTheLetterPage(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // watchKeys is a script that records each key press, with the row under the cursor and the selected
