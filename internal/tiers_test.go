@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	declared = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{\n(.*)\n`)
-	fullLine = regexp.MustCompile(`(?m)^\t(testenv\.)?Full\(t\)$`)
-	elsewere = regexp.MustCompile(`testenv\.(Soak|Bench)\(t\)`)
+	declared  = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{\n(.*)\n`)
+	fullLine  = regexp.MustCompile(`(?m)^\t(testenv\.)?Full\(t\)$`)
+	elsewhere = regexp.MustCompile(`testenv\.(Soak|Bench)\(t\)`)
 )
 
 // TestEveryTestHasItsTier compares the table in CONTRIBUTING with the tests. The second column must
@@ -58,7 +58,7 @@ func TestEveryTestHasItsTier(t *testing.T) {
 				case fullLine.MatchString(first):
 					full++
 					marked[name] = true
-				case strings.HasPrefix(path, "system/") && name != "TestMain" && !elsewere.MatchString(body(string(code), name)) && !slices.Contains(essential, name):
+				case strings.HasPrefix(path, "system/") && name != "TestMain" && !elsewhere.MatchString(body(string(code), name)) && !slices.Contains(essential, name):
 					t.Errorf("%s is in make test, but not in the table of CONTRIBUTING", name)
 				default:
 					there[name] = true

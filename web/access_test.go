@@ -8,13 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-chi/chi/v5"
-	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -176,20 +174,7 @@ func TestWhoReachesEachRoute(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(list)
-	got := strings.Join(list, "\n") + "\n"
-	const file = "testdata/access.txt"
-	if testenv.Updates() {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("who reaches a route has changed; go test ./web -update writes the list (-before +now):\n%s", diff)
-	}
+	testenv.GoldenText(t, "access.txt", strings.Join(list, "\n")+"\n")
 }
 
 // TestNobodyLearnsAnything checks the responses to requests whose sender has not signed in. They

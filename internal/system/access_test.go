@@ -56,20 +56,7 @@ func TestWhoMayRunEachCommand(t *testing.T) {
 		list = append(list, fmt.Sprintf("dlo %s: %s", command, strings.Join(slices.Compact(all), "; ")))
 	}
 	slices.Sort(list)
-	const file = "testdata/access_commands.txt"
-	got := strings.Join(list, "\n") + "\n"
-	if testenv.Updates() {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != got {
-		t.Errorf("who may run a command has changed; go test ./internal/system -run WhoMayRun -update writes the list:\n%s", got)
-	}
+	testenv.GoldenText(t, "access_commands.txt", strings.Join(list, "\n")+"\n")
 }
 
 // nobodyAsked stands in testdata/access_commands.txt in the place of a role. It means that the

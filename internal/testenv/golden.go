@@ -50,6 +50,13 @@ func GoldenHTML(t testing.TB, name, page string) {
 	if err != nil {
 		t.Fatalf("outline %s: %v", name, err)
 	}
+	GoldenText(t, name, got)
+}
+
+// GoldenText compares a text line by line with the file testdata/name, which `go test -update`
+// rewrites.
+func GoldenText(t testing.TB, name, got string) {
+	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

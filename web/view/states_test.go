@@ -2,12 +2,10 @@ package view
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
 	"github.com/deadletteroffice/dlo/internal/testenv"
@@ -441,20 +439,7 @@ func TestForms(t *testing.T) {
 			}
 		})
 	}
-	const file = "testdata/forms.txt"
-	got := strings.Join(slices.Sorted(maps.Keys(lines)), "\n") + "\n"
-	if testenv.Updates() {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s differs (-want +got); `go test -update` rewrites it:\n%s", file, diff)
-	}
+	testenv.GoldenText(t, "forms.txt", strings.Join(slices.Sorted(maps.Keys(lines)), "\n")+"\n")
 }
 
 // target returns the address in an attribute, without its query.
