@@ -30,7 +30,7 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
 	kills := 2
-	if soak() || os.Getenv("DLO_TEST_BROKER") != "" {
+	if soak() {
 		kills = 6
 	}
 	seed := uint64(time.Now().UnixNano())
