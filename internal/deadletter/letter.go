@@ -80,20 +80,22 @@ type Receipt struct {
 // InboxSession contains what the store knows about an inbox when a session begins.
 type InboxSession struct {
 	Number    int64
-	Marker    string // marker by whose loss a restart of the broker is detected; "" = there is none yet
-	Restarted bool   // a restart was detected, and letters may still come back because of it
-	Prefetch  int    // maximum number of letters that earlier sessions may have had without acknowledging them; 0 = unknown
-	AtStake   int    // number of letters on their last delivery that the last session did not store
+	Marker    string        // marker by whose loss a restart of the broker is detected; "" = there is none yet
+	Restarted bool          // a restart was detected, and letters may still come back because of it
+	Prefetch  int           // maximum number of letters that earlier sessions may have had without acknowledging them; 0 = unknown
+	AtStake   int           // number of letters on their last delivery that the last session did not store
+	Delay     time.Duration // the longest time for which the broker may hold back what the last session did not acknowledge
 }
 
 // SessionFacts contains what a new session of an inbox has found out about the broker.
 type SessionFacts struct {
 	Marker             MarkerState
-	Late               string // reason why acknowledged letters may come back although the marker still exists; "" = there is no such sign
-	RedeliveredLeaks   bool   // the inbox may also set the redelivered flag on first deliveries
-	EveryReturnCounted bool   // the inbox counts every return of a letter in x-delivery-count
-	FirstReturnCounted bool   // the inbox counts the first return of a letter that has no x-delivery-count
-	DeliveryLimit      int    // number of lost deliveries after which the next one deletes a letter; 0 = no limit
+	Late               string        // reason why acknowledged letters may come back although the marker still exists; "" = there is no such sign
+	RedeliveredLeaks   bool          // the inbox may also set the redelivered flag on first deliveries
+	EveryReturnCounted bool          // the inbox counts every return of a letter in x-delivery-count
+	FirstReturnCounted bool          // the inbox counts the first return of a letter that has no x-delivery-count
+	Delay              time.Duration // the longest time for which the broker holds back what this session does not acknowledge; 0 = it gives letters back at once
+	DeliveryLimit      int           // number of lost deliveries after which the next one deletes a letter; 0 = no limit
 }
 
 // LastTime reports whether the delivery limit of the queue permits no further delivery of the

@@ -30,6 +30,9 @@ const (
 	ProblemBrokerUnknown  ProblemKind = "broker_unknown" // letters belong to a broker that is not configured, so that they are not sent
 	ProblemInboxNotRead   ProblemKind = "inbox_not_read"
 	ProblemInboxLoses     ProblemKind = "inbox_loses_letters" // because of a policy or an argument, the broker may delete letters from the inbox
+	ProblemDelayedRetry   ProblemKind = "delayed_retry"       // the broker holds letters of the inbox back after lost connections
+	ProblemLimitsUnknown  ProblemKind = "limits_unknown"      // it is not known which policies apply to the inboxes
+	ProblemUnknownSetting ProblemKind = "unknown_setting"     // the inbox has a setting that dlo does not know
 	ProblemInboxUnbound   ProblemKind = "inbox_unbound"       // dead letters are not routed to the inbox
 	ProblemInboxDeleted   ProblemKind = "inbox_deleted"       // the inbox was deleted within the last day, together with its letters
 	ProblemNearLimit      ProblemKind = "inbox_near_limit"    // letters in the inbox have few deliveries left
@@ -52,7 +55,7 @@ const (
 
 // ProblemKinds lists all kinds.
 var ProblemKinds = []ProblemKind{
-	ProblemBrokerAway, ProblemBrokerUnknown, ProblemInboxNotRead, ProblemInboxLoses, ProblemInboxUnbound, ProblemInboxDeleted, ProblemNearLimit, ProblemMissing, ProblemOwnQueue, ProblemRights, ProblemManagement, ProblemBlocked, ProblemWaiter,
+	ProblemBrokerAway, ProblemBrokerUnknown, ProblemInboxNotRead, ProblemInboxLoses, ProblemDelayedRetry, ProblemLimitsUnknown, ProblemUnknownSetting, ProblemInboxUnbound, ProblemInboxDeleted, ProblemNearLimit, ProblemMissing, ProblemOwnQueue, ProblemRights, ProblemManagement, ProblemBlocked, ProblemWaiter,
 	ProblemStoreRestored, ProblemStoreUnproved, ProblemStoreDamaged, ProblemStoreOther, ProblemBrokerReplaced, ProblemNoProgress, ProblemDisk, ProblemAge, ProblemNotices,
 }
 

@@ -78,6 +78,9 @@ var NotMade = []struct {
 	{deadletter.ProblemMissing, "dlo has to be killed with letters in hand, in the middle of a commit, which would end the drill; near-limit is told before"},
 	{deadletter.ProblemBlocked, "a memory or disk alarm is one of the whole broker, and stops everybody who publishes to it"},
 	{deadletter.ProblemAge, "letters have to be days old"},
+	{deadletter.ProblemDelayedRetry, "only RabbitMQ 4.3 and later have delayed retry"},
+	{deadletter.ProblemLimitsUnknown, "the management API has to be missing, which ends the drill"},
+	{deadletter.ProblemUnknownSetting, "RabbitMQ refuses a setting that it does not know itself"},
 	{deadletter.ProblemStoreDamaged, "a store has to be broken, and stays so"},
 }
 

@@ -52,7 +52,7 @@ func (i *inbox) endedByAccident(point string) bool {
 	return true
 }
 
-func (i *inbox) Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error) {
+func (i *inbox) Open(ctx context.Context, session deadletter.InboxSession) (deadletter.SessionFacts, error) {
 	i.Close()
 	time.Sleep(max(10*time.Millisecond, time.Until(i.up)))
 	if err := cmp.Or(ctx.Err(), i.refused); err != nil {
@@ -60,10 +60,10 @@ func (i *inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.session, i.ack, i.prefetch, i.applied = i, 0, min(max(i.first, prefetch), i.limit), 0
+	i.session, i.ack, i.prefetch, i.applied = i, 0, min(max(i.first, session.Prefetch), i.limit), 0
 	i.note("connect")
 	state := deadletter.MarkerThere
-	if marker != "" && !i.markers[marker] {
+	if session.Marker != "" && !i.markers[session.Marker] {
 		state = deadletter.MarkerEmptied
 	}
 	late := ""

@@ -20,7 +20,8 @@ type Store interface {
 	BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error)
 	Restarted(ctx context.Context, broker, vhost, inbox, marker string) error
 	Calm(ctx context.Context, broker, vhost, inbox, marker string) error
-	Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) // records the look before the session gets a letter
+	HoldsBack(ctx context.Context, broker, vhost, inbox string, longest time.Duration) error // records SessionFacts.Delay for the next session
+	Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error)   // records the look before the session gets a letter
 	Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error)
 	RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error)
 	AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error // records how many letters the broker would delete if the session were lost; valid until Receive
@@ -32,7 +33,7 @@ type Store interface {
 // window is open, Inbox delivers no other letters. Any error ends the session of the Inbox. The
 // method Open then begins another session.
 type Inbox interface {
-	Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error)
+	Open(ctx context.Context, session deadletter.InboxSession) (deadletter.SessionFacts, error)
 	Prefetch() int // maximum number of unacknowledged letters, in the newest window or in the next one
 	Next(ctx context.Context) ([]deadletter.Arrival, error)
 	Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error)
@@ -172,8 +173,13 @@ func (i *Ingester) begin(ctx context.Context) error {
 		return err
 	}
 	i.session, i.number, i.fetched, i.earlier = session, 1, 0, 0
-	if i.facts, err = i.inbox.Open(ctx, session.Marker, session.Prefetch); err != nil {
+	if i.facts, err = i.inbox.Open(ctx, session); err != nil {
 		return err
+	}
+	if i.facts.Delay != session.Delay {
+		if err := i.store.HoldsBack(ctx, i.o.Broker, i.o.VHost, i.o.Inbox, i.facts.Delay); err != nil {
+			return err
+		}
 	}
 	if p := i.inbox.Prefetch(); 0 < session.Prefetch && session.Prefetch <= p {
 		i.earlier = p

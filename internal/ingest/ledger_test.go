@@ -55,6 +55,11 @@ func (l *ledger) Calm(_ context.Context, _, _, _, marker string) error {
 	return nil
 }
 
+func (l *ledger) HoldsBack(_ context.Context, _, _, _ string, longest time.Duration) error {
+	l.session.Delay = longest
+	return nil
+}
+
 func (l *ledger) AtStake(_ context.Context, _, _, _ string, letters int) error {
 	l.session.AtStake = letters
 	return nil

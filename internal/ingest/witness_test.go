@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -66,6 +67,10 @@ func (o *office) checkMarker(marker string) {
 	if o.q.session != nil && !o.q.markers[marker] {
 		o.t.Errorf("the store remembers marker %q, which the broker does not have", marker)
 	}
+}
+
+func (o *office) HoldsBack(ctx context.Context, broker, vhost, inbox string, longest time.Duration) error {
+	return o.store.HoldsBack(ctx, broker, vhost, inbox, longest)
 }
 
 func (o *office) AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error {

@@ -29,7 +29,7 @@ func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
 	defer cancel()
 	open := func() {
 		t.Helper()
-		if _, err := inbox.Open(ctx, "", 1); err != nil {
+		if _, err := inbox.Open(ctx, deadletter.InboxSession{Prefetch: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

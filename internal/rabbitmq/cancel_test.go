@@ -38,7 +38,7 @@ func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 				t.Helper()
 				inbox := link.Inbox(queue, rabbitmq.Limits{Letters: letters, Bytes: 1 << 20, Linger: time.Microsecond})
 				t.Cleanup(inbox.Close)
-				if _, err := inbox.Open(ctx, "", letters); err != nil {
+				if _, err := inbox.Open(ctx, deadletter.InboxSession{Prefetch: letters}); err != nil {
 					t.Fatal(err)
 				}
 				return inbox

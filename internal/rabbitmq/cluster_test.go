@@ -53,7 +53,7 @@ func inCluster(t *testing.T, c *testenv.Cluster, kind string, home, node int) *c
 func (c *clustered) open(marker string) deadletter.SessionFacts {
 	c.t.Helper()
 	began := time.Now()
-	s, err := c.Open(c.t.Context(), marker, clusterWindow)
+	s, err := c.Open(c.t.Context(), deadletter.InboxSession{Marker: marker, Prefetch: clusterWindow})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestAWindowInACluster(t *testing.T) {
 		t.Logf("the session ended: %v", <-ended)
 		back := make(chan deadletter.SessionFacts, 1)
 		go func() {
-			s, _ := c.Open(t.Context(), clusterMarker, clusterWindow)
+			s, _ := c.Open(t.Context(), deadletter.InboxSession{Marker: clusterMarker, Prefetch: clusterWindow})
 			back <- s
 		}()
 		time.Sleep(2 * time.Second)

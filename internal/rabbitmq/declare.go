@@ -11,16 +11,18 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // inboxFacts holds what dlo found out about an inbox before it drains the inbox.
 type inboxFacts struct {
-	kind    string // classic, quorum or stream; "" = unknown
-	limited bool   // the broker may delete letters from the inbox after lost connections
-	limit   int    // the delivery limit, if the configuration accepts one for this inbox; 0 = none
-	cure    string // how to remove the delivery limit
-	note    string // a risk that does not prevent draining; "" = none
+	kind    string        // classic, quorum or stream; "" = unknown
+	limited bool          // the broker may delete letters from the inbox after lost connections
+	limit   int           // the delivery limit, if the configuration accepts one for this inbox; 0 = none
+	cure    string        // how to remove the delivery limit
+	note    string        // a risk that does not prevent draining; "" = none
+	delay   time.Duration // the longest time for which the queue holds back what a lost connection gives back; 0 = it gives letters back at once
 }
 
 // errNotDrained means that dlo deliberately does not drain an inbox. The inbox is checked again
@@ -81,26 +83,17 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		return facts, err
 	}
 	own, single := facts.kind != "", false // own is true if this call declared the queue
-	var shown *managedQueue                // the queue as the management API shows it
-	silent := "without the management API it is unknown"
 	if !own {
 		facts.kind, single = queueKind(conn, queue)
 	}
-	if l.management != nil {
-		ask := func() (*managedQueue, error) { return l.management.KnownQueue(ctx, l.vhost, queue, !drainedOnce) }
-		if own && empty { // the queue may be new, and has no letters to lose; the next session checks it again
-			ask = func() (*managedQueue, error) { return l.management.Queue(ctx, l.vhost, queue) }
-		}
-		q, err := ask()
-		switch {
-		case err != nil:
-			silent = fmt.Sprintf("the management API does not say (%v)", err)
-		case q.Type != "":
-			shown, facts.kind, single, facts.limited = q, q.Type, q.Arguments.SingleActive, q.mayDelete(version)
-		}
-	}
-	if shown == nil && !own && facts.kind != "classic" {
-		facts.limited = atLeast(version, 4, 0)
+	e, silent := l.inForce(ctx, queue, !drainedOnce && !(own && empty)) // a new queue has no letters to lose; the next look checks it again
+	switch {
+	case e != nil:
+		facts.kind = e.Queue.Kind()
+		single, _ = e.Queue.Arguments["x-single-active-consumer"].(bool)
+		facts.judge(e, version)
+	case !own && facts.kind != "classic":
+		facts.limited, facts.limit = true, defaultLimit
 	}
 	switch {
 	case facts.kind == "stream" && drainedOnce:
@@ -109,17 +102,19 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		return facts, newRefusal(deadletter.ErrInvalid, "%s is a stream: reading takes nothing out of it, so it cannot be an inbox. Dead-letter to a classic or quorum queue, and take the stream out of inboxes", name)
 	case facts.limited && (drainedOnce || !slices.Contains(l.broker.AcceptLimited, queue)):
 		why := "its delivery limit lets the broker delete letters after lost connections"
-		if shown == nil {
+		if silent != "" {
 			why = silent + " whether its delivery limit lets the broker delete letters after lost connections"
 		}
-		cure := withoutLimit(l.vhost, version, queue, shown)
+		cure := withoutLimit(l.vhost, version, queue, e)
 		if drainedOnce {
 			return facts, newRefusal(deadletter.ErrConflict, "%s: %s. %s while it is drained", name, why, cure)
 		}
 		return facts, newRefusal(deadletter.ErrConflict, "%s: %s. %s, or accept the risk with accept_limited: [%s]", name, why, cure, name)
+	case facts.delay > 0 && single:
+		return facts, newRefusal(deadletter.ErrConflict, "%s has a single active consumer, and its delayed retry holds letters back after lost connections: dlo can then not tell which letters it has stored. %s", name, l.withoutDelay(queue, e))
 	}
 	if facts.limited {
-		facts.limit, facts.cure = shown.deliveryLimit(version), withoutLimit(l.vhost, version, queue, shown)
+		facts.cure = withoutLimit(l.vhost, version, queue, e)
 	}
 	if consumers > 0 {
 		others := fmt.Sprintf("%d other consumers read from %s: dlo never sees the letters that they take. Stop these consumers", consumers, name)
@@ -137,19 +132,50 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	return facts, nil
 }
 
-// withoutLimit explains how to remove the delivery limit of a queue. The parameter q is the queue
-// as the management API shows it, or nil if the API does not show it.
-func withoutLimit(vhost, version, queue string, q *managedQueue) string {
-	if q != nil && q.Arguments.DeliveryLimit != nil && (*q.Arguments.DeliveryLimit >= 0 || !atLeast(version, 4, 0)) {
-		return "The limit is an argument of the queue, which no policy removes: declare the queue again without x-delivery-limit"
+// defaultLimit is the delivery limit of a quorum queue from 4.0 on. dlo assumes it for a queue
+// about which it knows nothing.
+const defaultLimit = 20
+
+// judge sets what the settings of a queue mean for a session that drains the queue.
+func (f *inboxFacts) judge(e *topology.Effect, version string) {
+	limit, limited := e.DeliveryLimit(version)
+	f.limited, f.limit = limited, 0
+	if limited {
+		f.limit = max(1, int(limit.N)) // the limit 0 would be read as "no limit"
+	}
+	f.delay, _ = e.DelayedRetry()
+}
+
+// inForce returns how the broker treats a queue now, or nil and the reason why that is not known.
+func (l *Link) inForce(ctx context.Context, queue string, patient bool) (e *topology.Effect, silent string) {
+	if l.management == nil {
+		return nil, "without the management API it is unknown"
+	}
+	e, err := l.management.awaitEffect(ctx, l.vhost, queue, patient)
+	if err != nil {
+		return nil, fmt.Sprintf("the management API does not say (%v)", err)
+	}
+	if p := e.Unknown("delivery-limit"); p != nil {
+		return nil, fmt.Sprintf("dlo cannot evaluate the pattern of operator policy %s, so it is unknown", deadletter.Visible(p.Name))
+	}
+	return e, ""
+}
+
+// withoutLimit explains how to remove the delivery limit of a queue. The parameter e is nil if it
+// is not known how the broker treats the queue.
+func withoutLimit(vhost, version, queue string, e *topology.Effect) string {
+	if e != nil {
+		if n, ok := e.Queue.Arguments.Number("x-delivery-limit"); ok && (n >= 0 || !atLeast(version, 4, 0)) {
+			return "The limit is an argument of the queue, which no policy removes: declare the queue again without x-delivery-limit"
+		}
 	}
 	definition := `{"delivery-limit":-1}`
 	if !atLeast(version, 4, 0) { // 3.x accepts no negative limit in a policy, but any policy without a limit removes the limit there
 		definition = `{"dead-letter-strategy":"at-most-once"}`
 	}
 	cure := "Give it a policy without a limit (" + setPolicy(vhost, 1001, "dlo-no-limit", "^"+regexp.QuoteMeta(queue)+"$", definition) + ")"
-	if q != nil && q.Operator != nil && *q.Operator != "" {
-		cure += fmt.Sprintf("; a limit in its operator policy %s can only be removed by the owner of that policy", deadletter.Visible(*q.Operator))
+	if e != nil && e.Operator() != nil {
+		cure += fmt.Sprintf("; a limit in its operator policy %s can only be removed by the owner of that policy", deadletter.Visible(e.Operator().Name))
 	}
 	return cure
 }

@@ -27,7 +27,7 @@ func TestWhatIsDeletedIsSaid(t *testing.T) {
 	const marker = "dlo.epoch.test"
 	session := func(marker string, want ...deadletter.ProblemKind) {
 		t.Helper()
-		if _, err := inbox.Open(t.Context(), marker, 0); err != nil {
+		if _, err := inbox.Open(t.Context(), deadletter.InboxSession{Marker: marker}); err != nil {
 			t.Fatal(err)
 		}
 		told := map[deadletter.ProblemKind]string{}

@@ -56,7 +56,7 @@ func arrays(n int) any {
 func readingInbox(t *testing.T, url string, limits Limits) *Inbox {
 	t.Helper()
 	_, inbox := linked(t, Broker{URL: url, Inboxes: []string{"inbox"}, AcceptLimited: []string{"inbox"}}, limits)
-	if _, err := inbox.Open(t.Context(), "", 1); err != nil {
+	if _, err := inbox.Open(t.Context(), deadletter.InboxSession{Prefetch: 1}); err != nil {
 		t.Fatal(err)
 	}
 	return inbox

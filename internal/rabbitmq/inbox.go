@@ -52,6 +52,8 @@ type Inbox struct {
 	scarce    bool  // an unsettled letter has one delivery left
 	spent     int64 // the delivery count that was last reported
 	probation probation
+	changed   <-chan string // gets the reason if the session has to end because the settings of the queue have changed
+	heldUntil time.Time     // until when the broker may hold back letters of earlier sessions; zero = not known yet
 }
 
 // Inbox returns the inbox of a dead-letter queue. It opens no connection yet.
@@ -78,13 +80,12 @@ func (i *Inbox) Limit(n int) { i.most = n }
 func (i *Inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
 // Open drops the rest of the previous session and begins another one. It tries as often as needed.
-// The parameter marker is the marker to look for, or "". The parameter prefetch is how many letters
-// earlier sessions may have held unacknowledged. The first window takes all of these letters,
-// because a window that came back must come first. A quorum queue puts returned letters behind
-// letters that were returned earlier (returned_order_test.go). Open returns only with a session or
-// with the error of ctx. For a queue that is drained once, it also returns the reason why the queue
-// cannot be drained.
-func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error) {
+// The parameter "session" is what the store knows about earlier sessions. The first window takes
+// all letters that these may have held unacknowledged, because a window that came back must come
+// first. A quorum queue puts returned letters behind letters that were returned earlier
+// (returned_order_test.go). Open returns only with a session or with the error of ctx. For a queue
+// that is drained once, it also returns the reason why the queue cannot be drained.
+func (i *Inbox) Open(ctx context.Context, session deadletter.InboxSession) (deadletter.SessionFacts, error) {
 	i.Close()
 	if i.fruitless.failures > 0 { // no window has been settled since the last session began
 		if err := i.sleep(ctx, i.restTime()); err != nil {
@@ -92,9 +93,9 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 		}
 	}
 	for away := (backoff{}); ; {
-		i.prefetch = min(max(firstPrefetch, prefetch), i.limits.Letters)
+		i.prefetch = min(max(firstPrefetch, session.Prefetch), i.limits.Letters)
 		asked := i.link.tryRequests()
-		s, err := i.open(ctx, marker)
+		s, err := i.open(ctx, session)
 		if err == nil {
 			i.fruitless.failures = max(1, i.fruitless.failures) // reset only when a window is settled; otherwise dlo would request a letter that ends every session faster and faster
 			i.link.log.Info("inbox connected", "inbox", i.queue)
@@ -120,8 +121,9 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 	}
 }
 
-func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFacts, error) {
+func (i *Inbox) open(ctx context.Context, session deadletter.InboxSession) (deadletter.SessionFacts, error) {
 	var s deadletter.SessionFacts
+	marker := session.Marker
 	var err error
 	if i.conn, i.letters, err = i.link.dialReading(ctx, "inbox "+i.queue); err != nil {
 		return s, err
@@ -159,6 +161,11 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	if s.Late, err = i.mayComeLate(ctx); err != nil {
 		return s, err
 	}
+	s.Delay = i.facts.delay
+	if err := i.awaitHeldBack(ctx, max(session.Delay, s.Delay)); err != nil {
+		return s, err
+	}
+	i.changed = i.link.watch(i.queue, i.facts)
 	if i.once {
 		i.say(i.facts.note)
 		return s, nil

@@ -9,6 +9,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
@@ -30,7 +31,7 @@ func TestTheQueueOfTheTurnTakesNothing(t *testing.T) {
 	inbox := link.Inbox("inbox", rabbitmq.Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if _, err := inbox.Open(ctx, "", 0); err != nil {
+	if _, err := inbox.Open(ctx, deadletter.InboxSession{}); err != nil {
 		t.Fatal(err)
 	}
 	defer inbox.Close()

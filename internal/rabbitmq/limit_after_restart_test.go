@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -57,14 +58,14 @@ func TestAnInboxWithoutALimitAfterARestart(t *testing.T) {
 	}
 	inbox := link.Inbox("dlq", rabbitmq.Limits{Letters: 10, Bytes: 1 << 20, Linger: time.Millisecond})
 	defer inbox.Close()
-	if _, err := inbox.Open(t.Context(), "", 0); err != nil {
+	if _, err := inbox.Open(t.Context(), deadletter.InboxSession{}); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(13 * time.Second) // a quorum queue younger than 12 s does not survive a kill (measured on 3.10.8, 4.0.5, 4.3.6)
 	node.Kill9()
 	restarted := make(chan error, 1)
 	go func() { restarted <- node.Restart(t.Context()) }()
-	if _, err := inbox.Open(t.Context(), "", 0); err != nil {
+	if _, err := inbox.Open(t.Context(), deadletter.InboxSession{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-restarted; err != nil {

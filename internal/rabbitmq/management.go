@@ -9,13 +9,13 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // Management queries RabbitMQ's HTTP API. The numbers that it returns are 1 to 6 s old. If a number
@@ -28,6 +28,9 @@ type Management struct {
 	client   http.Client
 	rest     atomic.Pointer[time.Time] // no requests are sent until this time, because a request got no response; nil = requests are sent
 	why      atomic.Value              // a string: the reason why the API did not respond
+
+	mu      sync.Mutex
+	differs map[string]difference // what the statistics of a queue say differently from its policies, by vhost and queue
 }
 
 // errSilent means that the management API did not respond to a request a moment ago. dlo then sends
@@ -87,45 +90,23 @@ func canAsk(name string) bool {
 
 // managedQueue is a queue as the management API shows it.
 type managedQueue struct {
-	Name          string         `json:"name"`
-	Type          string         `json:"type"`
-	Consumers     *int           `json:"consumers"`
-	Ready         *int           `json:"messages_ready"`
-	Unacked       *int           `json:"messages_unacknowledged"`
-	Arguments     queueArguments `json:"arguments"`
-	Policy        *string        `json:"policy"`          // the name of the policy
-	Operator      *string        `json:"operator_policy"` // the name of the operator policy
-	Effective     policyInForce  `json:"effective_policy_definition"`
-	DeliveryLimit limitInForce   `json:"delivery_limit"`
-}
-
-// limitInForce is the delivery limit in effect, which the management API shows as a number or as
-// the text "unlimited" (4.3.6, some seconds after the queue was declared). Anything else is
-// unknown.
-type limitInForce struct{ number *int64 }
-
-// UnmarshalJSON never fails, because an unreadable limit must not hide the other fields of a queue.
-func (l *limitInForce) UnmarshalJSON(text []byte) error {
-	var n int64
-	switch {
-	case string(text) == `"unlimited"`:
-		n = -1
-		l.number = &n
-	case string(text) != "null" && json.Unmarshal(text, &n) == nil:
-		l.number = &n
-	}
-	return nil
+	Name      string         `json:"name"`
+	Type      string         `json:"type"`
+	Consumers *int           `json:"consumers"`
+	Ready     *int           `json:"messages_ready"`
+	Unacked   *int           `json:"messages_unacknowledged"`
+	Delayed   *int           `json:"messages_delayed"` // messages that delayed retry holds back (4.3)
+	Arguments queueArguments `json:"arguments"`
+	Effective policyInForce  `json:"effective_policy_definition"`
 }
 
 type queueArguments struct {
-	DeliveryLimit *int64  `json:"x-delivery-limit"`
-	MaxLength     *int64  `json:"x-max-length"`
-	MaxBytes      *int64  `json:"x-max-length-bytes"`
-	MessageTTL    *int64  `json:"x-message-ttl"` // in milliseconds
-	Expires       *int64  `json:"x-expires"`     // in milliseconds
-	Exchange      *string `json:"x-dead-letter-exchange"`
-	Key           *string `json:"x-dead-letter-routing-key"`
-	SingleActive  bool    `json:"x-single-active-consumer"` // only an argument can set it, not a policy
+	MaxLength    *int64  `json:"x-max-length"`
+	MaxBytes     *int64  `json:"x-max-length-bytes"`
+	MessageTTL   *int64  `json:"x-message-ttl"` // in milliseconds
+	Exchange     *string `json:"x-dead-letter-exchange"`
+	Key          *string `json:"x-dead-letter-routing-key"`
+	SingleActive bool    `json:"x-single-active-consumer"` // only an argument can set it, not a policy
 }
 
 // policyInForce holds the settings that result from a queue's policy and operator policy together.
@@ -133,14 +114,12 @@ type queueArguments struct {
 // these settings for 1 to 6 s. Until then, Known is false. If the queue has no policy, the API
 // shows an empty object.
 type policyInForce struct {
-	Known         bool    `json:"-"`
-	DeliveryLimit *int64  `json:"delivery-limit"`
-	MaxLength     *int64  `json:"max-length"`
-	MaxBytes      *int64  `json:"max-length-bytes"`
-	MessageTTL    *int64  `json:"message-ttl"`
-	Expires       *int64  `json:"expires"`
-	Exchange      *string `json:"dead-letter-exchange"`
-	Key           *string `json:"dead-letter-routing-key"`
+	Known      bool    `json:"-"`
+	MaxLength  *int64  `json:"max-length"`
+	MaxBytes   *int64  `json:"max-length-bytes"`
+	MessageTTL *int64  `json:"message-ttl"`
+	Exchange   *string `json:"dead-letter-exchange"`
+	Key        *string `json:"dead-letter-routing-key"`
 }
 
 // UnmarshalJSON parses the policy settings of a queue. It takes an empty list for an empty object,
@@ -157,25 +136,6 @@ func (p *policyInForce) UnmarshalJSON(text []byte) error {
 	err := json.Unmarshal(text, (*plain)(p))
 	p.Known = err == nil
 	return err
-}
-
-// mayDelete reports whether the queue is a quorum queue with a delivery limit. The broker deletes a
-// letter of such a queue if connections are lost too often while the letter is delivered.
-func (q *managedQueue) mayDelete(version string) bool {
-	_, limited := topology.DeliveryLimitOf(version, q.Arguments.DeliveryLimit, q.Effective.DeliveryLimit, q.DeliveryLimit.number)
-	return q.Type == "quorum" && limited
-}
-
-// deliveryLimit returns the delivery limit of a queue that has one, which means that mayDelete
-// returns true for it. If q is nil, nothing is known about the queue, and the result is RabbitMQ's
-// default limit. The result is at least 1, because other code takes the limit 0 for "no limit".
-func (q *managedQueue) deliveryLimit(version string) int {
-	if q == nil {
-		limit, _ := topology.DeliveryLimitOf("4")
-		return int(limit)
-	}
-	limit, _ := topology.DeliveryLimitOf(version, q.Arguments.DeliveryLimit, q.Effective.DeliveryLimit, q.DeliveryLimit.number)
-	return max(1, int(limit))
 }
 
 // limit returns the limit that results from the argument and the policy of a queue. The smaller one
@@ -250,47 +210,10 @@ func (m *Management) Queue(ctx context.Context, vhost, name string) (*managedQue
 	return &q, nil
 }
 
-// Own fetches the queues whose names begin with the prefix of dlo's own queues, at most 500 of
-// them.
-func (m *Management) Own(ctx context.Context, vhost string) ([]managedQueue, error) {
-	var page struct {
-		Items []managedQueue `json:"items"`
-	}
-	if err := m.get(ctx, "/api/queues/"+url.PathEscape(vhost)+`?page=1&page_size=500&use_regex=true&name=%5Edlo%5C.`, &page); err != nil {
-		return nil, fmt.Errorf("management: queues of dlo: %w", err)
-	}
-	return page.Items, nil
-}
-
 // lag is the maximum time that the management API needs to show a quorum queue completely. After a
 // broker restart, it needs 10 s on 3.10.8 and 4.0.5, and 5 s on 4.3.6. After a declaration, it
 // needs less (see Management).
 const lag = 15 * time.Second
-
-// KnownQueue queries an existing queue again and again, until the management API shows its type.
-// For a quorum queue, the API must also show the effect of its policies.
-//
-// KnownQueue gives up after 15 s (lag). The result then lacks the values that the API does not
-// show, for example on a broker without statistics. If the API does not respond, KnownQueue gives
-// up earlier, unless the parameter "patient" is true.
-func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient bool) (*managedQueue, error) {
-	for began := time.Now(); ; {
-		q, err := m.Queue(ctx, vhost, name)
-		over := time.Since(began) > lag || m.isResting() && !patient
-		switch {
-		case err == nil && q.Type != "" && (over || q.Type != "quorum" || q.Effective.Known):
-			return q, nil
-		case err == nil:
-			err = errors.New("it does not show the type of the queue yet")
-		}
-		if over {
-			return nil, err
-		}
-		if err := sleep(ctx, lag/50); err != nil {
-			return nil, err
-		}
-	}
-}
 
 // isResting reports whether dlo sends the management API no requests for now. This is so for a
 // short time after the API did not respond to a request.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // lookEvery is the time between two checks of dlo's queues while a broker is connected.
@@ -54,33 +55,84 @@ func (l *Link) storeProblems(problems []deadletter.Problem) {
 }
 
 // checkOwnQueues queries the management API for everything that makes the broker lose messages of
-// dlo's queues. If the parameter "mend" is true, it restores a missing binding.
+// dlo's queues. If the parameter "mend" is true, it restores a missing binding, and ends the
+// session of an inbox that may no longer be drained as it is.
 func (l *Link) checkOwnQueues(ctx context.Context, mend bool) []deadletter.Problem {
 	if l.management == nil {
-		return nil
+		return []deadletter.Problem{l.unknownLimits(deadletter.SeverityNotify, "No management API is configured.", "Set management of the broker, so that dlo can ask.")}
+	}
+	names := []string{`dlo\.`}
+	for _, inbox := range l.broker.Inboxes {
+		names = append(names, regexp.QuoteMeta(inbox)+"$")
+	}
+	s, err := l.management.settings(ctx, l.vhost, "^("+strings.Join(names, "|")+")")
+	if err != nil {
+		p := l.unmanagedProblem(err)
+		return []deadletter.Problem{p, l.unknownLimits(deadletter.SeverityPage, deadletter.Visible(err.Error())+".", p.Cure)}
 	}
 	var problems []deadletter.Problem
-	for i, inbox := range l.broker.Inboxes {
-		q, err := l.management.Queue(ctx, l.vhost, inbox)
-		switch {
-		case errors.Is(err, errNoQueue):
-			continue // the session of the inbox reports a missing queue
-		case err != nil:
-			return []deadletter.Problem{l.unmanagedProblem(err)}
-		}
-		if text, cure := l.inboxLoses(inbox, q); text != "" {
-			problems = append(problems, deadletter.Problem{
-				Kind: deadletter.ProblemInboxLoses, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox,
-				Title: "The broker deletes letters from inbox " + deadletter.Visible(inbox) + ".", Text: text, Cure: cure,
-			})
-		}
-		if mend && i == 0 && l.broker.Exchange != "" && !l.isBound(ctx, inbox) && sleep(ctx, beingDeclared) == nil && !l.isBound(ctx, inbox) {
-			if p := l.rebind(ctx, inbox); p != nil {
-				problems = append(problems, *p)
+	for i := range s.Queues {
+		e := s.EffectOf(&s.Queues[i])
+		if inbox := e.Queue.Name; slices.Contains(l.broker.Inboxes, inbox) {
+			problems = append(problems, l.inboxProblems(inbox, &e)...)
+			if mend {
+				l.recheck(inbox, &e)
 			}
+		} else if deadletter.OwnQueue(inbox) {
+			problems = append(problems, l.ownProblems(&e)...)
 		}
 	}
-	return append(problems, l.lookAtOwn(ctx)...)
+	inbox := l.broker.Inboxes[0]
+	exists := slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return q.Name == inbox }) // the session of the inbox reports a missing queue
+	if mend && exists && l.broker.Exchange != "" && !l.isBound(ctx, inbox) && sleep(ctx, beingDeclared) == nil && !l.isBound(ctx, inbox) {
+		if p := l.rebind(ctx, inbox); p != nil {
+			problems = append(problems, *p)
+		}
+	}
+	return problems
+}
+
+// unknownLimits returns the problem that dlo does not know which policies apply to the inboxes.
+func (l *Link) unknownLimits(severity deadletter.Severity, why, cure string) deadletter.Problem {
+	return deadletter.Problem{
+		Kind: deadletter.ProblemLimitsUnknown, Severity: severity, Broker: l.broker.Name, VHost: l.vhost,
+		Title: "Whether the broker " + l.broker.Name + " deletes letters from dlo's inboxes is not known.",
+		Text:  "A policy can limit their length, age or deliveries. dlo drains the inbox that it has declared itself all the same, and no quorum queue of others. " + why,
+		Cure:  cure,
+	}
+}
+
+// inboxProblems returns the problems that the settings of an inbox cause.
+func (l *Link) inboxProblems(inbox string, e *topology.Effect) []deadletter.Problem {
+	var problems []deadletter.Problem
+	add := func(kind deadletter.ProblemKind, severity deadletter.Severity, title, text, cure string) {
+		problems = append(problems, deadletter.Problem{
+			Kind: kind, Severity: severity, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox, Title: title, Text: text, Cure: cure,
+		})
+	}
+	if text, cure := l.inboxLoses(inbox, e); text != "" {
+		add(deadletter.ProblemInboxLoses, deadletter.SeverityPage, "The broker deletes letters from inbox "+deadletter.Visible(inbox)+".", text, cure)
+	}
+	if delay, from := e.DelayedRetry(); delay > 0 {
+		add(deadletter.ProblemDelayedRetry, deadletter.SeverityPage, "The broker holds letters of inbox "+deadletter.Visible(inbox)+" back after a lost connection.",
+			fmt.Sprintf("Its delayed retry of type %s (%s) keeps what a connection gives back for up to %s, behind newer letters. dlo drains the inbox more slowly, and after each lost connection it waits until nothing is held back.",
+				from.Text, settingBy(from), delay), l.withoutDelay(inbox, e)+".")
+	}
+	if unknown := slices.DeleteFunc(e.Keys(), func(key string) bool { return slices.Contains(topology.KnownKeys, key) }); len(unknown) > 0 {
+		add(deadletter.ProblemUnknownSetting, deadletter.SeverityNotify, "Inbox "+deadletter.Visible(inbox)+" has settings that this version of dlo does not know.",
+			"dlo cannot tell what they do to its letters: "+deadletter.Visible(strings.Join(unknown, ", "))+".", "Read what they do in the documentation of RabbitMQ, or take them off the inbox.")
+	}
+	return problems
+}
+
+// withoutDelay explains how to turn off the delayed retry of an inbox.
+func (l *Link) withoutDelay(queue string, e *topology.Effect) string {
+	if p := e.Operator(); p != nil {
+		if _, sets := p.Definition["delayed-retry-type"]; sets {
+			return fmt.Sprintf("No policy overrides operator policy %s: its owner has to narrow its pattern so that it does not match %s", deadletter.Visible(p.Name), deadletter.Visible(queue))
+		}
+	}
+	return "Give it a policy of higher priority that turns it off (" + setPolicy(l.vhost, 1002, "dlo-no-delayed-retry", "^"+regexp.QuoteMeta(queue)+"$", `{"delayed-retry-type":"disabled","delivery-limit":-1}`) + ")"
 }
 
 // unmanagedProblem returns the problem that is reported if the management API gives no information.
@@ -100,49 +152,39 @@ func (l *Link) unmanagedProblem(err error) deadletter.Problem {
 // inboxLoses describes the settings that make the broker delete letters from an inbox, and how to
 // remove these settings. If the configuration accepts the delivery limit of the inbox, inboxLoses
 // does not mention this limit. If there are no such settings, the text is "".
-func (l *Link) inboxLoses(inbox string, q *managedQueue) (text, cure string) {
-	what, limited := q.losingText(), q.mayDelete(l.Status().Version) && !slices.Contains(l.broker.AcceptLimited, inbox)
+func (l *Link) inboxLoses(inbox string, e *topology.Effect) (text, cure string) {
+	what := losingText(e, false)
+	_, limited := e.DeliveryLimit(l.Status().Version)
+	limited = limited && !slices.Contains(l.broker.AcceptLimited, inbox)
 	if what != "" {
 		text = "The broker deletes letters that stay too long, or exceed a limit, before dlo takes them: " + what + "."
 	}
 	if limited {
 		text = strings.TrimSpace(text + " Its delivery limit lets the broker delete letters after lost connections.")
 	}
-	return text, l.cureText(inbox, q, limited)
+	return text, l.cureText(inbox, e, limited)
 }
 
-// lookAtOwn checks dlo's own queues other than inboxes. These are the queues of annotations, of
-// inbox markers, of store marks, and of letters that wait in the broker.
-func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
-	list, err := l.management.Own(ctx, l.vhost)
-	if err != nil {
+// ownProblems returns the problem that a policy causes for a queue of dlo other than an inbox: a
+// queue of annotations, of an inbox marker, of a store mark, or of letters that wait in the broker.
+func (l *Link) ownProblems(e *topology.Effect) []deadletter.Problem {
+	what, queue := losingText(e, true), e.Queue.Name
+	if what == "" {
 		return nil
 	}
-	var problems []deadletter.Problem
-	for i := range list {
-		q := &list[i]
-		if slices.Contains(l.broker.Inboxes, q.Name) {
-			continue
-		}
-		what := q.losingOwnText()
-		if what == "" {
-			continue
-		}
-		text := "Messages in it are deleted: " + what + "."
-		switch {
-		case deadletter.IsMarkQueue(q.Name):
-			text = "The mark that proves that the store is not an older copy may be gone; then only the note beside the store can prove it: " + what + "."
-		case strings.HasPrefix(q.Name, "dlo.epoch."):
-			text = "dlo cannot tell a restart of the broker from the loss of the message in this queue: " + what + "."
-		case strings.HasPrefix(q.Name, "dlo.wait."):
-			text = "Letters that wait in it leave too soon, or are deleted and then sent from the store: " + what + "."
-		}
-		problems = append(problems, deadletter.Problem{
-			Kind: deadletter.ProblemOwnQueue, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost, Queue: q.Name,
-			Title: "A policy changes dlo's queue " + deadletter.Visible(q.Name) + ".", Text: text, Cure: l.cureText(q.Name, q, false),
-		})
+	text := "Messages in it are deleted: " + what + "."
+	switch {
+	case deadletter.IsMarkQueue(queue):
+		text = "The mark that proves that the store is not an older copy may be gone; then only the note beside the store can prove it: " + what + "."
+	case strings.HasPrefix(queue, "dlo.epoch."):
+		text = "dlo cannot tell a restart of the broker from the loss of the message in this queue: " + what + "."
+	case strings.HasPrefix(queue, "dlo.wait."):
+		text = "Letters that wait in it leave too soon, or are deleted and then sent from the store: " + what + "."
 	}
-	return problems
+	return []deadletter.Problem{{
+		Kind: deadletter.ProblemOwnQueue, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost, Queue: queue,
+		Title: "A policy changes dlo's queue " + deadletter.Visible(queue) + ".", Text: text, Cure: l.cureText(queue, e, false),
+	}}
 }
 
 // isBound reports whether the exchange is bound to the given queue. It returns true if this is
@@ -178,75 +220,33 @@ func (l *Link) rebind(ctx context.Context, inbox string) *deadletter.Problem {
 	return nil
 }
 
-// losingSettings returns the settings of a queue that make the broker delete messages.
-func (q *managedQueue) losingSettings() []setting {
-	return []setting{
-		{"max-length", "", q.Arguments.MaxLength, q.Effective.MaxLength},
-		{"max-length-bytes", "bytes", q.Arguments.MaxBytes, q.Effective.MaxBytes},
-		{"message-ttl", "ms", q.Arguments.MessageTTL, q.Effective.MessageTTL},
-		{"expires", "ms", q.Arguments.Expires, q.Effective.Expires},
-	}
-}
-
-// setting describes one way in which the configuration of a queue makes the broker delete messages,
-// such as a length limit. It contains a name, a unit, the value as an argument of the queue, and
-// the value in policies. A value that is not set is nil.
-type setting struct {
-	name, unit         string
-	argument, policies *int64
-}
-
-func (s *setting) withSource(n int64, by string) string {
-	return strings.TrimSpace(fmt.Sprintf("%s %d %s", s.name, n, s.unit)) + " (" + by + ")"
-}
+// losing lists the settings that make the broker delete messages from a queue, with their units.
+var losing = [][2]string{{"max-length", ""}, {"max-length-bytes", " bytes"}, {"message-ttl", " ms"}, {"expires", " ms"}}
 
 // losingText returns a text with the settings that make the broker delete messages from a queue. It
-// returns "" if there are none.
-func (q *managedQueue) losingText() string {
+// returns "" if there are none. If the parameter "own" is true, dlo itself has declared the queue
+// with limits, and only the policies count that set a lower value than its arguments.
+func losingText(e *topology.Effect, own bool) string {
 	var list []string
-	for _, s := range q.losingSettings() {
-		switch {
-		case s.policies != nil && (s.argument == nil || *s.policies <= *s.argument):
-			list = append(list, s.withSource(*s.policies, q.policyNames()))
-		case s.argument != nil:
-			list = append(list, s.withSource(*s.argument, "an argument of the queue"))
+	for _, s := range losing {
+		if v, ok := e.Least(s[0]); ok && !(own && v.From == topology.FromArgument) {
+			list = append(list, fmt.Sprintf("%s %d%s (%s)", s[0], v.N, s[1], settingBy(v)))
 		}
 	}
 	return strings.Join(list, ", ")
 }
 
-// losingOwnText describes the settings that make the broker delete messages from a queue. dlo
-// itself has declared the queue with limits. Therefore losingOwnText mentions a setting only if a
-// policy sets a lower value than the argument of the queue.
-func (q *managedQueue) losingOwnText() string {
-	var list []string
-	for _, s := range q.losingSettings() {
-		if s.policies != nil && (s.argument == nil || *s.policies < *s.argument) {
-			list = append(list, s.withSource(*s.policies, q.policyNames()))
-		}
-	}
-	return strings.Join(list, ", ")
-}
-
-// policyNames returns a text with the names of the policies that apply to a queue.
-func (q *managedQueue) policyNames() string {
-	var list []string
-	if q.Policy != nil && *q.Policy != "" {
-		list = append(list, "policy "+deadletter.Visible(*q.Policy))
-	}
-	if q.Operator != nil && *q.Operator != "" {
-		list = append(list, "operator policy "+deadletter.Visible(*q.Operator))
-	}
-	return strings.Join(list, " and ")
+func settingBy(s topology.Setting) string {
+	return strings.TrimSpace(s.From + " " + deadletter.Visible(s.Policy))
 }
 
 // cureText explains how to remove the settings that make the broker delete messages from a queue.
 // The parameter "limited" is true if the delivery limit is one of these settings.
-func (l *Link) cureText(queue string, q *managedQueue, limited bool) string {
+func (l *Link) cureText(queue string, e *topology.Effect, limited bool) string {
 	var arguments []string
-	for _, s := range q.losingSettings() {
-		if s.argument != nil && !deadletter.OwnQueue(queue) {
-			arguments = append(arguments, "x-"+s.name)
+	for _, s := range losing {
+		if _, ok := e.Queue.Arguments["x-"+s[0]]; ok && !deadletter.OwnQueue(queue) {
+			arguments = append(arguments, "x-"+s[0])
 		}
 	}
 	var cures []string
@@ -254,18 +254,17 @@ func (l *Link) cureText(queue string, q *managedQueue, limited bool) string {
 		cures = append(cures, "No policy removes an argument: declare the queue again without "+strings.Join(arguments, ", ")+".")
 	}
 	if limited { // the policy that withoutLimit proposes replaces any other
-		return strings.Join(append(cures, withoutLimit(l.vhost, l.Status().Version, queue, q)+"."), " ")
+		return strings.Join(append(cures, withoutLimit(l.vhost, l.Status().Version, queue, e)+"."), " ")
 	}
-	operator := q.Operator != nil && *q.Operator != ""
-	switch {
-	case q.Policy == nil || *q.Policy == "":
-	case operator && *q.Policy == ownPolicyName(queue): // the command was run, but the API does not show which of the two policies sets the values
-		cures = append(cures, "The policy "+deadletter.Visible(*q.Policy)+" should have no key but overflow.")
+	switch p, operator := e.Policy(), e.Operator(); {
+	case p == nil:
+	case operator != nil && p.Name == ownPolicyName(queue): // the command was run, and the operator policy still sets the values
+		cures = append(cures, "The policy "+deadletter.Visible(p.Name)+" should have no key but overflow.")
 	default:
 		cures = append(cures, "Override the policy with one of higher priority: "+ownPolicy(l.vhost, queue))
 	}
-	if operator {
-		cures = append(cures, "The operator policy "+deadletter.Visible(*q.Operator)+" can only be removed by its owner.")
+	if e.Operator() != nil {
+		cures = append(cures, "The operator policy "+deadletter.Visible(e.Operator().Name)+" can only be removed by its owner.")
 	}
 	return strings.Join(cures, " ")
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -24,14 +25,18 @@ func TestAPatientCallerWaitsForTheAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.KnownQueue(t.Context(), "/", "q", false); !errors.Is(err, syscall.ECONNREFUSED) {
+	if _, err := m.awaitEffect(t.Context(), "/", "q", false); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("nobody listens: %v", err)
 	}
-	if _, err := m.KnownQueue(t.Context(), "/", "q", false); !errors.Is(err, errSilent) {
+	if _, err := m.awaitEffect(t.Context(), "/", "q", false); !errors.Is(err, errSilent) {
 		t.Errorf("it is asked again at once: %v", err)
 	}
-	server := http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Write([]byte(`{"type": "quorum", "effective_policy_definition": {"delivery-limit": -1}}`))
+	server := http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/api/queues/") {
+			w.Write([]byte("[]")) // no policies
+			return
+		}
+		w.Write([]byte(`{"page_count": 1, "items": [{"name": "q", "type": "quorum", "effective_policy_definition": {"delivery-limit": -1}}]}`))
 	})}
 	t.Cleanup(func() { server.Close() })
 	go func() {
@@ -43,8 +48,11 @@ func TestAPatientCallerWaitsForTheAPI(t *testing.T) {
 		}
 		server.Serve(l)
 	}()
-	q, err := m.KnownQueue(t.Context(), "/", "q", true)
-	if err != nil || q.mayDelete("4.0.5") {
-		t.Errorf("%+v, %v", q, err)
+	e, err := m.awaitEffect(t.Context(), "/", "q", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit, limited := e.DeliveryLimit("4.0.5"); limited {
+		t.Errorf("limit %+v", limit)
 	}
 }

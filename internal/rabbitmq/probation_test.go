@@ -37,7 +37,7 @@ func TestAnInboxWhoseSessionsDieIsNotRead(t *testing.T) {
 	}
 	open := func() {
 		t.Helper()
-		if _, err := inbox.Open(ctx, "", 1); err != nil {
+		if _, err := inbox.Open(ctx, deadletter.InboxSession{Prefetch: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,7 +27,7 @@ func TestTheMarkerTellsARestart(t *testing.T) {
 	const marker = "dlo.epoch.test"
 	opened := func(what string, want deadletter.MarkerState) {
 		t.Helper()
-		s, err := inbox.Open(t.Context(), marker, 0)
+		s, err := inbox.Open(t.Context(), deadletter.InboxSession{Marker: marker})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -118,7 +118,7 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	t.Cleanup(inbox.Close)
 	opened := make(chan error, 1)
 	go func() {
-		_, err := inbox.Open(t.Context(), "", 0)
+		_, err := inbox.Open(t.Context(), deadletter.InboxSession{})
 		opened <- err
 	}()
 	eventually(t, "the right is refused", func() bool { status := link.Status(); return status.Inboxes[0].Reason != "not connected yet" })
@@ -161,13 +161,13 @@ func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 		link := runLink(t, rabbitmq.Broker{URL: address, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, InFlight: 1, ConfirmTimeout: time.Second})
 		inbox := link.Inbox("dlo.letters", rabbitmq.Limits{Letters: 10, Bytes: 1 << 20, Linger: time.Millisecond})
 		t.Cleanup(inbox.Close)
-		if _, err := inbox.Open(t.Context(), "", 0); err != nil {
+		if _, err := inbox.Open(t.Context(), deadletter.InboxSession{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := inbox.MakeMarker("dlo.epoch.test"); err != nil {
 			t.Fatal(err)
 		}
-		if facts, err := inbox.Open(t.Context(), "dlo.epoch.test", 0); err != nil || facts.Marker != deadletter.MarkerDeleted {
+		if facts, err := inbox.Open(t.Context(), deadletter.InboxSession{Marker: "dlo.epoch.test"}); err != nil || facts.Marker != deadletter.MarkerDeleted {
 			t.Errorf("%s, %v", facts.Marker, err)
 		}
 		return link

@@ -41,7 +41,7 @@ func TestDeliveriesThatRunOutAreTold(t *testing.T) {
 		return nil
 	}
 	for n := range 5 {
-		facts, err := inbox.Open(t.Context(), "", 1)
+		facts, err := inbox.Open(t.Context(), deadletter.InboxSession{Prefetch: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

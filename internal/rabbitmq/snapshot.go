@@ -76,6 +76,9 @@ func Look(ctx context.Context, raw string, vhosts []string) ([]topology.Snapshot
 	var list []topology.Snapshot
 	for _, vhost := range vhosts {
 		s, err := m.snapshot(ctx, "", vhost)
+		if err == nil && m.late() && sleep(ctx, lag) == nil {
+			s, err = m.snapshot(ctx, "", vhost)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -127,21 +130,29 @@ func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topolo
 	s.Version, s.NoRates = overview.Version, overview.Rates == "none"
 	in := url.PathEscape(vhost)
 	m.queues(ctx, in, &s)
-	for _, part := range []struct {
-		name, path string
-		into       any
-	}{
-		{topology.PartExchanges, "/api/exchanges/" + in, &s.Exchanges},
-		{topology.PartBindings, "/api/bindings/" + in, &s.Bindings},
-		{topology.PartPolicies, "/api/policies/" + in, &s.Policies},
-		{topology.PartOperators, "/api/operator-policies/" + in, &s.Operators},
-	} {
+	paths := []part{{topology.PartExchanges, "/api/exchanges/" + in, &s.Exchanges}, {topology.PartBindings, "/api/bindings/" + in, &s.Bindings}}
+	for _, part := range append(paths, policyParts(in, &s)...) {
 		if err := m.get(ctx, part.path, part.into); err != nil {
 			s.Gaps = append(s.Gaps, topology.Gap{What: part.name, Why: err.Error()})
 		}
 	}
+	if slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { e := s.EffectOf(&q); return e.Doubtful() }) {
+		if err := m.applied(ctx, in, "", &s); err != nil {
+			s.Gaps = append(s.Gaps, topology.Gap{What: topology.PartPolicies, Why: err.Error()})
+		}
+	}
 	m.shovels(ctx, in, &s)
 	return s, ctx.Err()
+}
+
+// part is a part of a snapshot that one request reads.
+type part struct {
+	name, path string
+	into       any
+}
+
+func policyParts(vhost string, s *topology.Snapshot) []part {
+	return []part{{topology.PartPolicies, "/api/policies/" + vhost, &s.Policies}, {topology.PartOperators, "/api/operator-policies/" + vhost, &s.Operators}}
 }
 
 // shovels reads the dynamic shovels of a vhost. Only users with the tag policymaker may see them.
@@ -176,7 +187,7 @@ const queueReads = 3
 func (m *Management) queues(ctx context.Context, vhost string, s *topology.Snapshot) {
 	seen := map[string]bool{}
 	for range queueReads {
-		items, same, err := m.allPages(ctx, vhost)
+		items, same, err := m.allPages(ctx, vhost, "")
 		if err != nil {
 			s.Gaps = append(s.Gaps, topology.Gap{What: topology.PartQueues, Why: err.Error()})
 			return
@@ -193,7 +204,8 @@ func (m *Management) queues(ctx context.Context, vhost string, s *topology.Snaps
 }
 
 // allPages returns the queues of a vhost, and whether they stayed the same while it read the pages.
-func (m *Management) allPages(ctx context.Context, vhost string) ([]json.RawMessage, bool, error) {
+// The parameter "query" is added to the query of each request.
+func (m *Management) allPages(ctx context.Context, vhost, query string) ([]json.RawMessage, bool, error) {
 	var items []json.RawMessage
 	pages, total, same := 1, 0, true
 	for page := 1; page <= pages; page++ {
@@ -202,7 +214,7 @@ func (m *Management) allPages(ctx context.Context, vhost string) ([]json.RawMess
 			Pages int               `json:"page_count"`
 			Total int               `json:"total_count"`
 		}
-		err := m.get(ctx, "/api/queues/"+vhost+"?page="+strconv.Itoa(page)+"&page_size="+strconv.Itoa(queuePage), &answer)
+		err := m.get(ctx, "/api/queues/"+vhost+"?page="+strconv.Itoa(page)+"&page_size="+strconv.Itoa(queuePage)+query, &answer)
 		switch {
 		case page > 1 && errors.Is(err, errBadRequest): // this page does not exist any more
 			return items, false, nil

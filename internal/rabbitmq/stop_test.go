@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -24,7 +25,7 @@ func TestAStopDoesNotWaitForABroker(t *testing.T) {
 	inbox := link.Inbox("inbox", rabbitmq.Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := inbox.Open(ctx, "", 0); err != nil {
+	if _, err := inbox.Open(ctx, deadletter.InboxSession{}); err != nil {
 		t.Fatal(err)
 	}
 	over := make(chan struct{})

@@ -45,15 +45,12 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 		i.away = i.away || isAway(err)
 		return nil, fmt.Errorf("inbox %s: %w", i.queue, err)
 	}
-	if err := i.setPrefetch(f.letters); err != nil {
-		return fail(err)
+	select {
+	case why := <-i.changed:
+		return fail(errors.New(why))
+	default:
 	}
-	i.consumes++
-	tag := fmt.Sprintf("dlo-%d", i.consumes)
-	deliveries, err := i.ch.Consume(i.queue, tag, false, false, false, false, nil)
-	if err != nil {
-		return fail(err)
-	}
+	i.heldUntil = time.Time{}
 	var w []deadletter.Arrival
 	i.taken = 0
 	take := func(d *amqp.Delivery) error {
@@ -73,6 +70,22 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	wait := silence
 	if i.once {
 		wait = onceQuiet
+	}
+	if i.facts.delay > 0 {
+		if err := i.pull(ctx, f, wait, &w, take); err != nil {
+			return fail(err)
+		}
+		i.checkDeliveriesLeft(w)
+		return w, nil
+	}
+	if err := i.setPrefetch(f.letters); err != nil {
+		return fail(err)
+	}
+	i.consumes++
+	tag := fmt.Sprintf("dlo-%d", i.consumes)
+	deliveries, err := i.ch.Consume(i.queue, tag, false, false, false, false, nil)
+	if err != nil {
+		return fail(err)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -94,6 +107,8 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 			open = false
 		case <-proven:
 			i.recordReading()
+		case why := <-i.changed: // letters that were taken so far go back
+			return fail(errors.New(why))
 		case <-i.canceled:
 			i.away = i.facts.kind != "quorum"
 			return fail(errors.New("the broker cancelled the consumer"))

@@ -75,15 +75,17 @@ const maxFruitless = 20
 // BeginSession counts a new session of an inbox. It returns the state that earlier sessions stored.
 func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error) {
 	var session deadletter.InboxSession
+	var delay int64
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
 		if err != nil {
 			return err
 		}
-		if err := t.row(`UPDATE inboxes SET session = session + 1 WHERE id = $1 RETURNING session, marker, restarted_at IS NOT NULL, prefetch, at_stake`, []any{id},
-			&session.Number, &session.Marker, &session.Restarted, &session.Prefetch, &session.AtStake); err != nil {
+		if err := t.row(`UPDATE inboxes SET session = session + 1 WHERE id = $1 RETURNING session, marker, restarted_at IS NOT NULL, prefetch, at_stake, delay_ms`, []any{id},
+			&session.Number, &session.Marker, &session.Restarted, &session.Prefetch, &session.AtStake, &delay); err != nil {
 			return err
 		}
+		session.Delay = time.Duration(delay) * time.Millisecond
 		var settled int64
 		err = t.row(`SELECT coalesce(max(session), 0) FROM windows WHERE inbox = $1 AND settled_at IS NOT NULL`, []any{id}, &settled)
 		if session.Number-settled > maxFruitless {
@@ -121,6 +123,19 @@ func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letter
 			return err
 		}
 		_, err = t.exec(`UPDATE inboxes SET at_stake = $2 WHERE id = $1`, id, letters)
+		return err
+	})
+}
+
+// HoldsBack records the longest time for which the broker may hold back what the session of an
+// inbox does not acknowledge. The next session waits for as long.
+func (s *Store) HoldsBack(ctx context.Context, broker, vhost, inbox string, longest time.Duration) error {
+	return s.tx(ctx, urgent, func(t *tx) error {
+		id, err := t.inboxID(broker, vhost, inbox)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`UPDATE inboxes SET delay_ms = $2 WHERE id = $1`, id, longest.Milliseconds())
 		return err
 	})
 }

@@ -302,6 +302,27 @@ var cases = map[string]struct {
 		},
 		want: []string{"moved orders digest certain"},
 	},
+	"the broker does not apply a policy": {
+		change: func(s *topology.Snapshot) { s.Queues[0].Policy = new(string) },
+		want:   []string{"policy_ignored orders page certain", "no_exchange orders notify certain"},
+	},
+	"the broker applies another policy than the one of the highest priority": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = append(s.Policies, policy("other", "^nothing$", 1, "dead-letter-exchange", "dlo.dlx"))
+			s.Queues[0].Policy = &s.Policies[1].Name
+		},
+		want: []string{"policy_ignored orders page certain"},
+	},
+	"the broker applies no key of a policy": {
+		change: func(s *topology.Snapshot) { s.Queues[0].Effective = topology.Definition{} },
+		want:   []string{"policy_ignored orders page certain", "no_exchange orders notify certain"},
+	},
+	"the broker applies an operator policy that dlo does not expect": {
+		change: func(s *topology.Snapshot) {
+			s.Queues[0].Effective = topology.Definition{"dead-letter-exchange": "dlo.dlx", "max-length": json.Number("7")}
+		},
+		want: []string{"policy_ignored orders page certain"},
+	},
 	"two policies of one name": {
 		change: func(s *topology.Snapshot) {
 			s.Policies = append(s.Policies, policy("dlo", "^emails$", 10, "dead-letter-exchange", "dlo.dlx"))

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -43,16 +44,20 @@ func sinceVersion4(version string) bool {
 	return err == nil && n >= 4
 }
 
-// deliveryLimit returns the delivery limit of a quorum queue, and what sets it. The field From is
-// empty for the default limit. The result "limited" is false if there is no limit.
-func (e *Effect) deliveryLimit(version string) (s Setting, limited bool) {
+// DeliveryLimit returns the delivery limit of a quorum queue, and what sets it. The field From is
+// empty for a limit that only the broker reports, such as the default. The result "limited" is
+// false if there is no limit.
+func (e *Effect) DeliveryLimit(version string) (s Setting, limited bool) {
 	all := e.numbers("delivery-limit")
+	if reported := e.Queue.Limit; reported.Known && !slices.ContainsFunc(all, func(s Setting) bool { return s.N == reported.N }) {
+		all = append(all, Setting{N: reported.N})
+	}
 	set := make([]*int64, len(all))
 	for i := range all {
 		set[i] = &all[i].N
 	}
 	limit, limited := DeliveryLimitOf(version, set...)
-	if !limited {
+	if e.Queue.Kind() != Quorum || !limited {
 		return Setting{}, false
 	}
 	for _, s := range all {

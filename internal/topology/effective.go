@@ -3,6 +3,7 @@ package topology
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Effect is one queue together with the policies that match it. Its arguments and these policies
@@ -11,15 +12,46 @@ type Effect struct {
 	Queue    *Queue
 	policy   rule
 	operator rule
+	reported Definition // the keys that apply according to the broker; nil = the broker does not say
 }
 
-// effectOf computes the Effect of a queue.
-func (s *Snapshot) effectOf(q *Queue) Effect {
-	return Effect{q, policyFor(s.Policies, q, q.Policy), policyFor(s.Operators, q, nil)}
+// EffectOf returns the Effect of a queue. If the broker says what applies to the queue, that
+// counts. Otherwise EffectOf computes it from the patterns, priorities and keys of the policies.
+func (s *Snapshot) EffectOf(q *Queue) Effect {
+	return Effect{q, policyFor(s.Policies, q, q.Policy), policyFor(s.Operators, q, nil), q.Effective}
 }
 
 // Policy returns the policy that applies, or nil.
 func (e *Effect) Policy() *Policy { return e.policy.winner }
+
+// Operator returns the operator policy that applies, or nil.
+func (e *Effect) Operator() *Policy { return e.operator.winner }
+
+// from returns the definition of a policy, without the keys that the broker does not apply. The
+// parameter "p" may be nil.
+func (e *Effect) from(p *Policy) Definition {
+	if p == nil || e.reported == nil {
+		return p.definition()
+	}
+	d := maps.Clone(p.Definition)
+	maps.DeleteFunc(d, func(key string, _ any) bool { _, applies := e.reported[key]; return !applies })
+	return d
+}
+
+// Keys returns the settings of a queue that an argument, a policy or the broker's default sets, in
+// the spelling of policies.
+func (e *Effect) Keys() []string {
+	set := map[string]bool{}
+	for key := range e.Queue.Arguments {
+		set[strings.TrimPrefix(key, "x-")] = true
+	}
+	for _, d := range []Definition{e.from(e.policy.winner), e.from(e.operator.winner), e.reported} {
+		for key := range d {
+			set[key] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
 
 // These are the values of the field From of a Setting.
 const (
@@ -43,17 +75,20 @@ func (e *Effect) Text(key string) (v Setting, ok bool) {
 	if s, ok := e.Queue.Arguments.Text("x-" + key); ok {
 		return Setting{Text: s, From: FromArgument}, true
 	}
-	if p := e.operator.winner; p != nil {
-		if s, ok := p.Definition.Text(key); ok {
-			return Setting{Text: s, From: FromOperator, Policy: p.Name}, true
-		}
+	return e.policyText(key)
+}
+
+// policyText returns the value that the policies of a queue set for a key. An operator policy takes
+// precedence.
+func (e *Effect) policyText(key string) (v Setting, ok bool) {
+	if s, ok := e.from(e.operator.winner).Text(key); ok {
+		return Setting{Text: s, From: FromOperator, Policy: e.operator.winner.Name}, true
 	}
-	if p := e.policy.winner; p != nil {
-		if s, ok := p.Definition.Text(key); ok {
-			return Setting{Text: s, From: FromPolicy, Policy: p.Name}, true
-		}
+	if s, ok := e.from(e.policy.winner).Text(key); ok {
+		return Setting{Text: s, From: FromPolicy, Policy: e.policy.winner.Name}, true
 	}
-	return Setting{}, false
+	s, ok := e.reported.Text(key)
+	return Setting{Text: s, From: FromPolicy}, ok
 }
 
 // Least returns the value of a setting that is a number, such as max-length. The argument, the
@@ -75,15 +110,15 @@ func (e *Effect) numbers(key string) []Setting {
 	if n, ok := e.Queue.Arguments.Number("x-" + key); ok {
 		list = append(list, Setting{N: n, From: FromArgument})
 	}
-	if p := e.policy.winner; p != nil {
-		if n, ok := p.Definition.Number(key); ok {
-			list = append(list, Setting{N: n, From: FromPolicy, Policy: p.Name})
-		}
+	before := len(list)
+	if n, ok := e.from(e.policy.winner).Number(key); ok {
+		list = append(list, Setting{N: n, From: FromPolicy, Policy: e.policy.winner.Name})
 	}
-	if p := e.operator.winner; p != nil {
-		if n, ok := p.Definition.Number(key); ok {
-			list = append(list, Setting{N: n, From: FromOperator, Policy: p.Name})
-		}
+	if n, ok := e.from(e.operator.winner).Number(key); ok {
+		list = append(list, Setting{N: n, From: FromOperator, Policy: e.operator.winner.Name})
+	}
+	if n, ok := e.reported.Number(key); ok && len(list) == before {
+		list = append(list, Setting{N: n, From: FromPolicy})
 	}
 	return list
 }

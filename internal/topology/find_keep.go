@@ -84,7 +84,7 @@ func (in *inspector) deliveryLimit(v *view, inbox bool) {
 	if v.Kind() != Quorum || in.s.Version == "" {
 		return
 	}
-	limit, limited := v.deliveryLimit(in.s.Version)
+	limit, limited := v.DeliveryLimit(in.s.Version)
 	if !limited {
 		return
 	}

@@ -102,8 +102,8 @@ func (in *inspector) operatorCaps(v *view) {
 		low, _ := v.Least(key)
 		was := strconv.FormatInt(asked.N, 10)
 		if key == "delivery-limit" {
-			low, _ = v.deliveryLimit(in.s.Version)
-			if asked, limited := without.deliveryLimit(in.s.Version); limited {
+			low, _ = v.DeliveryLimit(in.s.Version)
+			if asked, limited := without.DeliveryLimit(in.s.Version); limited {
 				was = strconv.FormatInt(max(asked.N, 0), 10)
 			}
 		}

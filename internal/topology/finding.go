@@ -26,6 +26,7 @@ const (
 	PolicyShadowed  Kind = "policy_shadowed"   // a policy of higher priority hides the policy that sets the exchange
 	PolicyTied      Kind = "policy_tied"       // two policies of equal priority differ in the exchange or the key
 	PolicyTwice     Kind = "policy_twice"      // a file has two policies with the same name, and the last one wins
+	PolicyIgnored   Kind = "policy_ignored"    // the broker applies another policy than dlo computes
 	PatternUnknown  Kind = "pattern_unknown"   // dlo cannot evaluate the pattern of a policy
 	OperatorCaps    Kind = "operator_caps"     // an operator policy lowers a limit
 	Cycle           Kind = "cycle"             // expired messages go in a circle, and the broker drops them
@@ -84,6 +85,7 @@ var severities = map[Kind]deadletter.Severity{
 	PolicyShadowed:  deadletter.SeverityPage,
 	PolicyTied:      deadletter.SeverityNotify,
 	PolicyTwice:     deadletter.SeverityNotify,
+	PolicyIgnored:   deadletter.SeverityPage,
 	PatternUnknown:  deadletter.SeverityDigest,
 	OperatorCaps:    deadletter.SeverityDigest,
 	Cycle:           deadletter.SeverityNotify,

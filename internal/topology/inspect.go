@@ -53,6 +53,7 @@ func inspect(s *Snapshot, o Options) *inspector {
 	if s.complete() {
 		in.policiesTwice()
 		in.policiesChanged()
+		in.policiesDiffer()
 		in.takenTwice()
 		in.checkCycles()
 		in.exchangesFederated()
@@ -70,7 +71,7 @@ func inspect(s *Snapshot, o Options) *inspector {
 func (in *inspector) findEffects() {
 	for i := range in.s.Queues {
 		q := &in.s.Queues[i]
-		e := in.s.effectOf(q)
+		e := in.s.EffectOf(q)
 		in.views[q.Name] = &view{Queue: q, Effect: e, Path: in.net.path(&e, nil)}
 	}
 	in.followSecondDeaths()

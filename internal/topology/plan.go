@@ -190,7 +190,7 @@ func (p *planner) accept(name string) (*view, string) {
 	case !q.isDurableWork():
 		return nil, fmt.Sprintf("its type is %s, and it does not dead-letter or is deleted with its connection", q.Kind())
 	}
-	e := p.s.effectOf(q)
+	e := p.s.EffectOf(q)
 	v := &view{Queue: q, Effect: e, Path: p.net.path(&e, nil)}
 	key, hinders, hindered := v.atLeastOnceHindrance()
 	others := slices.DeleteFunc(slices.Clone(v.Queues), func(to string) bool { return slices.Contains(reached, to) })
@@ -222,7 +222,7 @@ func (p *planner) makesAtLeastOnce(v *view) bool {
 // the highest priority of the policies that match or may match the queue.
 func (v *view) priority() int {
 	n := 0
-	for _, p := range slices.Concat([]*Policy{v.policy.winner}, v.policy.tied, v.policy.unsure) {
+	for _, p := range slices.Concat([]*Policy{v.policy.winner, v.policy.ignored}, v.policy.tied, v.policy.unsure) {
 		if p != nil {
 			n = max(n, p.Priority+1)
 		}
@@ -344,7 +344,7 @@ func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 		if q == nil {
 			continue
 		}
-		v := view{Queue: q, Effect: s.effectOf(q)}
+		v := view{Queue: q, Effect: s.EffectOf(q)}
 		others := slices.Concat([]*Policy{v.policy.winner}, v.policy.tied)
 		for _, other := range others {
 			if other != nil && other.Name != old {
@@ -431,7 +431,7 @@ func (p *Plan) Verify(s *Snapshot) []string {
 				wrong = append(wrong, fmt.Sprintf("queue %s is gone", safeName(name)))
 				continue
 			}
-			e := s.effectOf(q)
+			e := s.EffectOf(q)
 			path := net.path(&e, nil)
 			_, works := e.atLeastOnce()
 			winner := ""

@@ -20,6 +20,10 @@ func apply(s *topology.Snapshot, p topology.Plan) *topology.Snapshot {
 	for _, planned := range p.Policies {
 		after.Policies = append(after.Policies, planned.Policy)
 	}
+	after.Queues = slices.Clone(s.Queues)
+	for i := range after.Queues {
+		after.Queues[i].Policy, after.Queues[i].Effective = nil, nil // the broker reports what applies now
+	}
 	return &after
 }
 

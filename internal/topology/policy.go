@@ -14,6 +14,17 @@ var unsupported = map[string][]string{
 	Stream:  {"expires", "message-ttl", "dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy", "max-length", "max-in-memory-length", "max-in-memory-bytes", "max-priority", "overflow", "queue-mode", "delivery-limit", "ha-mode", "ha-params", "ha-sync-mode", "ha-promote-on-shutdown", "ha-promote-on-failure", "queue-master-locator", "target-group-size"},
 }
 
+// KnownKeys are the settings of classic and quorum queues whose effect on an inbox dlo knows, in
+// the spelling of policies. The source is the list of queue arguments and policy keys of 3.10.8,
+// 4.0.5 and 4.3.6.
+var KnownKeys = []string{
+	"queue-type", "expires", "message-ttl", "dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy", "max-length", "max-length-bytes",
+	"max-in-memory-length", "max-in-memory-bytes", "overflow", "single-active-consumer", "max-priority", "queue-mode", "queue-version", "queue-master-locator",
+	"queue-leader-locator", "quorum-initial-group-size", "initial-cluster-size", "quorum-target-group-size", "target-group-size", "delivery-limit", "consumer-timeout",
+	"consumer-disconnected-timeout", "delayed-retry-type", "delayed-retry-min", "delayed-retry-max", "ha-mode", "ha-params", "ha-sync-mode", "ha-sync-batch-size",
+	"ha-promote-on-shutdown", "ha-promote-on-failure", "federation-upstream", "federation-upstream-set", "federation-upstream-pattern", "internal-purpose", "internal-owner",
+}
+
 // applyTo lists, for each type of queue, the values of apply-to that include it.
 var applyTo = map[string][]string{
 	Classic: {"", "all", "queues", "classic_queues"},
@@ -68,16 +79,18 @@ func latin1(s string) string {
 
 // rule says which policy of a list applies to a queue.
 type rule struct {
-	winner *Policy   // the policy that applies; nil = none
-	tied   []*Policy // other policies that match the queue at the same priority, so that the broker may apply any of them
-	losers []*Policy // policies that match the queue at lower priorities
-	unsure []*Policy // policies whose pattern cannot be evaluated
+	winner  *Policy   // the policy that applies; nil = none
+	ignored *Policy   // the policy that dlo computes, if the broker applies another one or none; nil = dlo computes none
+	differs bool      // the broker applies another policy than dlo computes
+	tied    []*Policy // other policies that match the queue at the same priority, so that the broker may apply any of them
+	losers  []*Policy // policies that match the queue at lower priorities
+	unsure  []*Policy // policies whose pattern cannot be evaluated
 }
 
 // policyFor finds the policy that applies to a queue, which is the matching policy with the highest
-// priority (measured on 3.10.8, 4.0.5, 4.3.6). If several matching policies have this priority,
-// policyFor takes the policy that the broker itself names. The parameter "applied" is the name of
-// this policy, or nil if it is unknown.
+// priority (measured on 3.10.8, 4.0.5, 4.3.6). The parameter "applied" is the name of the policy
+// that the broker itself reports, "" if it reports that none applies, or nil if that is unknown. If
+// the broker reports one, that one applies.
 func policyFor(policies []Policy, q *Queue, applied *string) rule {
 	var r rule
 	var takers []*Policy
@@ -102,23 +115,44 @@ func policyFor(policies []Policy, q *Queue, applied *string) rule {
 			r.tied = append(r.tied, p)
 		}
 	}
-	if len(r.unsure) > 0 && applied != nil {
-		r.decide(*applied)
+	if applied != nil {
+		r.decide(policies, *applied)
 	}
 	return r
 }
 
-// decide decides which policy applies if dlo cannot evaluate the patterns of some policies. The
-// parameter "applied" is the name of the policy that the broker reports as applied. If this policy
-// is one of those that dlo cannot evaluate, it becomes the winner. Otherwise, the policies that dlo
-// cannot evaluate are ignored.
-func (r *rule) decide(applied string) {
-	if i := slices.IndexFunc(r.unsure, func(p *Policy) bool { return p.Name == applied }); i >= 0 {
-		if r.winner != nil {
-			r.losers = append([]*Policy{r.winner}, r.losers...)
-		}
-		r.winner, r.tied, r.unsure = r.unsure[i], nil, nil
+// decide applies the policy that the broker reports as applied. The patterns that dlo cannot
+// evaluate are then no longer needed. A policy that is not in the list has been deleted or created
+// in the meantime, so it decides nothing.
+func (r *rule) decide(policies []Policy, applied string) {
+	at := slices.IndexFunc(policies, func(p Policy) bool { return p.Name == applied })
+	switch {
+	case at < 0 && applied != "":
+		r.unsure = nil
+		return
+	case r.winner != nil && r.winner.Name == applied:
+		r.unsure = nil
 		return
 	}
-	r.unsure = nil
+	switch unsure := slices.ContainsFunc(r.unsure, func(p *Policy) bool { return p.Name == applied }); {
+	case !unsure:
+		r.ignored, r.differs = r.winner, r.winner != nil || at >= 0
+	case r.winner != nil:
+		r.losers = append([]*Policy{r.winner}, r.losers...)
+	}
+	r.winner, r.tied, r.unsure = nil, nil, nil
+	if at < 0 {
+		r.losers = nil
+		return
+	}
+	r.winner = &policies[at]
+	r.losers = slices.DeleteFunc(r.losers, func(p *Policy) bool { return p == r.winner })
+}
+
+// definition returns the definition of a policy, or nil if the policy is nil.
+func (p *Policy) definition() Definition {
+	if p == nil {
+		return nil
+	}
+	return p.Definition
 }

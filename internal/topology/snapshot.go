@@ -88,6 +88,11 @@ type Queue struct {
 	Exclusive  bool       `json:"exclusive"`
 	Arguments  Definition `json:"arguments"`
 	Policy     *string    `json:"policy"` // the name of the policy that the broker applies; nil = unknown; "" = none
+	// Effective holds what the policy and the operator policy of the queue set together, as the broker
+	// reports it; nil = the broker does not say.
+	Effective Definition `json:"effective_policy_definition"`
+	// Limit is the delivery limit in force, as 4.3 reports it; negative = none.
+	Limit DeliveryFigure `json:"delivery_limit"`
 
 	Consumers Figure `json:"consumers"`
 	Ready     Figure `json:"messages_ready"`
@@ -170,4 +175,17 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(f.N)
+}
+
+// DeliveryFigure is a delivery limit that the broker reports as a number, or as the text
+// "unlimited" (4.3.6).
+type DeliveryFigure struct{ Figure }
+
+// UnmarshalJSON never fails, as for any Figure.
+func (f *DeliveryFigure) UnmarshalJSON(text []byte) error {
+	if string(text) == `"unlimited"` {
+		f.Figure = Figure{-1, true}
+		return nil
+	}
+	return f.Figure.UnmarshalJSON(text)
 }

@@ -1,14 +1,16 @@
-package rabbitmq
+package topology_test
 
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestTheDeliveryLimitInForce checks mayDelete with queues in the form in which the management API
-// shows them. The result must be right for each combination of argument, policy and operator
-// policy. The expected results were measured with 23 lost connections for each combination on
-// 3.10.8, 4.0.5 and 4.3.6.
+// TestTheDeliveryLimitInForce checks the delivery limit with queues in the form in which the
+// management API shows them. The result must be right for each combination of argument, policy and
+// operator policy. The expected results were measured with 23 lost connections for each combination
+// on 3.10.8, 4.0.5 and 4.3.6.
 func TestTheDeliveryLimitInForce(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct{ old, current bool }{
@@ -28,12 +30,9 @@ func TestTheDeliveryLimitInForce(t *testing.T) {
 		`{"type": "quorum", "arguments": {}, "effective_policy_definition": {"max-length": 5}}`:                                            {false, true},
 		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "delivery_limit": "some", "effective_policy_definition": {"other": 1}}`: {true, false},
 	} {
-		var q managedQueue
-		if err := json.Unmarshal([]byte(text), &q); err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
+		e := reported(t, text)
 		for version, want := range map[string]bool{"3.10.8": want.old, "4.0.5": want.current, "4.3.6": want.current} {
-			if got := q.mayDelete(version); got != want {
+			if _, got := e.DeliveryLimit(version); got != want {
 				t.Errorf("%s on %s: may delete letters: %v, want %v", text, version, got, want)
 			}
 		}
@@ -44,23 +43,27 @@ func TestTheDeliveryLimitInForce(t *testing.T) {
 // one.
 func TestTheNumberOfTheDeliveryLimit(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]struct{ old, current int }{
+	for text, want := range map[string]struct{ old, current int64 }{
 		`{"type": "quorum", "delivery_limit": 20}`: {20, 20},
-		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "effective_policy_definition": {"delivery-limit": 5}}`: {1, 5},
+		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "effective_policy_definition": {"delivery-limit": 5}}`: {-1, 5},
 		`{"type": "quorum", "arguments": {"x-delivery-limit": 7}, "effective_policy_definition": {"delivery-limit": 5}}`:  {5, 5},
 	} {
-		var q managedQueue
-		if err := json.Unmarshal([]byte(text), &q); err != nil {
-			t.Fatal(err)
+		e := reported(t, text)
+		if got, _ := e.DeliveryLimit("3.10.8"); got.N != want.old {
+			t.Errorf("%s on 3.10.8: %d, want %d", text, got.N, want.old)
 		}
-		if got := q.deliveryLimit("3.10.8"); got != want.old {
-			t.Errorf("%s on 3.10.8: %d, want %d", text, got, want.old)
-		}
-		if got := q.deliveryLimit("4.0.5"); got != want.current {
-			t.Errorf("%s on 4.0.5: %d, want %d", text, got, want.current)
+		if got, _ := e.DeliveryLimit("4.0.5"); got.N != want.current {
+			t.Errorf("%s on 4.0.5: %d, want %d", text, got.N, want.current)
 		}
 	}
-	if got := (*managedQueue)(nil).deliveryLimit("3.10.8"); got != 20 {
-		t.Errorf("of an unknown queue: %d", got)
+}
+
+// reported returns the effect of a queue that the management API shows as the given JSON.
+func reported(t *testing.T, text string) topology.Effect {
+	t.Helper()
+	var q topology.Queue
+	if err := json.Unmarshal([]byte(text), &q); err != nil {
+		t.Fatalf("%s: %v", text, err)
 	}
+	return (&topology.Snapshot{}).EffectOf(&q)
 }
