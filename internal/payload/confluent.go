@@ -30,9 +30,10 @@ type confluentBytes struct {
 	bare   bool // the prefix has only the first five bytes, as for JSON and Avro
 }
 
-// confluentPrefix parses the prefix at the beginning of b. It ignores the bytes after the prefix.
+// confluentPrefix parses the prefix at the beginning of b. Apart from their number, it ignores the
+// bytes after the prefix.
 func confluentPrefix(b []byte) confluentBytes {
-	if len(b) < confluentHeader || b[0] != 0 {
+	if len(b) < confluentHeader || b[0] != 0 || frame(b) != "" {
 		return confluentBytes{}
 	}
 	id := binary.BigEndian.Uint32(b[1:])
@@ -81,4 +82,36 @@ func (r *reading) isConfluent(p confluentBytes, b []byte) bool {
 		return ok
 	}
 	return r.readsAsNamed(rest, false) || r.shapedAsDeclared(rest) || r.declaresProtobuf() && len(rest) == 0
+}
+
+// frame names the frame that a body begins with, if the bytes that look like Confluent's prefix are
+// the head of a frame. Such a head has the length of what follows, so a new body in an old frame
+// would be unreadable. frame returns "" if there is no frame.
+//
+// RabbitMQ 4.x hands the sections of an AMQP 1.0 message to a 0-9-1 consumer: 0x00, 0x53, then 0x75
+// (data), 0x76 (a sequence) or 0x77 (a value), the constructor and the length. A gRPC frame is a
+// flag and 4 big-endian bytes with the length (AMQP 1.0, 3.2.6 to 3.2.8; gRPC over HTTP/2).
+func frame(b []byte) string {
+	switch {
+	case len(b) < confluentHeader || b[0] != 0:
+		return ""
+	case b[1] == 0x53 && b[2] >= 0x75 && b[2] <= 0x77:
+		return "a section of an AMQP 1.0 message"
+	case int64(binary.BigEndian.Uint32(b[1:])) == int64(len(b)-confluentHeader):
+		return "a gRPC frame"
+	}
+	return ""
+}
+
+// holdsLength reports whether the end of a prefix is the length of what follows it, in one, two or
+// four bytes of either order. The prefix then may be a frame that dlo does not know.
+func holdsLength(prefix []byte, n int) bool {
+	end := func(size int) []byte { return prefix[max(0, len(prefix)-size):] }
+	switch {
+	case len(prefix) >= 4 && (binary.BigEndian.Uint32(end(4)) == uint32(n) || binary.LittleEndian.Uint32(end(4)) == uint32(n)):
+		return true
+	case len(prefix) >= 2 && (int(binary.BigEndian.Uint16(end(2))) == n || int(binary.LittleEndian.Uint16(end(2))) == n):
+		return true
+	}
+	return len(prefix) >= 1 && int(prefix[len(prefix)-1]) == n
 }

@@ -213,12 +213,20 @@ func (d *Decoder) editing(body []byte, h Hints, b *budget.Budget) (*editing, err
 	if h.Crashed {
 		return nil, notEditable(s.doc.Problem)
 	}
+	for _, l := range s.doc.Layers {
+		if l.Name == "Confluent" && holdsLength(l.Before, l.Bytes) {
+			return nil, notEditable(fmt.Sprintf("the bytes before it may hold its length of %d, which would no longer fit", l.Bytes))
+		}
+	}
 	switch s.doc.Kind {
 	case Empty:
 		return nil, notEditable("it is empty")
 	case Binary:
 		if s.doc.TooLarge {
 			return nil, notEditable("it is " + s.doc.Problem)
+		}
+		if name := frame(s.doc.Body); name != "" {
+			return nil, notEditable("it is " + name + ", whose length would no longer fit")
 		}
 		return nil, notEditable("no type is known for its bytes")
 	case Text:

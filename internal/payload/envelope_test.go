@@ -148,7 +148,7 @@ func TestPeelEnvelopes(t *testing.T) {
 		{"Confluent message of a type that is not known, but said to be protobuf", confluent(7, []byte{0}, body), Hints{ContentType: "application/protobuf; messageType=a.B"}, "Confluent (schema 7, message 0)", Binary, ""},
 		{"Confluent message of nothing", confluent(7, []byte{0}, nil), Hints{ContentType: "application/protobuf"}, "Confluent (schema 7, message 0)", Empty, ""},
 		{"Confluent message of which nothing is said", confluent(7, []byte{0}, body), Hints{}, "", Binary, "Confluent: the prefix fits, but what follows it does not decode"},
-		{"Confluent JSON", confluent(7, nil, []byte(`{"a":1}`)), Hints{}, "Confluent (schema 7)", JSON, ""},
+		{"Confluent JSON", confluent(8, nil, []byte(`{"a":1}`)), Hints{}, "Confluent (schema 8)", JSON, ""},
 		{"base64 of a Confluent message", encodeStd(confluent(7, []byte{0}, body)), Hints{Type: email}, "base64 (standard alphabet, padded) > Confluent (schema 7, message 0)", Protobuf, ""},
 		{"Confluent schema 0", confluent(0, []byte{0}, body), Hints{Type: email}, "", Binary, ""},
 		{"Confluent place of 101 levels", confluent(7, append(zigzags(101), make([]byte, 101)...), body), Hints{Type: email}, "", Binary, ""},

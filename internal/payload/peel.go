@@ -137,6 +137,9 @@ func (r *reading) peelOnce() bool {
 		}
 		return r.unpack(name, "")
 	}
+	if name := frame(doc.Body); name != "" {
+		doc.step(false, "Confluent: the first bytes are those of "+name)
+	}
 	if p := confluentPrefix(doc.Body); p.size > 0 {
 		switch {
 		case !r.isConfluent(p, doc.Body):
