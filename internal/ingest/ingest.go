@@ -244,6 +244,9 @@ func (i *Ingester) resume(ctx context.Context) error {
 	if err := i.store.SettleWindow(ctx, open.ID); err != nil {
 		return err
 	}
+	if i.facts.Delay > 0 {
+		return errors.New("the letters behind the open window go back to the queue, which holds them back for a time")
+	}
 	return i.finishWindow(ctx, w, i.receive)
 }
 

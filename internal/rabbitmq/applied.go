@@ -24,14 +24,19 @@ const (
 )
 
 // applied asks which policies apply to the queues of a snapshot, and replaces what the statistics
-// said. The parameter "query" can limit the request to some queues. A policy may change between two
-// requests, so applied asks again if the answers do not agree. If they still differ after that, the
-// broker in fact applies something else than dlo computes.
+// said. The parameter "query" can limit the request to some queues, which then are the queues of
+// the snapshot. A policy may change between two requests, so applied asks again if the answers do
+// not agree. If they still differ after that, the broker in fact applies something else than dlo
+// computes.
 func (m *Management) applied(ctx context.Context, vhost, query string, s *topology.Snapshot) error {
 	for n := 1; ; n++ {
 		items, _, err := m.allPages(ctx, vhost, live+query)
 		if err != nil {
 			return err
+		}
+		if query != "" {
+			s.Queues, s.Gaps = nil, nil
+			addQueues(items, map[string]bool{}, s)
 		}
 		now := map[string]topology.Queue{}
 		for _, item := range items {
@@ -114,7 +119,7 @@ func (m *Management) late() bool {
 	return false
 }
 
-// Settings returns how the broker treats some queues of a vhost now: the snapshot has those queues
+// settings returns how the broker treats some queues of a vhost now: the snapshot has those queues
 // that exist, and all policies. The parameter "names" is a regular expression for their names.
 func (m *Management) settings(ctx context.Context, vhost, names string) (*topology.Snapshot, error) {
 	s, in := &topology.Snapshot{VHost: vhost}, url.PathEscape(vhost)
@@ -123,13 +128,7 @@ func (m *Management) settings(ctx context.Context, vhost, names string) (*topolo
 			return nil, err
 		}
 	}
-	query := "&use_regex=true&name=" + url.QueryEscape(names)
-	items, _, err := m.allPages(ctx, in, live+query)
-	if err != nil {
-		return nil, err
-	}
-	addQueues(items, map[string]bool{}, s)
-	return s, m.applied(ctx, in, query, s)
+	return s, m.applied(ctx, in, "&use_regex=true&name="+url.QueryEscape(names), s)
 }
 
 // effectOn returns how the broker treats a queue now.

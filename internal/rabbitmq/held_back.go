@@ -12,10 +12,12 @@ import (
 
 // A quorum queue with delayed retry (RabbitMQ 4.3) holds back for a time what a lost connection or
 // a cancelled consumer gives back. The letters behind come first, which the window rule does not
-// allow for. dlo therefore keeps to two rules on such an inbox. It begins to take letters when the
-// broker holds nothing back: returned letters then stand in front of all others
-// (delayed_return_test.go). And it takes letters with basic.get, so that no letter can go back
-// while a window is open.
+// allow for. dlo therefore keeps to two rules on such an inbox. A session begins to take letters
+// when the broker holds nothing back: returned letters then stand in front of all others. And it
+// takes new windows with basic.get, so that no letter goes back because of a cancel while a window
+// is open. To find an open window again, it consumes: if the window came back whole, the consumer
+// has no room left for others. If not, the session ends, and its letters go back before the next
+// one.
 
 // awaitHeldBack waits until the broker holds back no letter of an earlier session. The parameter
 // "longest" is the longest time that it may do so, counted from the end of that session, which is
@@ -37,6 +39,10 @@ func (i *Inbox) awaitHeldBack(ctx context.Context, longest time.Duration) error 
 			i.heldUntil = time.Now().Add(time.Second)
 		}
 		if !said {
+			select {
+			case i.link.lookNow <- struct{}{}: // it reports the setting as a problem
+			default:
+			}
 			i.say(fmt.Sprintf("the delayed retry of the queue holds letters back, so dlo waits until %s before it takes any; otherwise it could not tell which letters it has stored", i.heldUntil.UTC().Format("15:04:05 MST")))
 		}
 		select {
@@ -78,7 +84,7 @@ func (i *Inbox) pull(ctx context.Context, f fetch, wait time.Duration, w *[]dead
 			if err := take(&d); err != nil || f.full(*w, i.taken) {
 				return err
 			}
-			if len(*w) == 1 || f.sliding {
+			if len(*w) == 1 {
 				timer.Reset(f.linger)
 			}
 			continue

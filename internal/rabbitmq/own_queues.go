@@ -32,7 +32,11 @@ func (l *Link) lookAfter(ctx context.Context) {
 		}
 		l.storeProblems(problems)
 		l.lookAtRights(ctx)
-		sleep(ctx, lookEvery)
+		select {
+		case <-l.lookNow:
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+		}
 	}
 }
 

@@ -58,6 +58,7 @@ type Link struct {
 	changed   chan struct{}            // closed and replaced when the publishing connection changes
 	tries     tries
 	watched   map[string]watched // the sessions of inboxes, by inbox
+	lookNow   chan struct{}      // requests a look at dlo's queues
 
 	marking  sync.Mutex // protects the marks: only one is read or written at a time
 	marked   int64      // number of commits in the mark that was last written
@@ -72,7 +73,7 @@ func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broker %s: the AMQP URL cannot be read (%w); a password with ? # or / must be percent-encoded", b.Name, withoutURL(err))
 	}
-	l := &Link{broker: b, vhost: u.Vhost, user: u.Username, log: log.With("broker", b.Name), changed: make(chan struct{}), tries: newTries(), refused: map[string]refusedWaiter{}, watched: map[string]watched{}}
+	l := &Link{broker: b, vhost: u.Vhost, user: u.Username, log: log.With("broker", b.Name), changed: make(chan struct{}), tries: newTries(), refused: map[string]refusedWaiter{}, watched: map[string]watched{}, lookNow: make(chan struct{}, 1)}
 	l.status = deadletter.BrokerStatus{Name: b.Name, VHost: u.Vhost, Exchange: b.Exchange, Reason: "not connected yet", Since: time.Now()}
 	l.status.User, l.status.Rights = l.user, l.assumedRights()
 	l.status.Grant = l.grantCommand(l.status.Rights)
