@@ -28,7 +28,7 @@ var userFailures = []Failure{
 	},
 	{
 		Name: "management", Does: "the user loses the tag management, so that the management API refuses it", admin: true, wave: waveRights,
-		wants: sign{kind: deadletter.ProblemManagement, severity: deadletter.SeverityNotify, broker: mainEntry, says: "the API refuses the user"},
+		wants: sign{kind: deadletter.ProblemManagement, severity: deadletter.SeverityPage, broker: mainEntry, says: "the API refuses the user"},
 		make:  func(ctx context.Context, g *ground) error { return g.site.account(ctx, g.site.password, "") },
 	},
 	{

@@ -9,9 +9,9 @@ import (
 
 // TestAFrameKeepsItsLength reads bodies that begin with the length of what follows: sections of an
 // AMQP 1.0 message as RabbitMQ 4.x hands them to a 0-9-1 consumer, and gRPC frames. They are not
-// Confluent's, although their first bytes would fit. An edit would leave the old length in place, so
-// it must be refused with the reason. A Confluent prefix that may hold a length is read, but an edit
-// is refused as well.
+// Confluent's, although their first bytes would fit. An edit would leave the old length in place,
+// so it must be refused with the reason. A Confluent prefix that may hold a length is read, but an
+// edit is refused as well.
 func TestAFrameKeepsItsLength(t *testing.T) {
 	t.Parallel()
 	text := `{"id": 7, "tenant": "acme"}`

@@ -63,7 +63,7 @@ func (l *Link) storeProblems(problems []deadletter.Problem) {
 // session of an inbox that may no longer be drained as it is.
 func (l *Link) checkOwnQueues(ctx context.Context, mend bool) []deadletter.Problem {
 	if l.management == nil {
-		return []deadletter.Problem{l.unknownLimits(deadletter.SeverityNotify, "No management API is configured.", "Set management of the broker, so that dlo can ask.")}
+		return []deadletter.Problem{l.unknownLimits()}
 	}
 	names := []string{`dlo\.`}
 	for _, inbox := range l.broker.Inboxes {
@@ -71,8 +71,7 @@ func (l *Link) checkOwnQueues(ctx context.Context, mend bool) []deadletter.Probl
 	}
 	s, err := l.management.settings(ctx, l.vhost, "^("+strings.Join(names, "|")+")")
 	if err != nil {
-		p := l.unmanagedProblem(err)
-		return []deadletter.Problem{p, l.unknownLimits(deadletter.SeverityPage, deadletter.Visible(err.Error())+".", p.Cure)}
+		return []deadletter.Problem{l.unmanagedProblem(err)}
 	}
 	var problems []deadletter.Problem
 	for i := range s.Queues {
@@ -86,9 +85,12 @@ func (l *Link) checkOwnQueues(ctx context.Context, mend bool) []deadletter.Probl
 			problems = append(problems, l.ownProblems(&e)...)
 		}
 	}
+	if !mend || l.broker.Exchange == "" || len(l.broker.Inboxes) == 0 {
+		return problems
+	}
 	inbox := l.broker.Inboxes[0]
 	exists := slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return q.Name == inbox }) // the session of the inbox reports a missing queue
-	if mend && exists && l.broker.Exchange != "" && !l.isBound(ctx, inbox) && sleep(ctx, beingDeclared) == nil && !l.isBound(ctx, inbox) {
+	if exists && !l.isBound(ctx, inbox) && sleep(ctx, beingDeclared) == nil && !l.isBound(ctx, inbox) {
 		if p := l.rebind(ctx, inbox); p != nil {
 			problems = append(problems, *p)
 		}
@@ -96,13 +98,14 @@ func (l *Link) checkOwnQueues(ctx context.Context, mend bool) []deadletter.Probl
 	return problems
 }
 
-// unknownLimits returns the problem that dlo does not know which policies apply to the inboxes.
-func (l *Link) unknownLimits(severity deadletter.Severity, why, cure string) deadletter.Problem {
+// unknownLimits returns the problem that there is no management API to ask which policies apply to
+// the inboxes.
+func (l *Link) unknownLimits() deadletter.Problem {
 	return deadletter.Problem{
-		Kind: deadletter.ProblemLimitsUnknown, Severity: severity, Broker: l.broker.Name, VHost: l.vhost,
-		Title: "Whether the broker " + l.broker.Name + " deletes letters from dlo's inboxes is not known.",
-		Text:  "A policy can limit their length, age or deliveries. dlo drains the inbox that it has declared itself all the same, and no quorum queue of others. " + why,
-		Cure:  cure,
+		Kind: deadletter.ProblemLimitsUnknown, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost,
+		Title: "Whether broker " + l.broker.Name + " deletes letters from dlo's inboxes is not known.",
+		Text:  "A policy can limit their length, age or deliveries, and no management API is configured that would say so. dlo drains the inbox that it has declared itself all the same, and no quorum queue of others.",
+		Cure:  "Set management of the broker to the URL of its management API.",
 	}
 }
 
@@ -142,9 +145,9 @@ func (l *Link) withoutDelay(queue string, e *topology.Effect) string {
 // unmanagedProblem returns the problem that is reported if the management API gives no information.
 func (l *Link) unmanagedProblem(err error) deadletter.Problem {
 	p := deadletter.Problem{
-		Kind: deadletter.ProblemManagement, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost,
+		Kind: deadletter.ProblemManagement, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost,
 		Title: "The management API of broker " + l.broker.Name + " does not answer.",
-		Text:  "Depths, consumers and whether a policy deletes letters are not known: " + deadletter.Visible(err.Error()) + ".",
+		Text:  "Depths, consumers and whether a policy deletes letters are not known: " + deadletter.Visible(err.Error()) + ". dlo drains the inbox that it has declared itself all the same, and no quorum queue of others.",
 		Cure:  "Check whether the plugin rabbitmq_management is enabled, and whether the URL of the API is right.",
 	}
 	if errors.Is(err, errMayNot) {

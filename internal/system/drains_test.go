@@ -174,8 +174,10 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 			_, url := testenv.VHost(t)
 			args := amqp.Table{"x-queue-type": kind}
 			text := patient
-			if kind == "quorum" && node.AtLeast("4.0") { // without these settings, the broker may delete letters and dlo refuses the drain
-				args["x-delivery-limit"] = int32(-1)
+			if kind == "quorum" { // without these settings, the broker may delete letters and dlo refuses the drain
+				if node.AtLeast("4.0") {
+					args["x-delivery-limit"] = int32(-1)
+				}
 				text = fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", url, node.ManagementURLOf("guest:guest")) + patient
 			}
 			const letters = 250

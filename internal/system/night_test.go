@@ -29,7 +29,7 @@ digest: {at: "08:30", days: [mon], zone: Europe/Berlin, notify: [team]}
 func TestANightIsSettledFromTheDigest(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	testenv.Broker(t)
+	node := testenv.Broker(t)
 	tab := testenv.Browser(t)
 	_, amqpURL := testenv.VHost(t)
 	pager, team := newReceiver(t), newReceiver(t)
@@ -38,6 +38,7 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newChild(t, amqpURL, nightRules+fmt.Sprintf("channels: {pager: {webhook: {url: %q, secret_file: %s}, allow_private: true}, team: {webhook: {url: %q, secret_file: %[2]s}, allow_private: true}}\n", pager.URL, secret, team.URL))
+	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
 	p.Start("")
 	p.Draining()
 
