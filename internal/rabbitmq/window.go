@@ -150,18 +150,8 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 // is left. However, 4.0 and later may also flag the first delivery of a letter that went from one
 // quorum queue into another. A get may then return flagged letters for a long time, so
 // fetchRequeued ends after 5 s (sweepMost).
-//
-// At most wholeGets letters are fetched. If more were put back, the session ends before any letter
-// is stored. Where first deliveries may be flagged as well, nothing says whether more were.
 func (i *Inbox) fetchRequeued(have, room int, take func(d *amqp.Delivery) error) error {
-	began, gets := time.Now(), 0
-	for ; have < room && !i.locked && time.Since(began) < sweepMost; have++ {
-		if gets++; gets == wholeGets && i.facts.kind != "classic" {
-			if redeliveredLeaks(i.link.Status().Version, i.facts.kind) {
-				return nil
-			}
-			return fmt.Errorf("more than %d letters went back when the consumer was cancelled", gets)
-		}
+	for began := time.Now(); have < room && !i.locked && time.Since(began) < sweepMost; have++ {
 		d, ok, err := i.ch.Get(i.queue, false)
 		if isCode(err, amqp.ResourceLocked) {
 			i.locked = true // a quorum queue with a single active consumer refuses a get (405)
