@@ -139,8 +139,7 @@ func (r *reading) peelOnce() bool {
 	}
 	if name := frame(doc.Body); name != "" {
 		doc.step(false, "Confluent: the first bytes are those of "+name)
-	}
-	if p := confluentPrefix(doc.Body); p.size > 0 {
+	} else if p := confluentPrefix(doc.Body); p.size > 0 {
 		switch {
 		case !r.isConfluent(p, doc.Body):
 			doc.step(false, "Confluent: the prefix fits, but what follows it does not decode")

@@ -40,14 +40,8 @@ func TestALimitIsSeenAtOnce(t *testing.T) {
 	onBothKinds(t, func(t *testing.T, node *testenv.Node) {
 		vhost, address := node.VHost(t)
 		ch := openChannel(t, address, nil)
-		declareInbox(t, ch, "dlo.letters", ownInbox(node))
+		declareOwn(t, ch, node)
 		declareInbox(t, ch, "team.dlq", ownInbox(node))
-		if err := ch.ExchangeDeclare("dlo.dlx", "fanout", true, false, false, false, nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := ch.QueueBind("dlo.letters", "", "dlo.dlx", false, nil); err != nil {
-			t.Fatal(err)
-		}
 		link, err := rabbitmq.Connect(brokerAt(node, address), slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
@@ -125,13 +119,7 @@ func TestAPolicyThatTheBrokerIgnores(t *testing.T) {
 		if node.AtLeast("4.0") {
 			key, value = "max-in-memory-length", 5 // 4.x: not for classic queues
 		}
-		declareInbox(t, ch, "dlo.letters", ownInbox(node))
-		if err := ch.ExchangeDeclare("dlo.dlx", "fanout", true, false, false, false, nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := ch.QueueBind("dlo.letters", "", "dlo.dlx", false, nil); err != nil {
-			t.Fatal(err)
-		}
+		declareOwn(t, ch, node)
 		for _, queue := range []string{"orders", "invoices"} {
 			declareInbox(t, ch, queue, amqp.Table{"x-queue-type": "classic"})
 		}

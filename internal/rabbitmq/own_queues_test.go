@@ -46,6 +46,18 @@ func ownInbox(node *testenv.Node) amqp.Table {
 	return args
 }
 
+// declareOwn declares dlo's exchange and inbox as dlo does.
+func declareOwn(t *testing.T, ch *amqp.Channel, node *testenv.Node) {
+	t.Helper()
+	declareInbox(t, ch, "dlo.letters", ownInbox(node))
+	if err := ch.ExchangeDeclare("dlo.dlx", "fanout", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.QueueBind("dlo.letters", "", "dlo.dlx", false, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // awaitPolicy waits until the management API shows a key in the policies of a queue, or no longer
 // shows it.
 func awaitPolicy(t *testing.T, node *testenv.Node, vhost, queue, key string, there bool) {
@@ -76,16 +88,10 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 			t.Parallel()
 			vhost, address := node.VHost(t)
 			ch := openChannel(t, address, nil)
-			declareInbox(t, ch, "dlo.letters", ownInbox(node))
+			declareOwn(t, ch, node)
 			declareInbox(t, ch, "team.dlq", amqp.Table{"x-max-length": int32(1000)})
 			declareInbox(t, ch, "dlo.annotations", nil)
 			declareInbox(t, ch, "dlo.wait.1000", amqp.Table{"x-message-ttl": int32(1000)})
-			if err := ch.ExchangeDeclare("dlo.dlx", "fanout", true, false, false, false, nil); err != nil {
-				t.Fatal(err)
-			}
-			if err := ch.QueueBind("dlo.letters", "", "dlo.dlx", false, nil); err != nil {
-				t.Fatal(err)
-			}
 			limits := map[string]any{"max-length": 50, "message-ttl": 3600000, "expires": 86400000}
 			if err := node.API(http.MethodPut, "/api/"+kind+"/"+url.PathEscape(vhost)+"/of-the-site", map[string]any{"pattern": ".*", "apply-to": "queues", "definition": limits}, nil); err != nil {
 				t.Fatal(err)
