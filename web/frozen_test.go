@@ -51,7 +51,7 @@ func TestReadOnly(t *testing.T) {
 	h := open(t, withRetries, withLibrary, withUsers, func(o *web.Options) {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) {
 			p := deadletter.Local
-			p.Fixed = true
+			p.Fixed = "read_only is set"
 			return p, nil
 		}
 	})

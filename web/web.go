@@ -92,6 +92,7 @@ type Options struct {
 	Now       func() time.Time                                  // nil: time.Now
 	Log       *slog.Logger                                      // nil: discarded
 	Actor     func(*http.Request) (deadletter.Principal, error) // who makes the request; nil: deadletter.Local
+	Restrict  func(*deadletter.Principal)                       // takes rights away from everybody; nil: it takes none
 	Users     *identity.Accounts                                // dlo's own users; nil: none
 	TokensOn  bool                                              // requests can identify themselves with a token
 	Granted   func(name string) []deadletter.Grant              // grants of the configuration for a user or a token; nil: none
@@ -163,6 +164,13 @@ func New(o Options) *Web {
 	open := o.Actor == nil
 	if open {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Local, nil }
+	}
+	if actor := o.Actor; o.Restrict != nil {
+		o.Actor = func(r *http.Request) (deadletter.Principal, error) {
+			p, err := actor(r)
+			o.Restrict(&p)
+			return p, err
+		}
 	}
 	w := &Web{Options: o, open: open, heavy: make(places, maxHeavy), lists: lists{places: make(places, maxLists), own: map[string]*ownLists{}}, loading: make(places, maxLoading), looks: make(places, 1), drained: make(chan struct{})}
 	w.router = w.routes()

@@ -11,7 +11,7 @@ type Principal struct {
 	Name   string   // name in the audit, e.g. ana@example.com, token:ci or local
 	Grants []Grant  // what the principal may do; empty = nothing
 	Frozen []string // brokers on which the configuration forbids changes by anybody
-	Fixed  bool     // the configuration forbids all changes by anybody
+	Fixed  string   // why nobody may change anything; "" = the grants decide
 	As     string   // description of the grant with which an admin views the pages; "" = the admin's own grants
 }
 
@@ -131,9 +131,9 @@ func (p Principal) MayEverywhere(v Verb) bool {
 	return p.mayChange(v) && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(Origin{}) })
 }
 
-// mayChange returns false if the action changes something and the configuration makes dlo
-// read-only. Otherwise it returns true, and the grants decide.
-func (p Principal) mayChange(v Verb) bool { return !p.Fixed || slices.Contains(readVerbs, v) }
+// mayChange returns false if the action changes something and nobody may change anything. Otherwise
+// it returns true, and the grants decide.
+func (p Principal) mayChange(v Verb) bool { return p.Fixed == "" || slices.Contains(readVerbs, v) }
 
 // MayToAll reports whether the principal may perform an action on everything at every broker. In
 // that case, nobody needs to check single objects. It returns false for a person who must first
@@ -182,7 +182,7 @@ func Reach(p Principal, v Verb) error {
 
 func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
 	if !p.mayChange(v) {
-		return fmt.Errorf("%w: nobody may %s, because read_only is set", ErrDenied, verbs[v].words)
+		return fmt.Errorf("%w: nobody may %s, because %s", ErrDenied, verbs[v].words, p.Fixed)
 	}
 	if o.Broker != "" && slices.Contains(p.Frozen, o.Broker) && !slices.Contains(readVerbs, v) {
 		return fmt.Errorf("%w: nobody may %s at broker %s, because read_only is set for it", ErrDenied, verbs[v].words, Visible(o.Broker))

@@ -46,6 +46,8 @@ const (
 	ProblemStoreUnproved  ProblemKind = "store_unproved"      // there is no proof that the store is current, so that nothing is sent
 	ProblemStoreDamaged   ProblemKind = "store_damaged"       // the store is damaged, so that dlo no longer writes to it
 	ProblemStoreOther     ProblemKind = "store_other"         // there was another store at the same path
+	ProblemStoreTwice     ProblemKind = "store_twice"         // another dlo works with the same store or a copy of it, so that nothing is sent
+	ProblemStoreUnguarded ProblemKind = "store_unguarded"     // the broker cannot keep a second dlo from sending from a copy of the store
 	ProblemBrokerReplaced ProblemKind = "broker_replaced"     // the broker is older than the progress that it has confirmed
 	ProblemNoProgress     ProblemKind = "progress"            // the progress of the store cannot be noted
 	ProblemDisk           ProblemKind = "disk"
@@ -56,7 +58,7 @@ const (
 // ProblemKinds lists all kinds.
 var ProblemKinds = []ProblemKind{
 	ProblemBrokerAway, ProblemBrokerUnknown, ProblemInboxNotRead, ProblemInboxLoses, ProblemDelayedRetry, ProblemLimitsUnknown, ProblemUnknownSetting, ProblemInboxUnbound, ProblemInboxDeleted, ProblemNearLimit, ProblemMissing, ProblemOwnQueue, ProblemRights, ProblemManagement, ProblemBlocked, ProblemWaiter,
-	ProblemStoreRestored, ProblemStoreUnproved, ProblemStoreDamaged, ProblemStoreOther, ProblemBrokerReplaced, ProblemNoProgress, ProblemDisk, ProblemAge, ProblemNotices,
+	ProblemStoreRestored, ProblemStoreUnproved, ProblemStoreDamaged, ProblemStoreOther, ProblemStoreTwice, ProblemStoreUnguarded, ProblemBrokerReplaced, ProblemNoProgress, ProblemDisk, ProblemAge, ProblemNotices,
 }
 
 // Key returns a text that identifies the problem. It stays the same as long as the problem lasts.

@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -17,6 +18,18 @@ type Progress struct {
 	Newest   ID        `json:"newest,omitempty"`
 	At       time.Time `json:"at"` // time of the last commit
 }
+
+// StoreTwice is the error of a dlo that may not send letters from its store, because another dlo
+// works with the same store or with a copy of it. The text is one or more sentences about the other.
+type StoreTwice string
+
+func (s StoreTwice) Error() string {
+	return "another dlo works with this store or a copy of it. " + string(s)
+}
+
+// ErrUnguarded means that the broker cannot keep a second dlo from sending letters from a copy of
+// the same store.
+var ErrUnguarded = errors.New("the broker keeps no lock of this store")
 
 // maxProgress is more than any store can count: a million commits per second for a century.
 const maxProgress = 1 << 52

@@ -94,7 +94,7 @@ func TestRolesIncludeTheRolesBefore(t *testing.T) {
 // TestReadOnly checks that nobody may change anything if dlo is read-only.
 func TestReadOnly(t *testing.T) {
 	p := Local
-	p.Fixed = true
+	p.Fixed = "read_only is set"
 	for v := range verbs {
 		want := v == VerbView || v == VerbRead || v == VerbReveal
 		for name, err := range map[string]error{"allow": Allow(p, v, Origin{Broker: "main"}), "reach": Reach(p, v)} {
@@ -106,7 +106,7 @@ func TestReadOnly(t *testing.T) {
 			t.Errorf("%s: %t %t %t", v, p.May(v), p.MayEverywhere(v), p.MayToAll(v))
 		}
 	}
-	if (Principal{Fixed: true}).May(VerbView) {
+	if (Principal{Fixed: "read_only is set"}).May(VerbView) {
 		t.Error("it gives rights")
 	}
 }

@@ -81,6 +81,8 @@ var NotMade = []struct {
 	{deadletter.ProblemDelayedRetry, "only RabbitMQ 4.3 and later have delayed retry"},
 	{deadletter.ProblemLimitsUnknown, "the management API has to be missing, which ends the drill"},
 	{deadletter.ProblemUnknownSetting, "RabbitMQ refuses a setting that it does not know itself"},
+	{deadletter.ProblemStoreTwice, "a second dlo has to run on a copy of the store"},
+	{deadletter.ProblemStoreUnguarded, "it comes with the loss of a right on dlo.epoch.*, which is about rights"},
 	{deadletter.ProblemStoreDamaged, "a store has to be broken, and stays so"},
 }
 

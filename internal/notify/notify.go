@@ -54,6 +54,7 @@ type Options struct {
 	Jitter     func() float64   // returns a number from 0 to 1, but not 1; nil = random
 	Log        *slog.Logger     // nil = the log is discarded
 	Registerer prometheus.Registerer
+	Silent     func() bool        // reports whether nothing may be sent now; nil = it always may
 	Crash      func(point string) // called at the named points, where tests can simulate a crash; nil in production
 }
 
@@ -96,6 +97,9 @@ func New(store Store, o Options) *Notifier {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Silent == nil {
+		o.Silent = func() bool { return false }
 	}
 	if o.Crash == nil {
 		o.Crash = func(string) {}

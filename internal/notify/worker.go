@@ -88,6 +88,9 @@ func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration 
 	if c.Sender == nil {
 		return idle
 	}
+	if w.n.o.Silent() {
+		return time.Second
+	}
 	if left := w.rest.Sub(w.n.o.Now()); left > 0 && left <= maxLater {
 		return left
 	}

@@ -116,10 +116,7 @@ func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progre
 	if l.markedIn == session && l.marked >= p.Commits {
 		return nil // another worker has recorded it in the meantime
 	}
-	if l.Session() != session {
-		return errOtherSession
-	}
-	err := l.onMarks(ctx, func(c *confirming) error {
+	err := l.onMarks(ctx, session, func(c *confirming) error {
 		err := putMark(c, deadletter.MarkQueue(p.Store), p)
 		switch {
 		case errors.Is(err, errNoMarkQueue):
@@ -182,8 +179,8 @@ func putMark(c *confirming, queue string, p deadletter.Progress) error {
 // onMarks calls fn with the channel that is reserved for the marks of stores. A mark is a message
 // that records how far a store has got. If the queue of the marks has no leader, a reply may take a
 // minute. Therefore onMarks stops waiting when ctx ends, and the channel is then not used again.
-func (l *Link) onMarks(ctx context.Context, fn func(*confirming) error) error {
-	c, err := l.markChannel()
+func (l *Link) onMarks(ctx context.Context, session int64, fn func(*confirming) error) error {
+	c, err := l.markChannel(session)
 	if err != nil {
 		return err
 	}
@@ -205,14 +202,14 @@ func (l *Link) onMarks(ctx context.Context, fn func(*confirming) error) error {
 	return err
 }
 
-func (l *Link) markChannel() (*confirming, error) {
+func (l *Link) markChannel(session int64) (*confirming, error) {
 	l.mu.Lock()
-	session, c := l.publish.session, l.publish.mark
+	now, c := l.publish.session, l.publish.mark
 	l.mu.Unlock()
-	if c != nil && !c.ch.IsClosed() {
+	if now == session && c != nil && !c.ch.IsClosed() {
 		return c, nil
 	}
-	c, err := l.channel(true)
+	c, err := l.channel(session, true)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,10 @@ func (m *message) setOutcome(kind deadletter.OutcomeKind, detail string) {
 // queue without a leader (3.10.8, 4.0.5, 4.3.6; silent_queue_test.go). A broker closes a channel if
 // it rejects a message that was published on that channel. With a shared channel, both would put
 // the messages for other queues in doubt.
-func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
+//
+// The parameter "session" is the number of a publishing connection. Publish sends nothing over
+// another one: only over this connection, the caller knows that it may send (LockStore).
+func (l *Link) Publish(ctx context.Context, session int64, ps []deadletter.Publishing) []deadletter.Outcome {
 	outcomes := make([]deadletter.Outcome, len(ps))
 	shared := map[string][]*message{} // the messages of each queue
 	var sends sync.WaitGroup
@@ -42,7 +45,7 @@ func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 		m.outcome.Token = m.Token
 		m.setOutcome(deadletter.OutcomeUnsent, "the broker is not connected")
 		if m.Alone {
-			sends.Go(func() { l.send(ctx, []*message{m}, true) })
+			sends.Go(func() { l.send(ctx, session, []*message{m}, true) })
 			continue
 		}
 		queue := m.Queue
@@ -52,7 +55,7 @@ func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 		shared[queue] = append(shared[queue], m)
 	}
 	for _, ms := range shared {
-		sends.Go(func() { l.send(ctx, ms, false) })
+		sends.Go(func() { l.send(ctx, session, ms, false) })
 	}
 	sends.Wait()
 	return outcomes
@@ -60,8 +63,8 @@ func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 
 // send sends messages on one channel and sets their outcomes. If the parameter "alone" is true, it
 // uses a channel that is neither shared nor used again.
-func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
-	c, err := l.channel(alone)
+func (l *Link) send(ctx context.Context, session int64, ms []*message, alone bool) {
+	c, err := l.channel(session, alone)
 	if err != nil {
 		return
 	}

@@ -86,7 +86,7 @@ func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 		relay.Slice(0)
 		relay.Delay(0)
 		link := publisher(t, node.AMQPURLVia(relay.Addr(), vhost), batch)
-		if got := kinds(link.Publish(t.Context(), messages("work", 1, nil))); got[deadletter.OutcomeConfirmed] != 1 { // opens the channel
+		if got := kinds(link.Publish(t.Context(), link.Session(), messages("work", 1, nil))); got[deadletter.OutcomeConfirmed] != 1 { // opens the channel
 			t.Fatal(got)
 		}
 		before, err := observer.QueueDeclarePassive("work", true, false, false, false, nil)
@@ -96,7 +96,9 @@ func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 		relay.Slice(4 << 10) // so slow that the batch cannot have ended
 		relay.Delay(10 * time.Millisecond)
 		sent := make(chan []deadletter.Outcome, 1)
-		go func() { sent <- link.Publish(t.Context(), messages("work", batch, bytes.Repeat([]byte("x"), 256<<10))) }()
+		go func() {
+			sent <- link.Publish(t.Context(), link.Session(), messages("work", batch, bytes.Repeat([]byte("x"), 256<<10)))
+		}()
 		awaitReady(t, observer, "work", before.Messages+1)
 		relay.Cut()
 		outcomes := <-sent
@@ -121,7 +123,7 @@ func TestWhatTheBrokerAnswers(t *testing.T) {
 	link := publisher(t, url, 8)
 	ps := messages("work", 3, []byte("x"))
 	ps[1].Queue, ps[2].Queue = "full", "nowhere"
-	outcomes := link.Publish(t.Context(), ps)
+	outcomes := link.Publish(t.Context(), link.Session(), ps)
 	for i, want := range []deadletter.OutcomeKind{deadletter.OutcomeConfirmed, deadletter.OutcomeNacked, deadletter.OutcomeReturned} {
 		if got := outcomes[i]; got.Kind != want || got.Token != ps[i].Token {
 			t.Errorf("message for %s: %s (%s), want %s", ps[i].Queue, got.Kind, got.Detail, want)
@@ -140,7 +142,7 @@ func TestAMessageThatCannotBeEncodedIsRefusedAlone(t *testing.T) {
 	ps[1].Properties.Headers["unknown to AMQP"] = uint64(1)
 	ps[2].Properties.Type = strings.Repeat("t", 256)
 	ps[3].Queue = strings.Repeat("q", 256)
-	outcomes := link.Publish(t.Context(), ps)
+	outcomes := link.Publish(t.Context(), link.Session(), ps)
 	for i, want := range []deadletter.OutcomeKind{deadletter.OutcomeConfirmed, deadletter.OutcomeRefused, deadletter.OutcomeRefused, deadletter.OutcomeRefused, deadletter.OutcomeConfirmed} {
 		if got := outcomes[i]; got.Kind != want || want == deadletter.OutcomeRefused && !strings.Contains(got.Detail, "it cannot be encoded: ") {
 			t.Errorf("message %d: %s (%s), want %s", i, got.Kind, got.Detail, want)

@@ -26,7 +26,7 @@ func TestAMessageThatFitsIntoNoFrame(t *testing.T) {
 	}{{frame - around - token - 1 - 5 - 5, deadletter.OutcomeConfirmed}, {frame - around - token - 1 - 5 - 5 + 1, deadletter.OutcomeRefused}} {
 		ps := messages("work", 3, []byte("body"))
 		ps[1].Properties.Headers["stack"] = strings.Repeat("x", c.size)
-		outcomes := link.Publish(t.Context(), ps)
+		outcomes := link.Publish(t.Context(), link.Session(), ps)
 		for n, o := range outcomes {
 			want := deadletter.OutcomeConfirmed
 			if n == 1 {

@@ -166,22 +166,35 @@ func (l *Link) Ready(ctx context.Context) error {
 	}
 }
 
-// channel returns an idle channel. If there is none, it opens one. If the parameter "alone" is
-// true, it opens a channel that is neither shared nor used again.
-func (l *Link) channel(alone bool) (*confirming, error) {
+// channel returns an idle channel of a session. If there is none, it opens one. If the parameter
+// "alone" is true, it opens a channel that is neither shared nor used again.
+func (l *Link) channel(session int64, alone bool) (*confirming, error) {
 	l.mu.Lock()
-	conn := l.publish.conn
-	if n := len(l.publish.idle); n > 0 && !alone {
+	if n := len(l.publish.idle); n > 0 && !alone && l.publish.session == session {
 		c := l.publish.idle[n-1]
 		l.publish.idle = l.publish.idle[:n-1]
 		l.mu.Unlock()
 		return c, nil
 	}
 	l.mu.Unlock()
-	if conn == nil {
-		return nil, errors.New("the broker is not connected")
+	conn, err := l.connection(session)
+	if err != nil {
+		return nil, err
 	}
 	return confirmingOn(conn, l.broker.InFlight)
+}
+
+// connection returns the publishing connection, if it still belongs to the given session.
+func (l *Link) connection(session int64) (*amqp.Connection, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.publish.conn == nil:
+		return nil, errors.New("the broker is not connected")
+	case l.publish.session != session:
+		return nil, errOtherSession
+	}
+	return l.publish.conn, nil
 }
 
 // confirmingOn opens a channel in confirm mode. The channel has room for as many returned messages

@@ -63,6 +63,7 @@ type Link struct {
 	marking  sync.Mutex // protects the marks: only one is read or written at a time
 	marked   int64      // number of commits in the mark that was last written
 	markedIn int64      // the session in which that mark was written
+	locking  *locking   // the request for the lock of the store without a reply; nil = none
 }
 
 // Connect returns a Link to the broker b. It does not wait for the broker: the Link opens

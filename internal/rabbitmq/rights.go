@@ -25,7 +25,7 @@ const (
 func (l *Link) assumedRights() []deadletter.Right {
 	list := []deadletter.Right{
 		{Operation: "write", Resource: defaultExchange, For: "sending retries and requeues", Severity: deadletter.SeverityPage},
-		{Operation: "configure", Resource: epochQueues, For: "noticing a restart of the broker, and keeping a second dlo out of the same inbox", Severity: deadletter.SeverityNotify},
+		{Operation: "configure", Resource: epochQueues, For: "noticing a restart of the broker, and keeping a second dlo out of the same inbox and store", Severity: deadletter.SeverityNotify},
 		{Operation: "read", Resource: epochQueues, For: "reading an inbox only after its last session has ended", Severity: deadletter.SeverityNotify},
 	}
 	for _, q := range l.broker.Inboxes {

@@ -72,12 +72,12 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	}
 	one := messages("orders", 1, []byte("x"))
 	one[0].Alone = true
-	if got := link.Publish(t.Context(), one)[0]; got.Kind != deadletter.OutcomeConfirmed {
+	if got := link.Publish(t.Context(), link.Session(), one)[0]; got.Kind != deadletter.OutcomeConfirmed {
 		t.Errorf("%+v", got)
 	}
 	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
 	eventually(t, "the right is taken away", func() bool { // 4.0.5 applies the change only to new channels
-		got := link.Publish(t.Context(), one)[0]
+		got := link.Publish(t.Context(), link.Session(), one)[0]
 		if got.Kind != deadletter.OutcomeConfirmed && got.Kind != deadletter.OutcomeUnsent {
 			t.Errorf("%+v", got)
 		}

@@ -36,8 +36,8 @@ func TestASilentQueuePutsNoOtherInDoubt(t *testing.T) {
 	}
 	answered := make(chan []deadletter.Outcome, 2)
 	go func() {
-		answered <- link.Publish(t.Context(), ps)
-		answered <- link.Publish(t.Context(), ps[2:4])
+		answered <- link.Publish(t.Context(), link.Session(), ps)
+		answered <- link.Publish(t.Context(), link.Session(), ps[2:4])
 	}()
 	for _, batch := range [][]deadletter.Publishing{ps, ps[2:4]} {
 		select {

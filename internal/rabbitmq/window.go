@@ -79,6 +79,9 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 		i.checkDeliveriesLeft(w)
 		return w, nil
 	}
+	if i.regain {
+		f.linger, f.sliding, f.full = time.Second, true, func([]deadletter.Arrival, int) bool { return false }
+	}
 	if err := i.setPrefetch(f.letters); err != nil {
 		return fail(err)
 	}
@@ -135,6 +138,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 			return fail(err)
 		}
 	}
+	i.regain = false
 	i.checkDeliveriesLeft(w)
 	return w, nil
 }
@@ -150,7 +154,12 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 // is left. However, 4.0 and later may also flag the first delivery of a letter that went from one
 // quorum queue into another. A get may then return flagged letters for a long time, so
 // fetchRequeued ends after 5 s (sweepMost).
+//
+// If a quorum queue has more of these letters than their ack is whole for, fetchRequeued returns an
+// error. The session then ends, and all letters go back. The next session takes as many letters
+// with one consumer, and leaves it no free capacity.
 func (i *Inbox) fetchRequeued(have, room int, take func(d *amqp.Delivery) error) error {
+	most := have + wholeGets - 1 // the letters of the consumer are one command too
 	for began := time.Now(); have < room && !i.locked && time.Since(began) < sweepMost; have++ {
 		d, ok, err := i.ch.Get(i.queue, false)
 		if isCode(err, amqp.ResourceLocked) {
@@ -158,6 +167,10 @@ func (i *Inbox) fetchRequeued(have, room int, take func(d *amqp.Delivery) error)
 		}
 		if err != nil || !ok {
 			return err
+		}
+		if have == most && i.facts.kind != "classic" {
+			i.regain = true
+			return errors.New("the broker took back more letters than one ack is whole for; they are taken again together")
 		}
 		if err := take(&d); err != nil || !d.Redelivered {
 			return err

@@ -123,7 +123,7 @@ func (c *clerk) checkClaimed(claimed []deadletter.Due) {
 //   - If an earlier copy of a letter may have arrived, the next copy must be sent alone
 //     and under the same token.
 //   - A letter may get another token only if no copy under its last token can have arrived.
-func (c *clerk) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
+func (c *clerk) Publish(ctx context.Context, session int64, ps []deadletter.Publishing) []deadletter.Outcome {
 	c.mu.Lock()
 	if c.dead {
 		c.mu.Unlock()
@@ -136,7 +136,7 @@ func (c *clerk) Publish(ctx context.Context, ps []deadletter.Publishing) []deadl
 		c.checkSent(&ps[i])
 	}
 	c.mu.Unlock()
-	outcomes := c.wire.Publish(ctx, ps)
+	outcomes := c.wire.Publish(ctx, session, ps)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.out -= len(ps)
@@ -229,6 +229,15 @@ func (c *clerk) Breakers(ctx context.Context, broker string) ([]deadletter.Break
 }
 
 func (c *clerk) Session() int64 { return c.wire.Session() }
+
+func (c *clerk) LockStore(ctx context.Context, session int64, store string) error {
+	if err := c.failure(ctx, "lock the store"); err != nil {
+		return err
+	}
+	return c.wire.LockStore(ctx, session, store)
+}
+
+func (c *clerk) UnlockStore(session int64) { c.wire.UnlockStore(session) }
 
 func (c *clerk) ReadMark(ctx context.Context, store string, expected bool) (*deadletter.Progress, error) {
 	if err := c.failure(ctx, "read the mark"); err != nil {

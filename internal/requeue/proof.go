@@ -3,6 +3,7 @@ package requeue
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -19,6 +20,7 @@ type proof struct {
 	since    time.Time // when the failures began, over this connection and earlier ones
 	next     time.Time // time of the next try
 	problems map[deadletter.ProblemKind]deadletter.Problem
+	lock     atomic.Pointer[lock]
 }
 
 const (
@@ -61,36 +63,53 @@ func judge(m *deadletter.Remembered, mark *deadletter.Progress) verdict {
 	return unproved
 }
 
-// maySend reports whether letters may be sent now. If the store is an older copy, it first holds
-// the letters that may already have been sent.
-func (d *Dispatcher) maySend(ctx context.Context) (bool, error) {
+// maySend returns the number of the broker session over which letters may be sent now; 0 = none. If
+// the store is an older copy, it first holds the letters that may already have been sent.
+func (d *Dispatcher) maySend(ctx context.Context) (int64, error) {
 	p := &d.proof
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	session, now := d.broker.Session(), d.o.Now()
-	if session == p.session || session == 0 {
-		return session != 0, nil
+	if session == 0 || session == p.session && !p.lock.Load().askAgain(now) {
+		return session, nil
 	}
 	m, err := d.store.Remembered(ctx, d.o.Broker, d.o.VHost)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
+	if !d.lockStore(ctx, session, m.Store) {
+		return 0, nil
+	}
+	if session == p.session {
+		return session, nil
+	}
+	send, err := d.isCurrent(ctx, &m, session)
+	if !send || err != nil {
+		return 0, err
+	}
+	return session, nil
+}
+
+// isCurrent reports whether the store is current, or has become so because dlo has held the letters
+// that may already have been sent.
+func (d *Dispatcher) isCurrent(ctx context.Context, m *deadletter.Remembered, session int64) (bool, error) {
+	p, now := &d.proof, d.o.Now()
 	m.Beside = m.Beside || p.judged // this process has already seen a proof
 	if p.trouble == session && now.Before(p.next) {
-		return p.sendsWithoutMark(now) && judge(&m, nil) != unproved, nil
+		return p.sendsWithoutMark(now) && judge(m, nil) != unproved, nil
 	}
 	asking, cancel := context.WithTimeout(ctx, markAsk)
 	defer cancel()
 	mark, err := d.broker.ReadMark(asking, m.Store, m.Marked >= 0)
 	if err == nil {
-		return d.applyVerdict(ctx, &m, mark, session)
+		return d.applyVerdict(ctx, m, mark, session)
 	}
 	p.markFailed(session, now)
 	if !p.sendsWithoutMark(now) {
 		return false, nil
 	}
-	if judge(&m, nil) == unproved {
-		return false, d.askPeople(ctx, &m)
+	if judge(m, nil) == unproved {
+		return false, d.askPeople(ctx, m)
 	}
 	delete(p.problems, deadletter.ProblemStoreUnproved)
 	p.addProblem(now, d.unnotedProblem("read", err))
@@ -108,6 +127,10 @@ func (d *Dispatcher) applyVerdict(ctx context.Context, m *deadletter.Remembered,
 	case restored:
 		if err := d.store.Restored(ctx, *mark); err != nil {
 			return false, err
+		}
+		p.judged = true
+		if d.unlockStore(session) {
+			return false, nil
 		}
 	case unproved:
 		p.markFailed(session, now)

@@ -189,7 +189,7 @@ func (s *station) releaseAll(before int) {
 	if _, err := s.store.Advance(ctx, op.ID, 100, nil); err != nil {
 		s.t.Fatal(err)
 	}
-	s.run(5 * time.Second)
+	s.run(25 * time.Second)
 	first := map[deadletter.ID]deadletter.Token{}
 	for i, id := range s.broker.ids[:before] {
 		first[id] = s.broker.under[i]

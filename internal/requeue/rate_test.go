@@ -52,7 +52,7 @@ func TestLanes(t *testing.T) {
 type silent struct{}
 
 func (*silent) Ready(ctx context.Context) error { return ctx.Err() }
-func (*silent) Publish(context.Context, []deadletter.Publishing) []deadletter.Outcome {
+func (*silent) Publish(context.Context, int64, []deadletter.Publishing) []deadletter.Outcome {
 	return nil
 }
 
@@ -60,6 +60,8 @@ func (*silent) Takes(...deadletter.Wait) bool   { return false }
 func (*silent) Status() deadletter.BrokerStatus { return deadletter.BrokerStatus{Connected: true} }
 
 func (*silent) Session() int64                                                       { return 0 }
+func (*silent) LockStore(context.Context, int64, string) error                       { return nil }
+func (*silent) UnlockStore(int64)                                                    {}
 func (*silent) ReadMark(context.Context, string, bool) (*deadletter.Progress, error) { return nil, nil }
 func (*silent) WriteMark(context.Context, int64, deadletter.Progress) error          { return nil }
 

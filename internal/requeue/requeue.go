@@ -46,12 +46,17 @@ type Store interface {
 // Broker publishes messages to a RabbitMQ broker.
 type Broker interface {
 	Ready(ctx context.Context) error // waits until the broker is connected and accepts messages
-	Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome
+	Publish(ctx context.Context, session int64, ps []deadletter.Publishing) []deadletter.Outcome
 	Facts(ctx context.Context, queue string) deadletter.QueueFacts
 	Takes(places ...deadletter.Wait) bool // reports whether letters can wait in these places now
 	Status() deadletter.BrokerStatus
 
-	Session() int64 // number of the connection that Publish uses; 0 = none
+	Session() int64 // number of the connection that can publish; 0 = none
+	// LockStore takes the lock of a store over the connection with the given number, and keeps it
+	// until the connection ends. The error is a deadletter.StoreTwice if another dlo has the lock,
+	// and wraps deadletter.ErrUnguarded if there can be none.
+	LockStore(ctx context.Context, session int64, store string) error
+	UnlockStore(session int64) // gives the lock back; this ends the connection
 	// ReadMark returns the progress that the broker has recorded for a store, or nil if the broker
 	// has no record. If the parameter "expected" is true, there should be a record, so ReadMark
 	// looks for it several times.
@@ -101,6 +106,7 @@ type Dispatcher struct {
 	broker Broker
 	o      Options
 	wake   chan struct{}
+	began  time.Time
 
 	doubting atomic.Bool // true while a worker processes letters in doubt
 
@@ -124,10 +130,13 @@ func New(store Store, broker Broker, o Options) *Dispatcher {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Dispatcher{
+	d := &Dispatcher{
 		store: store, broker: broker, o: o, wake: make(chan struct{}, workers), rates: map[lane]*bucket{}, depth: depths{facts: broker.Facts, seen: map[string]depth{}},
 		breakers: newBreakers(o.Breaker, o.Broker, o.VHost, o.Watch), nacking: nacking{since: map[string]time.Time{}}, sights: sights{}, proof: proof{problems: map[deadletter.ProblemKind]deadletter.Problem{}},
+		began: o.Now(),
 	}
+	d.proof.lock.Store(&lock{})
+	return d
 }
 
 // Wake makes the dispatcher look for due letters immediately.

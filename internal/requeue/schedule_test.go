@@ -28,13 +28,14 @@ type broker struct {
 
 	session int64 // number of connections after the first
 	mark    *deadletter.Progress
+	lock    error // the reply to a request for the lock of the store
 	noMarks error // if not nil, marks cannot be read or written
 	asked   int   // how often the mark was read
 }
 
 func (b *broker) Ready(ctx context.Context) error { return ctx.Err() }
 
-func (b *broker) Publish(_ context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
+func (b *broker) Publish(_ context.Context, _ int64, ps []deadletter.Publishing) []deadletter.Outcome {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []deadletter.Outcome
@@ -48,6 +49,10 @@ func (b *broker) Publish(_ context.Context, ps []deadletter.Publishing) []deadle
 }
 
 func (b *broker) Session() int64 { return 1 + b.session }
+
+func (b *broker) LockStore(context.Context, int64, string) error { return b.lock }
+
+func (b *broker) UnlockStore(int64) { b.session++ }
 
 func (b *broker) ReadMark(context.Context, string, bool) (*deadletter.Progress, error) {
 	b.asked++

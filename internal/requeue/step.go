@@ -16,7 +16,8 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if proven, err := d.maySend(ctx); !proven || err != nil {
+	session, err := d.maySend(ctx)
+	if session == 0 || err != nil {
 		return 0, err
 	}
 	claimed, done, err := d.claim(context.WithoutCancel(ctx))
@@ -50,7 +51,7 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	var noted deadletter.Noted
 	if len(ps) > 0 {
 		var outcomes []deadletter.Outcome
-		outcomes, noted = d.send(ctx, ps)
+		outcomes, noted = d.send(ctx, session, ps)
 		for _, o := range outcomes {
 			m := d.mark(sent[o.Token], under[o.Token], o)
 			if m.Outcome == deadletter.OutcomeConfirmed {
@@ -75,9 +76,10 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	return len(claimed), nil
 }
 
-// send records the progress of the store and then publishes the batch. If the progress cannot be
-// recorded, it sends nothing and returns each letter as unsent.
-func (d *Dispatcher) send(ctx context.Context, ps []deadletter.Publishing) ([]deadletter.Outcome, deadletter.Noted) {
+// send records the progress of the store and then publishes the batch over the connection of the
+// given session. If the progress cannot be recorded, it sends nothing and returns each letter as
+// unsent.
+func (d *Dispatcher) send(ctx context.Context, session int64, ps []deadletter.Publishing) ([]deadletter.Outcome, deadletter.Noted) {
 	noted, err := d.noteProgress(context.WithoutCancel(ctx))
 	if err != nil {
 		outcomes := make([]deadletter.Outcome, len(ps))
@@ -87,7 +89,7 @@ func (d *Dispatcher) send(ctx context.Context, ps []deadletter.Publishing) ([]de
 		return outcomes, noted
 	}
 	d.o.Crash("requeue: publishing")
-	outcomes := d.broker.Publish(ctx, ps)
+	outcomes := d.broker.Publish(ctx, session, ps)
 	d.o.Crash("requeue: confirmed")
 	return outcomes, noted
 }

@@ -88,6 +88,10 @@ func (w *wire) Session() int64 {
 	return 1 + w.session
 }
 
+func (w *wire) LockStore(context.Context, int64, string) error { return nil }
+
+func (w *wire) UnlockStore(int64) {}
+
 func (w *wire) ReadMark(context.Context, string, bool) (*deadletter.Progress, error) {
 	if w.Session() == 0 {
 		return nil, errAway
@@ -127,7 +131,7 @@ func (w *wire) Ready(ctx context.Context) error {
 // grace is how long a stopping program waits for responses.
 const grace = 5 * time.Second
 
-func (w *wire) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
+func (w *wire) Publish(ctx context.Context, _ int64, ps []deadletter.Publishing) []deadletter.Outcome {
 	down, changed := w.state()
 	w.mu.Lock()
 	w.calls++

@@ -59,7 +59,7 @@ func (s *Server) createNotifiers() error {
 	}
 	s.name = s.store.Name()
 	s.outbox = outbox{&notify.Aside{Box: s.store, Clock: time.Now}, s.masks.Header}
-	s.notifier = notify.New(s.outbox, notify.Options{Log: s.log, Registerer: s.Registry, Crash: s.crash})
+	s.notifier = notify.New(s.outbox, notify.Options{Silent: s.isSilent, Log: s.log, Registerer: s.Registry, Crash: s.crash})
 	s.useChannels(s.cfg, channels)
 	s.digester = notify.NewDigester(s.store, scheduleOf(s.cfg.Digest), nil, s.log, s.notifier.Wake)
 	s.watched = &notify.Problems{Store: s.outbox, Now: s.toldProblems, Unknown: s.unknownPaths, Channels: s.problemChannels, Log: s.log, Clock: time.Now}

@@ -63,11 +63,15 @@ func (s *Server) createPages() {
 		s.who = identity.New(known)
 		o.Actor, o.Address, o.Granted, o.Requests = s.who.Of, s.who.Address, s.who.Granted, s.cfg.Requests
 	}
-	if s.cfg.ReadOnly {
-		o.Actor = withRestriction(o.Actor, func(p *deadletter.Principal) { p.Fixed = true })
-	}
-	if frozen := frozenBrokers(s.cfg); len(frozen) > 0 {
-		o.Actor = withRestriction(o.Actor, func(p *deadletter.Principal) { p.Frozen = frozen })
+	frozen := frozenBrokers(s.cfg)
+	o.Restrict = func(p *deadletter.Principal) {
+		p.Frozen = frozen
+		if twice, _ := s.storeTwice(); twice {
+			p.Fixed = "another dlo works with this store or a copy of it (problem store_twice)"
+		}
+		if s.cfg.ReadOnly {
+			p.Fixed = "read_only is set"
+		}
 	}
 	s.web = web.New(o)
 	s.http, s.ops = s.web.Server(), s.web.Server()
@@ -82,20 +86,6 @@ func frozenBrokers(cfg config.Config) (names []string) {
 		}
 	}
 	return names
-}
-
-// withRestriction returns a function that finds the principal who makes a request. The function
-// "restrict" can take rights away from the principal before the result is returned. If the function
-// "actor" is nil, every request is made by the local user.
-func withRestriction(actor func(*http.Request) (deadletter.Principal, error), restrict func(*deadletter.Principal)) func(*http.Request) (deadletter.Principal, error) {
-	return func(r *http.Request) (deadletter.Principal, error) {
-		p, err := deadletter.Local, error(nil)
-		if actor != nil {
-			p, err = actor(r)
-		}
-		restrict(&p)
-		return p, err
-	}
 }
 
 // metrics returns the handler of /metrics. A metric that cannot be read is left out and logged. A

@@ -39,6 +39,23 @@ func (s *Server) problems() []deadletter.Problem {
 	return list
 }
 
+// storeTwice reports whether another dlo works with this store or a copy of it. The result "known" is
+// false while dlo starts and has not asked all brokers yet.
+func (s *Server) storeTwice() (twice, known bool) {
+	known = true
+	for _, d := range s.dispatch {
+		t, k := d.StoreTwice()
+		twice, known = twice || t, known && k
+	}
+	return twice, known
+}
+
+// isSilent reports whether no notices may be sent, because another dlo sends them, or may do so.
+func (s *Server) isSilent() bool {
+	twice, known := s.storeTwice()
+	return twice || !known
+}
+
 // allProblems returns the problems of dlo and of its brokers.
 func (s *Server) allProblems() []deadletter.Problem {
 	list := s.problems()

@@ -41,14 +41,16 @@ func (s *scheduled) ClaimDue(ctx context.Context, broker string, now time.Time, 
 // schedule and not about the broker.
 type confirming struct{}
 
-func (confirming) Session() int64 { return 1 }
+func (confirming) Session() int64                                 { return 1 }
+func (confirming) LockStore(context.Context, int64, string) error { return nil }
+func (confirming) UnlockStore(int64)                              {}
 func (confirming) ReadMark(context.Context, string, bool) (*deadletter.Progress, error) {
 	return nil, nil
 }
 func (confirming) WriteMark(context.Context, int64, deadletter.Progress) error { return nil }
 
 func (confirming) Ready(ctx context.Context) error { return ctx.Err() }
-func (confirming) Publish(_ context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
+func (confirming) Publish(_ context.Context, _ int64, ps []deadletter.Publishing) []deadletter.Outcome {
 	out := make([]deadletter.Outcome, len(ps))
 	for i, p := range ps {
 		out[i] = deadletter.Outcome{Token: p.Token, Kind: deadletter.OutcomeConfirmed}

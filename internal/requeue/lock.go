@@ -1,0 +1,113 @@
+package requeue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// lock is what is known of the lock by which only one dlo sends letters from a store and from its
+// copies. dlo takes it for each connection, before it looks at the mark of the store.
+type lock struct {
+	session  int64     // number of the broker session over which letters may be sent; 0 = none
+	free     bool      // true if the broker cannot keep the lock, so that dlo sends without it
+	held     bool      // true if this process has had the lock
+	refused  time.Time // since when another connection has the lock; zero = none has it
+	answered bool      // true once the broker has been asked
+	next     time.Time // time of the next request, except over a new connection without a lock
+}
+
+const (
+	lockAgain = 5 * time.Second  // time between two requests for a lock that another dlo has
+	lockBack  = 20 * time.Second // two heartbeats: in this time, a broker notices that a connection has ended
+	lockLost  = 30 * time.Second // three heartbeats: for this long, an ended connection of this process may still have the lock
+	lockFirst = 10 * time.Second // no notices are sent for this long, while the broker has not been asked yet
+)
+
+// askAgain reports whether dlo must ask for the lock although it may send without it.
+func (l *lock) askAgain(now time.Time) bool { return l.free && !now.Before(l.next) }
+
+// lockStore takes the lock of the store and reports whether dlo may look at the mark now, and send
+// letters. The mark must be read again after the lock was taken, because another dlo may have sent
+// letters until then.
+func (d *Dispatcher) lockStore(ctx context.Context, session int64, store string) bool {
+	p, l, now := &d.proof, d.proof.lock.Load(), d.o.Now()
+	if l.session == session && !l.askAgain(now) {
+		return true
+	}
+	if !l.free && now.Before(l.next) {
+		return false
+	}
+	asking, cancel := context.WithTimeout(ctx, markAsk)
+	defer cancel()
+	err := d.broker.LockStore(asking, session, store)
+	var twice deadletter.StoreTwice
+	switch {
+	case err == nil:
+		delete(p.problems, deadletter.ProblemStoreUnguarded)
+		if l.session == session {
+			p.session = 0
+		}
+		p.lock.Store(&lock{session: session, held: true, answered: true})
+		return true
+	case errors.Is(err, deadletter.ErrUnguarded):
+		p.addProblem(now, d.unguardedProblem(err))
+		p.lock.Store(&lock{session: session, free: true, answered: true, next: now.Add(markAgain)})
+		return true
+	case errors.As(err, &twice):
+		delete(p.problems, deadletter.ProblemStoreUnguarded)
+		since := l.refused
+		if since.IsZero() {
+			since = now
+			d.o.Log.Warn("nothing is sent, because another connection has the lock of this store", "broker", d.o.Broker, "other", string(twice))
+		}
+		p.addProblem(now, d.twiceProblem(twice))
+		p.lock.Store(&lock{held: l.held, refused: since, answered: true, next: now.Add(lockAgain)})
+	default:
+		p.lock.Store(&lock{held: l.held, answered: true, next: now.Add(time.Second)})
+	}
+	p.session = 0
+	return false
+}
+
+// unlockStore gives the lock back, because the store is an older copy: the dlo that has the current
+// store may be about to ask for the lock. It returns false if there is no lock.
+func (d *Dispatcher) unlockStore(session int64) bool {
+	if d.proof.lock.Load().free {
+		return false
+	}
+	d.broker.UnlockStore(session)
+	d.proof.lock.Store(&lock{answered: true, next: d.o.Now().Add(lockBack)})
+	return true
+}
+
+// StoreTwice reports whether another dlo works with the same store or with a copy of it. Then dlo
+// sends nothing, tells nobody anything, and accepts no decisions. The result "known" is false while
+// dlo starts and has not asked the broker yet.
+//
+// A connection of this process whose end the broker has not noticed yet is not another dlo.
+func (d *Dispatcher) StoreTwice() (twice, known bool) {
+	l, now, status := d.proof.lock.Load(), d.o.Now(), d.broker.Status()
+	twice = status.Connected && !l.refused.IsZero() && (!l.held || now.Sub(l.refused) >= lockLost)
+	return twice, l.answered || !status.NextTry.IsZero() || now.Sub(d.began) >= lockFirst
+}
+
+func (d *Dispatcher) twiceProblem(other deadletter.StoreTwice) deadletter.Problem {
+	return deadletter.Problem{
+		Kind: deadletter.ProblemStoreTwice, Severity: deadletter.SeverityPage, Broker: d.o.Broker, VHost: d.o.VHost,
+		Title: "Another dlo works with this store or a copy of it, so this one sends nothing to broker " + d.o.Broker + ".",
+		Text:  "It also sends no notices and accepts no decisions. " + string(other) + " Just after a restart, it can be the last connection of this dlo, whose end the broker notices within 30 s.",
+		Cure:  "Find out which of the two has the current store, and stop the other one. The one that stays goes on by itself.",
+	}
+}
+
+func (d *Dispatcher) unguardedProblem(err error) deadletter.Problem {
+	return deadletter.Problem{
+		Kind: deadletter.ProblemStoreUnguarded, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
+		Title: "Nothing keeps a second dlo on a copy of this store from sending to broker " + d.o.Broker + ".",
+		Text:  "Letters are still sent. " + deadletter.Visible(err.Error()) + ".",
+		Cure:  "Check whether dlo's user may configure and read the queues dlo.epoch.*, and whether the nodes of the cluster are up.",
+	}
+}
