@@ -2,6 +2,8 @@ package rabbitmq_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +17,11 @@ import (
 // one letter. Meanwhile, a quorum queue sends more letters to the consumer. When dlo cancels the
 // consumer, the queue puts these letters back at its front, flagged redelivered. All of them must
 // become part of the window. Otherwise they would be ahead of the window when the session dies
-// (4.3.6: 15 of 40 windows of this test; never seen on 3.10.8 and 4.0.5).
+// (4.3.6: 15 of 40 windows of this test; never seen on 3.10.8 and 4.0.5). If they are so many that
+// their ack might not be whole, the session must end instead, and the next one takes them together.
+//
+// Every second window is acknowledged as the connection is cut. It must come back whole or not at
+// all.
 func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -43,6 +49,7 @@ func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 				}
 				return inbox
 			}
+			again := 0
 			for try := range 12 {
 				inbox := session()
 				published := make(chan struct{})
@@ -54,12 +61,25 @@ func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 				}()
 				w, err := inbox.Next(ctx)
 				<-published
+				for ; err != nil && strings.Contains(err.Error(), "are taken again together"); w, err = inbox.Next(ctx) {
+					again++
+					if _, err := inbox.Open(ctx, deadletter.InboxSession{Prefetch: letters}); err != nil {
+						t.Fatal(err)
+					}
+				}
 				if err != nil {
 					t.Fatal(err)
 				}
 				var open []deadletter.Fingerprint
 				for i := range w {
 					open = append(open, w[i].Fingerprint)
+				}
+				acked := try%2 == 1
+				if acked {
+					publishLetters(t, observer, queue, "the last one")
+					if err := inbox.Ack(w); err != nil {
+						t.Fatal(err)
+					}
 				}
 				relay.Cut()
 				inbox.Close()
@@ -68,7 +88,8 @@ func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !whole {
+				ours := slices.ContainsFunc(back, func(a deadletter.Arrival) bool { return slices.Contains(open, a.Fingerprint) })
+				if !whole && (!acked || ours) {
 					t.Errorf("try %d: a window of %d came back as %d others, the first %q", try, len(w), len(back), back[0].Body)
 				}
 				inbox.Close()
@@ -76,6 +97,7 @@ func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			t.Logf("%s: %d windows were taken again", node.Version(), again)
 		})
 	}
 }

@@ -104,16 +104,14 @@ func TestTheDLOThatSendsIsStopped(t *testing.T) {
 				node = testenv.PrivateBroker(t)
 			}
 			_, address := node.VHost(t)
-			config := fmt.Sprintf("default: {retry: {delays: [1s]}}\nrequeue: {rate: 20, in_flight: %d, watch: 1h}\n", inFlight)
+			config := fmt.Sprintf("default: {retry: {delays: [10s]}}\nrequeue: {rate: 20, in_flight: %d, watch: 1h}\n", inFlight)
 			a := newAudit(t, address, "orders", nil)
 			r := &restoring{newChild(t, address, config), a}
 			r.Start("")
 			r.Draining()
 			a.work()
-			r.controlRetries("pause")
 			r.publish(0, letters)
 			eventually(t, "they wait", func() bool { return r.finds("state:scheduled") == letters })
-			r.controlRetries("resume")
 			two := copyOf(r, config)
 			time.Sleep(c.late)
 			two.Start("")
