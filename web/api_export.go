@@ -26,7 +26,7 @@ func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadlet
 		V: exportVersion, ID: l.ID, State: l.State,
 		Origin: api.ExportedOrigin{Broker: l.Origin.Broker, VHost: api.Text(l.Origin.VHost), Queue: api.Text(l.Origin.Queue), Exchange: api.Text(l.Origin.Exchange), RoutingKey: api.Text(l.Origin.RoutingKey)},
 		Inbox:  api.Text(l.Inbox), Exchange: api.Text(l.ArrivedBy.Exchange), RoutingKey: api.Text(l.ArrivedBy.RoutingKey),
-		ReceivedAt: api.At(l.ReceivedAt), DiedAt: api.IfKnown(l.DiedAt), Reason: api.Text(l.Reason), Attempts: l.Attempts, Type: l.Type, Why: l.Why,
+		ReceivedAt: api.At(l.ReceivedAt), DiedAt: api.IfKnown(l.DiedAt), Reason: api.Text(l.Reason), Attempts: l.Attempts, Type: l.Type, Why: l.Why, Damaged: l.Damage,
 	}
 	plain := l.Properties
 	if reveal && deadletter.Allow(by, deadletter.VerbReveal, l.Place()) == nil {

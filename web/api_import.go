@@ -239,6 +239,8 @@ func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 		return l, "its state is unknown"
 	case in.State == deadletter.StatePurged:
 		return l, "it is purged: nothing but its history is left"
+	case in.Damaged != "":
+		return l, "it is damaged where it was exported: " + deadletter.Visible(deadletter.Cut(in.Damaged, 200)) + " changed"
 	case in.Masked:
 		return l, "it is masked: it was exported without its body"
 	case in.Body == nil:

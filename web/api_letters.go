@@ -273,7 +273,7 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 	}
 	out = api.Letter{
 		Row:          apiRowOf(l.Row()),
-		AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Rules: steps, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Operation: operationName(l.Operation),
+		AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Rules: steps, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Damaged: l.Damage, Unchecked: l.Unchecked, Operation: operationName(l.Operation),
 		ChangedAt: api.At(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: api.Arrived{Properties: propertiesOf(l.Arrived), Headers: typed(l.Arrived.Headers)},
 		Withheld: l.Withheld, Body: append([]byte{}, l.Body...), Decoded: decodedOf(doc), Failure: failureOf(l.Annotation), Revisions: each(revisions, apiRevisionOf),
 		Siblings: each(siblings, func(s deadletter.Row) deadletter.ID { return s.ID }), Candidates: each(doc.Ranking.Matches, matchOf), Matching: matchingOf(doc.Ranking),

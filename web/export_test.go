@@ -228,6 +228,8 @@ func TestAnExportShowsNothingThatIsMasked(t *testing.T) {
 		t.Error(export.text)
 	}
 	open(t).importLines(export.text).want(t, 200, `"imported":1`, `"skipped_count":2`, "it is masked")
+	damaged := strings.Replace(export.text, `"v":1`, `"v":1,"damaged":"its body"`, 3)
+	open(t).importLines(damaged).want(t, 200, `"imported":0`, `"skipped_count":3`, "it is damaged where it was exported")
 }
 
 func TestCSVHasNoFormulas(t *testing.T) {

@@ -15,7 +15,9 @@ type ExportedLetter struct {
 	State deadletter.State `json:"state"`
 	// Masked reports whether a part of the letter is masked. The body of such a letter is omitted, and
 	// its headers are masked.
-	Masked     bool                        `json:"masked,omitempty"`
+	Masked bool `json:"masked,omitempty"`
+	// Damaged names the contents that changed in the file of the store after dlo stored them.
+	Damaged    string                      `json:"damaged,omitempty"`
 	Origin     ExportedOrigin              `json:"origin"`
 	Inbox      Text                        `json:"inbox"`
 	Exchange   Text                        `json:"exchange"` // exchange from which the letter was delivered to dlo

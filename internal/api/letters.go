@@ -142,8 +142,12 @@ type Letter struct {
 	Twin       deadletter.ID   `json:"twin"`
 	Siblings   []deadletter.ID `json:"siblings"`
 	Unverified bool            `json:"unverified"`
-	Operation  string          `json:"operation"`
-	ChangedAt  Time            `json:"changed_at,omitzero"`
+	// Damaged names the contents that changed in the file of the store after dlo stored them.
+	Damaged string `json:"damaged,omitempty"`
+	// Unchecked reports whether the store has no checksum of the contents yet.
+	Unchecked bool   `json:"unchecked,omitempty"`
+	Operation string `json:"operation"`
+	ChangedAt Time   `json:"changed_at,omitzero"`
 	// Properties and Headers belong to the message that dlo received when the letter arrived for
 	// the first time. A requeue sends them.
 	Properties Properties                  `json:"properties"`

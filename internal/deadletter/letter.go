@@ -180,16 +180,24 @@ type Letter struct {
 	Twin         ID    // letter of which this letter may be a copy, or whose token it contains
 	Doubt        Doubt // reason why it may be a copy of Twin and is held until people decide; "" = it is not held for such a reason
 	WaitsIn      string
-	Withheld     bool  // body, headers and properties are left out, because the request may not read them
-	Unverified   bool  // settled although it is unknown whether a consumer reads the queue
-	Unguarded    bool  // a person released the letter, so that the classifier does not hold it again
-	Imported     State // state that the classifier gives to an imported letter, because another dlo has decided about it; "" = not imported
-	Crashes      int   // number of times that the process crashed while it read this letter
-	Size         int   // size of the body in bytes
+	Damage       string // contents that the store no longer has as dlo stored them; "" = none
+	Unchecked    bool   // the store has no checksum of the contents yet
+	Withheld     bool   // body, headers and properties are left out, because the request may not read them
+	Unverified   bool   // settled although it is unknown whether a consumer reads the queue
+	Unguarded    bool   // a person released the letter, so that the classifier does not hold it again
+	Imported     State  // state that the classifier gives to an imported letter, because another dlo has decided about it; "" = not imported
+	Crashes      int    // number of times that the process crashed while it read this letter
+	Size         int    // size of the body in bytes
 	ReceivedAt   time.Time
 	DiedAt       time.Time // in whole seconds; zero if the headers do not contain it
 	DueAt        time.Time // scheduled: time of the retry; requeued: end of the watch
 	ChangedAt    time.Time
+}
+
+// WhyDamaged returns the reason why a letter is neither sent nor edited. The parameter "damage" is the
+// Damage of the letter.
+func WhyDamaged(damage string) string {
+	return "damaged: " + damage + " changed in the file of the store"
 }
 
 // Withhold removes the parts of a letter that a request may not read.

@@ -14,4 +14,5 @@ type Revision struct {
 	At         time.Time
 	Operation  OperationID // operation that created the revision; 0 = a person edited only this letter
 	Key        string      // Idempotency-Key
+	Damaged    bool        // the store no longer has properties and body as dlo stored them
 }

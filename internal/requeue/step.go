@@ -2,6 +2,7 @@ package requeue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -167,6 +168,9 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 // be left out. If the message cannot be published, the error contains the reason.
 func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, changed string, err error) {
 	l := &due.Letter
+	if l.Damage != "" {
+		return p, "", errors.New(deadletter.WhyDamaged(l.Damage))
+	}
 	if err := d.o.Targets.AllowLetter(deadletter.Origin{Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: due.Attempt.Queue}, l.Rule); err != nil {
 		return p, "", fmt.Errorf("no target: %w", err)
 	}

@@ -185,7 +185,7 @@ func (t *tx) erase(serial int64) (string, error) {
 	}
 	for _, text := range []string{
 		`UPDATE attempts SET returned = NULL, returned_body = NULL WHERE letter = $1`,
-		`UPDATE letters SET summary = '', error = '', unpublishable = '' WHERE id = $1`,
+		`UPDATE letters SET summary = '', error = '', unpublishable = '', checksum = NULL WHERE id = $1`,
 		`DELETE FROM words WHERE rowid = $1`,
 		`DELETE FROM unindexed WHERE letter = $1`,
 		`DELETE FROM unread WHERE letter = $1`,
@@ -199,7 +199,7 @@ func (t *tx) erase(serial int64) (string, error) {
 	}
 	for _, text := range []string{
 		`UPDATE bodies SET properties = $2, body = x'' WHERE letter = $1`,
-		`UPDATE revisions SET properties = $2, body = x'', changes = '' WHERE letter = $1`,
+		`UPDATE revisions SET properties = $2, body = x'', changes = '', checksum = NULL WHERE letter = $1`,
 		// The operation's patch may contain values from the letter. It is needed only until the operation
 		// is over.
 		`UPDATE operations SET patch = NULL WHERE $2 IS NOT NULL AND phase = 'over' AND id IN (SELECT operation FROM revisions WHERE letter = $1)`,

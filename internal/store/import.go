@@ -69,9 +69,9 @@ func (t *tx) importLetter(l *deadletter.Imported, by string) (deadletter.ImportR
 	}
 	received := l.ReceivedAt.UnixMilli()
 	t.s.serial = max(t.s.serial, serial)
-	if _, err := t.exec(`INSERT INTO letters (id, random, state, inbox, origin, reason, exchange, routing_key, received_at, died_at, changed_at, size, error, imported)
-		VALUES ($1, $2, 'received', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		serial, random, inbox, origin, l.Reason, l.Origin.Exchange, l.Origin.RoutingKey, received, millis(l.DiedAt), t.now, len(l.Body), l.Error, string(l.Arrives())); err != nil {
+	if _, err := t.exec(`INSERT INTO letters (id, random, state, inbox, origin, reason, exchange, routing_key, received_at, died_at, changed_at, size, error, imported, checksum)
+		VALUES ($1, $2, 'received', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		serial, random, inbox, origin, l.Reason, l.Origin.Exchange, l.Origin.RoutingKey, received, millis(l.DiedAt), t.now, len(l.Body), l.Error, string(l.Arrives()), checksum(properties, l.Body)); err != nil {
 		return "", err
 	}
 	if _, err := t.exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body) VALUES ($1, $2, $3, $4, $5)`,

@@ -59,6 +59,7 @@ type stored struct {
 	whole                    deadletter.Letter
 	operation                sql.NullInt64
 	twin, twinRandom         sql.NullInt64
+	sum                      sql.NullInt64
 	picked, groupPick        sql.NullString
 	annotation               int64
 	properties, arrivedAgain []byte
@@ -81,6 +82,7 @@ func (r *stored) columns() columns {
 		{`l.reading`, &l.Reading},
 		{`l.revision`, &l.Revision},
 		{`l.annotation`, &r.annotation},
+		{`l.checksum`, &r.sum},
 		{`(SELECT type FROM picks WHERE letter = l.id)`, &r.picked},
 		{`(SELECT type FROM picks WHERE grp = l.grp)`, &r.groupPick},
 		{`coalesce((SELECT version FROM groups WHERE id = l.grp), 0)`, &l.GroupVersion},
@@ -107,6 +109,12 @@ func (r *stored) letter(n *names) (deadletter.Letter, error) {
 		l.Twin = deadletter.NewID(r.twin.Int64, uint64(r.twinRandom.Int64))
 	}
 	l.Properties = deadletter.StoredProperties(r.properties)
+	l.Unchecked = !r.sum.Valid
+	if differs(r.sum, r.properties, l.Body) {
+		l.Damage = damagedContents
+	} else if n.isDamaged(r.origin) {
+		l.Damage = damagedName
+	}
 	l.Arrived = l.Properties
 	if r.arrivedAgain != nil {
 		l.Arrived = deadletter.StoredProperties(r.arrivedAgain)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"strconv"
 	"sync"
 
@@ -25,7 +26,9 @@ type names struct {
 	origins table[place]
 	types   table[string]
 	inboxes table[place]
-	commits int // number of transactions that added names
+	commits int            // number of transactions that added names
+	damaged map[int64]bool // origins whose names are not those that dlo stored; set when the store is opened
+	altered []string       // all rows of which this is true, with their present names
 }
 
 // table maps values to row ids, and row ids to values.
@@ -65,18 +68,16 @@ func (t *table[T]) undo() {
 // load reads the tables of names. If a broker was renamed, these tables can contain several rows
 // for one place. In that case, load puts the row with the broker's first name before the other rows
 // of the place, because all letters refer to this row.
-func (n *names) load(ctx context.Context, db interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}, known *brokers,
-) error {
+func (n *names) load(ctx context.Context, db *sql.Conn, known *brokers) error {
+	n.damaged = map[int64]bool{}
 	for _, places := range []struct {
 		into  *table[place]
-		query string
-	}{
-		{&n.origins, `SELECT id, broker, vhost, queue FROM origins`},
-		{&n.inboxes, `SELECT id, broker, vhost, queue FROM inboxes`},
-	} {
-		rows, err := db.QueryContext(ctx, places.query)
+		table string
+	}{{&n.origins, "origins"}, {&n.inboxes, "inboxes"}} {
+		if err := n.verify(ctx, db, places.table, `broker || '/' || vhost || '/' || queue`); err != nil {
+			return err
+		}
+		rows, err := db.QueryContext(ctx, `SELECT id, broker, vhost, queue FROM `+places.table)
 		if err != nil {
 			return err
 		}
@@ -102,6 +103,9 @@ func (n *names) load(ctx context.Context, db interface {
 			places.into.put(id, p)
 		}
 	}
+	if err := n.verify(ctx, db, "types", `name`); err != nil {
+		return err
+	}
 	rows, err := db.QueryContext(ctx, `SELECT id, name FROM types`)
 	if err != nil {
 		return err
@@ -113,6 +117,38 @@ func (n *names) load(ctx context.Context, db interface {
 		n.types.put(id, name)
 		return err
 	})
+}
+
+// verify compares the names in a table with their checksums, and remembers which differ. It computes
+// the checksums that an older dlo has not stored. The parameter "text" is an SQL expression for the
+// names of a row, as nameChecksum joins them.
+func (n *names) verify(ctx context.Context, db *sql.Conn, table, text string) error {
+	rows, err := db.QueryContext(ctx, `SELECT id, checksum, `+text+` FROM `+table)
+	if err != nil {
+		return err
+	}
+	missing := map[int64]int64{}
+	if err := scan(rows, func() error {
+		var id int64
+		var sum sql.NullInt64
+		var names string
+		err := rows.Scan(&id, &sum, &names)
+		if !sum.Valid {
+			missing[id] = nameChecksum(names)
+		} else if sum.Int64 != nameChecksum(names) {
+			n.altered = append(n.altered, fmt.Sprintf("%s %d: %q", table, id, names))
+			n.damaged[id] = n.damaged[id] || table == "origins"
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	for id, sum := range missing {
+		if _, err := db.ExecContext(ctx, `UPDATE `+table+` SET checksum = $2 WHERE id = $1`, id, sum); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // commit makes the names that a transaction has added available to idsWhere.
@@ -140,6 +176,10 @@ func (n *names) origin(id int64) place {
 	defer n.mu.RUnlock()
 	return n.origins.values[id]
 }
+
+// isDamaged reports whether the names of an origin are not those that dlo stored. An origin that is
+// not known may be an inbox, whose names are only shown.
+func (n *names) isDamaged(origin int64) bool { return n.damaged[origin] }
 
 func (n *names) typeName(id int64) string {
 	n.mu.RLock()
@@ -232,12 +272,12 @@ func (t *tx) originID(o deadletter.Origin) (int64, error) {
 		return 0, nil
 	}
 	p := place{t.s.known.presentName(o.Broker), o.VHost, o.Queue}
-	return intern(t, &t.s.names.origins, p, `INSERT INTO origins (broker, vhost, queue) VALUES ($1, $2, $3) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
+	return intern(t, &t.s.names.origins, p, `INSERT INTO origins (broker, vhost, queue, checksum) VALUES ($1, $2, $3, $4) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
 }
 
 func (t *tx) inboxID(broker, vhost, queue string) (int64, error) {
 	p := place{t.s.known.presentName(broker), vhost, queue}
-	id, err := intern(t, &t.s.names.inboxes, p, `INSERT INTO inboxes (broker, vhost, queue) VALUES ($1, $2, $3) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
+	id, err := intern(t, &t.s.names.inboxes, p, `INSERT INTO inboxes (broker, vhost, queue, checksum) VALUES ($1, $2, $3, $4) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
 	if err != nil {
 		return 0, err
 	}
@@ -255,7 +295,7 @@ func (t *tx) unknownOriginOf(inbox int64) error {
 	if ok {
 		return nil
 	}
-	if _, err := t.exec(`INSERT INTO origins (id, broker, vhost, queue) VALUES ($1, '', $2, '')`, id, strconv.FormatInt(id, 10)); err != nil {
+	if _, err := t.exec(`INSERT INTO origins (id, broker, vhost, queue, checksum) VALUES ($1, '', $2, '', $3)`, id, strconv.FormatInt(id, 10), nameChecksum("", strconv.FormatInt(id, 10), "")); err != nil {
 		return err
 	}
 	n.mu.Lock()
@@ -273,10 +313,12 @@ func (t *tx) unknownOriginOfLetter(serial int64) (origin int64, err error) {
 }
 
 func (t *tx) typeID(name string) (int64, error) {
-	return intern(t, &t.s.names.types, name, `INSERT INTO types (name) VALUES ($1) RETURNING id`, name)
+	return intern(t, &t.s.names.types, name, `INSERT INTO types (name, checksum) VALUES ($1, $2) RETURNING id`, name)
 }
 
-func intern[T comparable](t *tx, known *table[T], v T, insert string, args ...any) (int64, error) {
+// intern returns the row id of a value. If there is no row yet, it creates it with the statement
+// "insert", whose arguments are the names and their checksum.
+func intern[T comparable](t *tx, known *table[T], v T, insert string, names ...string) (int64, error) {
 	n := &t.s.names
 	n.mu.RLock()
 	id, ok := known.ids[v]
@@ -284,7 +326,11 @@ func intern[T comparable](t *tx, known *table[T], v T, insert string, args ...an
 	if ok {
 		return id, nil
 	}
-	if err := t.row(insert, args, &id); err != nil {
+	var args []any
+	for _, name := range names {
+		args = append(args, name)
+	}
+	if err := t.row(insert, append(args, nameChecksum(names...)), &id); err != nil {
 		return 0, err
 	}
 	n.mu.Lock()

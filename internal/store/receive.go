@@ -157,8 +157,9 @@ func (t *tx) insert(a *deadletter.Arrival, row arrival) (int64, error) {
 	t.s.serial = max(t.s.serial+1, t.now<<12)
 	id := t.s.serial
 	suspect := slices.Index(deadletter.Doubts, row.doubt) + 1
-	if _, err := t.exec(`INSERT INTO letters (id, random, state, inbox, origin, received_at, changed_at, size, twin, suspect, why)
-		VALUES ($1, $2, 'received', $3, $4, $5, $5, $6, $7, $8, $9)`, id, row.random, row.inbox, row.origin, t.now, len(a.Body), positiveOrNull(row.twin), suspect, row.why); err != nil {
+	if _, err := t.exec(`INSERT INTO letters (id, random, state, inbox, origin, received_at, changed_at, size, twin, suspect, why, checksum)
+		VALUES ($1, $2, 'received', $3, $4, $5, $5, $6, $7, $8, $9, $10)`,
+		id, row.random, row.inbox, row.origin, t.now, len(a.Body), positiveOrNull(row.twin), suspect, row.why, checksum(properties, a.Body)); err != nil {
 		return 0, err
 	}
 	if _, err := t.exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body) VALUES ($1, $2, $3, $4, $5)`,

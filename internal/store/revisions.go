@@ -80,6 +80,9 @@ func sameContent(a, b *deadletter.Revision) (bool, error) {
 // revise adds a revision to a letter and requests that the letter be read again. The caller has
 // checked that people can act on the letter.
 func (t *tx) revise(l *record, r *deadletter.Revision) error {
+	if err := t.whyDamaged(l.id); err != nil {
+		return err
+	}
 	if err := t.addRevision(l, r); err != nil {
 		return err
 	}
@@ -106,8 +109,8 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 		key = r.Key
 	}
 	r.At = time.UnixMilli(t.now).UTC()
-	if _, err := t.exec(`INSERT INTO revisions (letter, n, properties, body, changes, reason, by, at, operation, key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		l.id, r.Number, properties, nonNil(r.Body), r.Changes, r.Reason, r.By, t.now, positiveOrNull(int64(r.Operation)), key); err != nil {
+	if _, err := t.exec(`INSERT INTO revisions (letter, n, properties, body, changes, reason, by, at, operation, key, checksum) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		l.id, r.Number, properties, nonNil(r.Body), r.Changes, r.Reason, r.By, t.now, positiveOrNull(int64(r.Operation)), key, checksum(properties, r.Body)); err != nil {
 		return err
 	}
 	l.revision = r.Number
@@ -127,7 +130,7 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 	return t.audit(deadletter.Once(deadletter.ActEdited, r.By, detail, deadletter.Target{Kind: deadletter.TargetLetter, Name: string(r.Letter)}))
 }
 
-const revisionColumns = `n, properties, body, changes, reason, by, at, operation, coalesce(key, '')`
+const revisionColumns = `n, properties, body, changes, reason, by, at, operation, coalesce(key, ''), checksum`
 
 // revisionOf reads one revision. It leaves out the id of the letter. It returns sql.ErrNoRows if
 // the revision does not exist.
@@ -135,11 +138,12 @@ func revisionOf(row func(text string, args []any, dest ...any) error, where stri
 	var r deadletter.Revision
 	var properties []byte
 	var at int64
-	var operation sql.NullInt64
-	err := row(`SELECT `+revisionColumns+` FROM revisions WHERE `+where, args, &r.Number, &properties, &r.Body, &r.Changes, &r.Reason, &r.By, &at, &operation, &r.Key)
+	var operation, sum sql.NullInt64
+	err := row(`SELECT `+revisionColumns+` FROM revisions WHERE `+where, args, &r.Number, &properties, &r.Body, &r.Changes, &r.Reason, &r.By, &at, &operation, &r.Key, &sum)
 	if err != nil {
 		return r, err
 	}
+	r.Damaged = differs(sum, properties, r.Body)
 	r.At, r.Operation = time.UnixMilli(at).UTC(), deadletter.OperationID(operation.Int64)
 	r.Properties, err = deadletter.DecodeProperties(properties)
 	return r, err
@@ -175,6 +179,11 @@ func (s *Store) addRevisions(ctx context.Context, list []deadletter.Letter) erro
 			return fmt.Errorf("revision %d of letter %s: %w", l.Revision, l.ID, err)
 		}
 		r.Letter, l.Revised = l.ID, &r
+		if r.Damaged {
+			l.Damage = damagedRevision
+		} else if l.Damage == damagedContents {
+			l.Damage = damagedReceived
+		}
 	}
 	return nil
 }

@@ -170,6 +170,9 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.names.load(ctx, s.conn, &s.known); err != nil {
 		return err
 	}
+	for _, row := range s.names.altered {
+		s.log.Error("a name changed in the file of the store; letters of a queue whose name changed are held", "store", s.path, "row", row)
+	}
 	if err := s.loadTokenKey(ctx); err != nil {
 		return err
 	}

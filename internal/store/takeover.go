@@ -137,7 +137,7 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := t.exec(`UPDATE origins SET broker = $1 WHERE id IN (SELECT was FROM became WHERE was = is_now)`, first); err != nil {
+	if _, err := t.exec(`UPDATE origins SET broker = $1, checksum = NULL WHERE id IN (SELECT was FROM became WHERE was = is_now)`, first); err != nil {
 		return 0, err
 	}
 	if _, err := t.exec(`DELETE FROM became WHERE was = is_now`); err != nil {
@@ -286,7 +286,7 @@ func (t *tx) uniteInboxes(alias, first string) error {
 	}
 	for _, p := range pairs {
 		if !p.now.Valid {
-			if _, err := t.exec(`UPDATE inboxes SET broker = $2 WHERE id = $1`, p.was, first); err != nil {
+			if _, err := t.exec(`UPDATE inboxes SET broker = $2, checksum = NULL WHERE id = $1`, p.was, first); err != nil {
 				return err
 			}
 			continue
