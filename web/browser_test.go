@@ -369,6 +369,63 @@ func TestListsWithoutJavaScript(t *testing.T) {
 	checkConsole(t, tab)
 }
 
+// tryMenus is an expression that opens each visible menu of a page, one after the other. Its value
+// lists the names of the menus, and a fault for each menu that moves or resizes another element, is
+// not whole in the window, or opens away from its button.
+const tryMenus = `(() => {
+	const names = [], faults = [], box = e => e.getBoundingClientRect();
+	const at = e => { const b = box(e); return [b.x, b.y, b.width, b.height].map(Math.round).join(' '); };
+	const others = [...document.body.querySelectorAll('*')].filter(e => !e.closest('.menu-list'));
+	for (const menu of [...document.querySelectorAll('details.menu')].filter(m => m.checkVisibility())) {
+		const button = menu.querySelector('summary'), list = menu.querySelector('.menu-list'), was = others.map(at);
+		const name = button.innerText.trim().replace(/\s+/, ' ') || button.ariaLabel;
+		button.click();
+		const moved = others.filter((e, i) => at(e) !== was[i]), b = box(button), l = box(list);
+		const where = ', list ' + at(list) + ', button ' + at(button) + ', window ' + innerWidth;
+		if (moved.length) faults.push(name + ' moves ' + moved.length + ', first ' + moved[0].cloneNode().outerHTML);
+		if (!list.checkVisibility() || l.left < 0 || l.top < 0 || l.right > innerWidth) faults.push(name + ' is cut' + where);
+		const gap = Math.min(Math.abs(b.top - l.bottom), Math.abs(l.top - b.bottom));
+		const away = gap > 8 || l.right < b.left || l.left > b.right;
+		if (away && getComputedStyle(list).position != 'fixed') faults.push(name + ' opens away from its button' + where);
+		button.click();
+		names.push(name);
+	}
+	return {names, faults};
+})()`
+
+// TestAMenuMovesNothing opens every menu of the pages with menus, at the widths of a phone, a
+// tablet, and a narrow and a wide window. Everything else must stay where it is, and the list must
+// open at its button. On phones and tablets, the list is at the bottom of the window.
+func TestAMenuMovesNothing(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	id := h.receive("sms", 3, "x")[1]
+	const ofLetters = "Saved views, Save view, CLI, Export, All time, Sort: Newest first"
+	for _, page := range []struct{ path, tick, menus string }{
+		{"/letters?q=state:dead", "", ofLetters},
+		{"/letters?q=state:dead", "[data-pick]", ofLetters + ", More actions"},
+		{"/letters/" + string(id) + "?q=state:dead", "", "Copy, Compare, More actions"},
+		{"/groups/G-1", "", "Snooze"},
+		{"/triage", "[data-pick]", "Snooze, Assign"},
+	} {
+		for _, width := range []int64{390, 768, 900, 1440} {
+			tab.Viewport(width, 900)
+			tab.Open(url + page.path)
+			if page.tick != "" {
+				tab.Act("document.querySelector(`" + page.tick + "`).click()")
+			}
+			got := js[struct{ Names, Faults []string }](tab, tryMenus)
+			if names := strings.Join(got.Names, ", "); !strings.HasPrefix(names, page.menus) {
+				t.Errorf("%s at %d px has the menus %s, want %s", page.path, width, names, page.menus)
+			}
+			for _, fault := range got.Faults {
+				t.Errorf("%s at %d px: %s", page.path, width, fault)
+			}
+		}
+	}
+	checkConsole(t, tab)
+}
+
 // TestRetriesArePausedByKeyboard checks that retries can be paused and resumed with the keyboard
 // alone, on a phone, and without JavaScript.
 func TestRetriesArePausedByKeyboard(t *testing.T) {
