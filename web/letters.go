@@ -19,6 +19,8 @@ type Lists interface {
 	// Letters returns a page of letters without bodies. It also returns the cursors of the previous
 	// and the next page, or "" if there is no such page.
 	Letters(ctx context.Context, q query.Query, p deadletter.Page) (rows []deadletter.Row, newer, older string, err error)
+	// CursorAfter returns the cursor of the page that begins after the given letter.
+	CursorAfter(r deadletter.Row, order deadletter.Order) string
 	// Count returns the number of letters that q selects. It stops counting at "limit"; 0 = it
 	// counts all of them.
 	Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error)

@@ -27,8 +27,8 @@ func errLookOrder(t query.Term) error {
 
 // look searches the letters that a query selects, newest first, from the given cursor on. It
 // returns the letters whose decoded body matches the terms, with masks applied. It stops when it
-// has at least limit letters, at the end of the list, or when it reaches its bounds. It also
-// returns the cursor from which the next search continues, or "" at the end of the list.
+// has limit letters, at the end of the list, or when it reaches its bounds. It also returns the
+// cursor from which the next search continues, or "" at the end of the list.
 //
 // Only one look runs at a time. Between two batches, look pauses for as long as the last batch has
 // taken, but at most 50 ms.
@@ -52,6 +52,12 @@ func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, curso
 		if err != nil {
 			return nil, how, "", err
 		}
+		if room := limit - len(rows); len(found) > room { // the next search begins after the last letter returned
+			found = found[:room]
+			last := found[room-1]
+			batch = batch[:1+slices.IndexFunc(batch, func(r deadletter.Row) bool { return r.ID == last.ID })]
+			older = w.Store.CursorAfter(last, deadletter.OrderReceived)
+		}
 		rows, how.Letters = append(rows, found...), how.Letters+len(batch)
 		if len(batch) > 0 {
 			how.Back = batch[len(batch)-1].ReceivedAt
@@ -68,7 +74,7 @@ func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, curso
 	}
 }
 
-// matchingRows returns the rows whose letters match the terms.
+// matchingRows returns the rows whose letters match the terms. It does not change the given rows.
 func (w *Web) matchingRows(ctx context.Context, rows []deadletter.Row, terms []query.Term) ([]deadletter.Row, error) {
 	ids := each(rows, func(r deadletter.Row) deadletter.ID { return r.ID })
 	letters, err := w.Store.Whole(ctx, ids)
@@ -88,7 +94,7 @@ func (w *Web) matchingRows(ctx context.Context, rows []deadletter.Row, terms []q
 			return !t.Holds(value, ok && !masked)
 		})
 	}
-	return slices.DeleteFunc(rows, func(r deadletter.Row) bool { return !has[r.ID] }), nil
+	return slices.DeleteFunc(slices.Clone(rows), func(r deadletter.Row) bool { return !has[r.ID] }), nil
 }
 
 // lookedFor returns the page with the results of a query that searches fields without an index. The

@@ -342,6 +342,12 @@ func cursorOf(r deadletter.Row, order deadletter.Order) cursor {
 	return c
 }
 
+// CursorAfter returns the cursor of the page that begins after the given letter in a list with the
+// given order.
+func (s *Store) CursorAfter(r deadletter.Row, order deadletter.Order) string {
+	return cursorOf(r, order).String()
+}
+
 // String returns the cursor as an opaque, URL-safe text.
 func (c cursor) String() string {
 	b := []byte{markOf(c.order)}
