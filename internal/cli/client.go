@@ -9,51 +9,107 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // serverFlags are the flags that select the server to which a command talks.
 type serverFlags struct {
-	Server  string `name:"server" default:"${server}" help:"URL of the running dlo (DLO_SERVER names it too). DLO_TOKEN is the token that it needs."`
+	Server  string `name:"server" placeholder:"URL" help:"URL of the running dlo. Without it: DLO_SERVER, a saved context, DLO_LISTEN, DLO_CONFIG, or http://127.0.0.1:8672. DLO_TOKEN is the token that it needs."`
 	Context string `name:"context" help:"A server that dlo login has saved, with its token (DLO_CONTEXT names it too)."`
+
+	refused error // why the command does not talk to the server; nil = it does
 }
 
-// defaultServer returns the server's URL for a command line without --server. It uses DLO_SERVER
-// first, then the saved context in use, then DLO_LISTEN. If none of them is set, it returns the URL
-// of a server on this machine.
-func defaultServer(getenv func(string) string) string {
-	if v := getenv("DLO_SERVER"); v != "" {
-		return v
-	}
-	if c, err := inUse("", getenv); err == nil && c != nil {
-		return c.Server
-	}
-	if v := getenv("DLO_LISTEN"); v != "" {
-		return "http://" + v
-	}
-	return "http://127.0.0.1:8672"
-}
-
-// withServer returns the flags with the URL of the selected server, and the token for that server.
-// The token is "" if none is known. A saved token is sent only to the server with which it was
-// saved.
-func (f serverFlags) withServer(p *Program) (serverFlags, string, error) {
+// AfterApply sets the URL of the server, after kong has read the command line. If there is a reason
+// not to talk to that server, each request of the command returns it. A command with --yes asks
+// nobody before it changes something, so it needs a server that something names.
+func (f *serverFlags) AfterApply(p *Program, command *kong.Context) error {
 	c, err := inUse(f.Context, p.Getenv)
-	if err != nil && (f.Context != "" || p.Getenv("DLO_TOKEN") == "") {
-		return f, "", err
+	server := cmp.Or(f.Server, p.Getenv("DLO_SERVER"))
+	if c != nil && (f.Context != "" || server == "") {
+		server = c.Server
 	}
-	if f.Context != "" {
-		f.Server = c.Server
+	if server == "" && err == nil && cmp.Or(p.Getenv("DLO_LISTEN"), p.Getenv("DLO_CONFIG")) != "" {
+		server, err = listenURL(p.Getenv)
 	}
+	yes := slices.ContainsFunc(command.Flags(), func(f *kong.Flag) bool { return f.Name == "yes" && f.Target.Bool() })
+	switch {
+	case err != nil && (f.Context != "" || server == ""):
+		f.refused = err
+	case yes && server == "":
+		f.refused = fmt.Errorf("%w: --yes needs a server that you name, with --server, DLO_SERVER or dlo login", errUsage)
+	}
+	f.Server = cmp.Or(server, "http://127.0.0.1:8672")
+	return nil
+}
+
+// listenURL returns the URL at which a server with the same DLO_CONFIG and DLO_LISTEN listens. Of
+// the configuration file, it checks nothing else, because often only the server can read secrets.
+func listenURL(getenv func(string) string) (string, error) {
+	file, err := config.Outline(getenv("DLO_CONFIG"))
+	if err != nil {
+		return "", errors.New("DLO_CONFIG: the file cannot be read; run dlo config check, or name the server with --server")
+	}
+	named, scheme := getenv("DLO_LISTEN"), "http://"
+	listen := cmp.Or(named, file["listen"], file["listen[0]"], config.Defaults().Listen)
+	for i := 1; named == "" && strings.HasPrefix(listen, config.Unix); i++ {
+		listen = file[fmt.Sprintf("listen[%d]", i)]
+	}
+	if listen == "" || strings.HasPrefix(listen, config.Unix) {
+		return "", fmt.Errorf("%w: dlo listens only on Unix sockets; name a URL of the server with --server", errUsage)
+	}
+	if file["tls.cert_file"] != "" {
+		scheme = "https://"
+	}
+	return scheme + listen, nil
+}
+
+// token returns the token for the server, or "" if none is known. A saved token is sent only to the
+// server with which it was saved.
+func (f serverFlags) token(p *Program) (string, error) {
+	c, err := inUse(f.Context, p.Getenv)
 	token := p.Getenv("DLO_TOKEN")
-	if c != nil && sameServer(c.Server, f.Server) && (token == "" || f.Context != "") {
-		token = c.Token
+	switch {
+	case c != nil && sameServer(c.Server, f.Server) && (token == "" || f.Context != ""):
+		return c.Token, nil
+	case token == "":
+		return "", err
 	}
-	return f, token, nil
+	return token, nil
+}
+
+// changes reports whether a request changes something at the server, or plans to.
+func changes(method, path string) bool {
+	questions := []string{"/rules/test", "/topology/plan", "/types/match"}
+	return method != http.MethodGet && !slices.Contains(questions, path) && !strings.HasSuffix(path, "/reveal")
+}
+
+// sayServer prints the URL of the server and the labels of its brokers, once for each command.
+func (f serverFlags) sayServer(p *Program) error {
+	if p.said {
+		return nil
+	}
+	p.said = true
+	var list api.Brokers
+	if err := f.call(p, http.MethodGet, "/brokers", nil, &list); errors.Is(err, errSilent) {
+		return err // any other error concerns only the labels
+	}
+	words := []string{"server", f.displayAddress()}
+	for _, b := range list.Brokers {
+		if word := "(" + b.Label + ")"; b.Label != "" && !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	_, err := fmt.Fprintln(p.Stderr, deadletter.Visible(strings.Join(words, " ")))
+	return err
 }
 
 // apiURL returns the URL of the server's API. The path of each request is appended to it.
@@ -130,13 +186,21 @@ func (f serverFlags) decode(answer io.Reader, into any) error {
 // and response may have any length. If "timeout" is 0, there is no timeout. The parameter "headers"
 // contains a name, then its value, then the next name, and so on.
 func (f serverFlags) send(p *Program, timeout time.Duration, method, path string, content io.Reader, headers ...string) (io.ReadCloser, error) {
-	f, token, err := f.withServer(p)
+	if f.refused != nil {
+		return nil, f.refused
+	}
+	token, err := f.token(p)
 	if err != nil {
 		return nil, err
 	}
 	u, err := url.Parse(f.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%w: --server %q is not a URL such as http://127.0.0.1:8672", errUsage, f.displayAddress())
+	}
+	if changes(method, path) {
+		if err := f.sayServer(p); err != nil {
+			return nil, err
+		}
 	}
 	r, err := http.NewRequestWithContext(p.Ctx, method, f.apiURL()+path, content)
 	if err != nil {

@@ -52,7 +52,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 	}
 	b.WriteString(".SH ENVIRONMENT\n")
 	for _, v := range []struct{ name, what string }{
-		{"DLO_CONFIG", "the configuration file of serve, drill and config check"},
+		{"DLO_CONFIG", "the configuration file of serve, drill and config check; its listen is where clients look for the server if nothing else names one"},
 		{"DLO_LISTEN", "the address to listen on, and where clients look for the server"},
 		{"DLO_STORE, DLO_AMQP_URL, DLO_MANAGEMENT_URL", "the settings store, and url and management of the broker named main"},
 		{"DLO_SERVER, DLO_TOKEN", "the server that clients talk to, and the token that they send as a bearer token; both come before a saved context"},

@@ -36,6 +36,8 @@ type Program struct {
 	Dropped func(ctx context.Context, management, metrics string) (int64, error)
 	// Tokens opens a store file to add API tokens to it. No server may have that file open.
 	Tokens func(ctx context.Context, store string) (TokenFile, error)
+
+	said bool // whether the command has printed the URL of its server
 }
 
 // Commands are the commands of dlo, without those that open the file of a store or connect to a
@@ -121,9 +123,8 @@ func arguments(args []string) []string {
 func newParser(commands any, p Program, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(commands, append([]kong.Option{
 		kong.Name("dlo"), kong.Description("Dead Letter Office takes over every message that a RabbitMQ consumer gave up on."), kong.Writers(p.Stdout, p.Stderr), kong.UsageOnError(),
-		kong.Vars{"server": defaultServer(p.Getenv)},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.BindTo(p.Ctx, (*context.Context)(nil)),
+		kong.BindTo(p.Ctx, (*context.Context)(nil)), kong.Bind(&p),
 	}, options...)...)
 }
 

@@ -40,7 +40,7 @@ func (c topologyApplyCmd) Run(p *Program) error {
 	if policies == 0 {
 		return plan.refusedError(p, plans)
 	}
-	if err := confirmChange(p, c.Yes, "topology apply", "set "+countNoun(policies, "policy", "policies")+" on the broker"); err != nil {
+	if err := c.confirmChange(p, c.Yes, "topology apply", "set "+countNoun(policies, "policy", "policies")+" on the broker"); err != nil {
 		return err
 	}
 	done := []api.AppliedPlan{}
@@ -72,12 +72,15 @@ func (c topologyApplyCmd) Run(p *Program) error {
 
 // confirmChange asks for confirmation on the terminal before a command changes a broker. With --yes
 // it does not ask. Without a terminal, it returns an error unless --yes is set.
-func confirmChange(p *Program, yes bool, command, question string) error {
+func (f serverFlags) confirmChange(p *Program, yes bool, command, question string) error {
 	switch {
 	case yes:
 		return nil
 	case !terminal(p.Stdin):
 		return fmt.Errorf("%w: %s needs --yes when there is no terminal to ask on", errUsage, command)
+	}
+	if err := f.sayServer(p); err != nil {
+		return err
 	}
 	return askUser(p, question)
 }
@@ -127,7 +130,7 @@ func (c topologyUndoCmd) Run(p *Program) error {
 	if err := c.warnOfReturns(p, queues); err != nil {
 		return err
 	}
-	if err := confirmChange(p, c.Yes, "topology undo", "delete "+countNoun(len(chosen), "policy", "policies")); err != nil {
+	if err := c.confirmChange(p, c.Yes, "topology undo", "delete "+countNoun(len(chosen), "policy", "policies")); err != nil {
 		return err
 	}
 	undone := api.AdoptedPolicies{Policies: []api.AdoptedPolicy{}}
@@ -236,7 +239,7 @@ func (c topologyLeaveCmd) Run(p *Program) error {
 	if err := c.warnOfReturns(p, topology.Chosen(queues, c.Queues)); err != nil {
 		return err
 	}
-	if err := confirmChange(p, c.Yes, "topology leave", "take "+deadletter.Visible(strings.Join(c.Queues, ", "))+" out of the policies of dlo"); err != nil {
+	if err := c.confirmChange(p, c.Yes, "topology leave", "take "+deadletter.Visible(strings.Join(c.Queues, ", "))+" out of the policies of dlo"); err != nil {
 		return err
 	}
 	var left api.Left

@@ -87,7 +87,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	}
 	out, errs := p.dlo(ctx, 3, "damaged\n"+lines.String(), "letters", "import", "-")
 	has(out, "150 letters imported, 0 were already there, 1 lines left out")
-	has(errs, "line 1 left out: it cannot be read", "partly done: 1 lines were left out")
+	has(errs, "server "+p.url+" (production)\n", "line 1 left out: it cannot be read", "partly done: 1 lines were left out")
 	file := filepath.Join(t.TempDir(), "letters.ndjson")
 	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
