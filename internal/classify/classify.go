@@ -254,6 +254,6 @@ func (c *Classifier) facts(l *deadletter.Letter, v *deadletter.Classified, doc *
 		Broker: v.Origin.Broker, VHost: v.Origin.VHost, Queue: v.Origin.Queue, Exchange: v.Origin.Exchange, Key: v.Origin.RoutingKey,
 		Reason: v.Reason, Type: v.Type, Unread: doc.Type == "", Error: v.Error, Attempts: l.Attempts, Reset: l.Reset, Age: c.o.Now().Sub(l.ReceivedAt), Serial: serial,
 		Header: func(name string) (string, bool) { return c.header(l.Arrived.Headers, name) },
-		Field:  func(path string) ([]string, bool) { return fieldValues(doc.Fields, path) },
+		Field:  doc.ValuesAt,
 	}
 }

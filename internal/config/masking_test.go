@@ -22,6 +22,7 @@ func TestMistakesOfMasking(t *testing.T) {
 		{"a field of search", "masking: [{json: card.number}, {type: x, field: email}]\nsearch: {fields: [card.number.last, customer.tier, customer.email, card]}", []place{
 			{2, 19, "card.number.last is masked, so letters cannot be found by it"}, {2, 52, "customer.email is masked"},
 		}},
+		{"a field of search by its other name", "masking: [{json: card_no}, {field: orderId}]\nsearch: {fields: [cardNo, order_id.x, orderid]}", []place{{2, 19, "cardNo is masked"}, {2, 27, "order_id.x is masked"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

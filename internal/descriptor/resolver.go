@@ -117,6 +117,22 @@ func (t *Resolver) Field(md protoreflect.MessageDescriptor, n protoreflect.Field
 	return nil
 }
 
+// FieldNamed returns the field of a message type that has the given name. The name may be the JSON
+// name of the field, its name in the schema, or [pkg.name] for an extension. If there is no such
+// field, FieldNamed returns nil.
+func (t *Resolver) FieldNamed(md protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
+	fd := md.Fields().ByJSONName(name)
+	if fd == nil {
+		fd = md.Fields().ByTextName(name)
+	}
+	if fd == nil && strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
+		if x, err := t.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1])); err == nil {
+			return x.TypeDescriptor()
+		}
+	}
+	return fd
+}
+
 // AnyContent returns the message type that a type URL of google.protobuf.Any names, or nil.
 func (t *Resolver) AnyContent(url string) protoreflect.MessageDescriptor {
 	name := protoreflect.FullName(TypeName(url))

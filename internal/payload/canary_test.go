@@ -396,7 +396,7 @@ func TestCanariesOfFields(t *testing.T) {
 func TestCanariesOfJSON(t *testing.T) {
 	t.Parallel()
 	const card = "canary4111"
-	mask := Masks{JSON: []deadletter.FieldPath{{"card", "number"}, {"secret"}, {"message", "pin"}, {"data", "cvc"}}}.Body()
+	mask := Masks{JSON: []deadletter.FieldPath{{"card", "number"}, {"secret"}, {"message", "pin"}, {"data", "cvc"}, {"account_no"}, {"holderName"}}}.Body()
 	inner := func(s string) string { return strings.ReplaceAll(s, "X", card) }
 	for _, tt := range []struct {
 		name string
@@ -404,6 +404,8 @@ func TestCanariesOfJSON(t *testing.T) {
 		h    Hints
 	}{
 		{"value", []byte(inner(`{"card":{"number":"X","name":"n"}}`)), Hints{}},
+		{"both names of a field", []byte(inner(`{"accountNo":"X","account_no":"X"}`)), Hints{}},
+		{"the name of a field in its schema", []byte(inner(`{"holder_name":"X"}`)), Hints{}},
 		{"in lists", []byte(inner(`[{"card":[{"number":["X",{"a":"X"}]}]}]`)), Hints{}},
 		{"twice", []byte(inner(`{"card":{"number":"X"},"card":{"number":"X"}}`)), Hints{}},
 		{"names below", []byte(inner(`{"secret":{"X":{"X":1}}}`)), Hints{}},
@@ -462,9 +464,13 @@ func TestCanariesInTheJSONOfMessages(t *testing.T) {
 
 func TestMasksOfQueries(t *testing.T) {
 	t.Parallel()
-	m := Masks{Fields: []deadletter.MaskedField{{Type: "acme.*", Path: deadletter.FieldPath{"customer", "email"}}, {Type: "acme.Card"}}, JSON: []deadletter.FieldPath{{"card", "number"}}, Patterns: []*regexp.Regexp{digits16}}
+	m := Masks{
+		Fields: []deadletter.MaskedField{{Type: "acme.*", Path: deadletter.FieldPath{"customer", "email"}}, {Type: "acme.Card"}, {Path: deadletter.FieldPath{"home_address"}}},
+		JSON:   []deadletter.FieldPath{{"card", "number"}, {"holderName"}}, Patterns: []*regexp.Regexp{digits16},
+	}
 	for path, want := range map[string]bool{
 		"customer.email": true, "order.customer.email": true, "customer.email.domain": true, "customer.[0].email": true, "card.number": true, "card.[3].number": true,
+		"home_address": true, "homeAddress": true, "to.homeAddress.street": true, "holderName": true, "holder_name": true, "holdername": false, "homeaddress": false,
 		"customer": false, "email": false, "customer.name": false, "x.card.number": false, "": false,
 	} {
 		if m.Field(path) != want {
@@ -472,7 +478,7 @@ func TestMasksOfQueries(t *testing.T) {
 		}
 	}
 	names := fmt.Sprint(m.Names())
-	for _, change := range []Masks{{}, {Fields: m.Fields}, {Fields: m.Fields, JSON: m.JSON}, {Fields: m.Fields[:1], JSON: m.JSON, Patterns: m.Patterns}} {
+	for _, change := range []Masks{{}, {Fields: m.Fields}, {Fields: m.Fields, JSON: m.JSON}, {Fields: m.Fields[:2], JSON: m.JSON, Patterns: m.Patterns}} {
 		if fmt.Sprint(change.Names()) == names {
 			t.Errorf("%+v has the same names", change)
 		}

@@ -2,7 +2,6 @@ package payload
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -134,6 +133,7 @@ type Node struct {
 	Ranges   []Range // the bytes of the node in Body, including tags; several ranges if the field occurs more than once; in JSON including the name
 	Children []Node
 
+	also string // the other name of a field in the schema, see deadletter.FieldPath; "" = none
 	text string // only for scalars: the value itself, masked, at most maxValue bytes
 	left int    // number of bytes of the value that text omits
 }
@@ -187,47 +187,6 @@ func (d *Document) Reading() deadletter.Reading {
 		return deadletter.ReadAmbiguous
 	}
 	return deadletter.ReadUnknown
-}
-
-// Value returns the value at a path of names, such as "to.address", "labels.env" (a map entry) or
-// "items.[0].sku". Keys and JSON names may contain dots. Without an index, "items.sku" means the
-// first element that has a value. The value is a text without quotes: numbers in decimal, enums by
-// name, bytes in hex, times as on the page. For a masked value, Value returns the mask, and the
-// result "masked" is true. Value finds only values that the tree shows and that have at most 4 KiB.
-func (d *Document) Value(path string) (value string, masked, ok bool) {
-	if n := lookup(d.Fields, path); n != nil {
-		return n.text, n.Masked, true
-	}
-	return "", false, false
-}
-
-func lookup(nodes []Node, path string) *Node {
-	for i := range nodes {
-		n := &nodes[i]
-		if n.Unknown || n.Kind == More {
-			continue
-		}
-		name := n.Key()
-		if name == path && n.isScalar() {
-			return n
-		}
-		rest, ok := strings.CutPrefix(path, name+".")
-		if !ok {
-			continue
-		}
-		if found := lookup(n.Children, rest); found != nil {
-			return found
-		}
-		if n.Kind != List {
-			continue
-		}
-		for j := range n.Children {
-			if found := lookup(n.Children[j].Children, rest); found != nil {
-				return found
-			}
-		}
-	}
-	return nil
 }
 
 // Key returns the name of a node in paths. For a map entry, it is the key without quotes.

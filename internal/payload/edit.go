@@ -140,7 +140,22 @@ func (s *editing) parseEdit(text string) (*unmasked, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.doc.Kind == Protobuf { // in a JSON body, another name is a change
+		s.site().useNamesOf(s.tree, tree)
+	}
 	return unmask(text, tree, s.tree)
+}
+
+// site returns the site of the whole body. A JSON body has a schema if the letter names its type.
+func (s *editing) site() site {
+	def := s.def
+	if defs, _ := s.decoder.Types.Lookup(s.doc.Named); def == nil && len(defs) > 0 {
+		def = defs[0]
+	}
+	if def == nil {
+		return site{}
+	}
+	return site{md: def.Desc, types: def.Types}
 }
 
 func tooLong(n int) error {

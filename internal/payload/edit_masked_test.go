@@ -15,6 +15,7 @@ const (
 func TestEditOfMaskedValues(t *testing.T) {
 	t.Parallel()
 	people := encode(t, "Kinds", `{"people": {"1": {"address": "`+card+`"}, "2": {"address": "`+other+`"}}, "tags": ["a", "`+card+`"], "total": "`+card+`", "email": "pay `+card+` now"}`)
+	request := encode(t, email, `{"requestId": "`+card+`", "tenantId": "5"}`)
 	named := encode(t, email, `{"requestId": "r", "variables": {"`+card+`": "x", "k": "`+other+`"}}`)
 	tests := []struct {
 		name     string
@@ -45,6 +46,10 @@ func TestEditOfMaskedValues(t *testing.T) {
 		{"a masked name is changed", string(named), email, `"••••": "x"`, `"•••• 2": "x"`, "!line 4, column 5: variables.•••• 2: masked names stay as stored", ""},
 		{"a name beside a masked one", string(named), email, `"k"`, `"` + card + `"`, "!line 5, column 5: variables." + card + ": names in this object are masked, so none can be added", ""},
 		{"the dots themselves are stored", `{"a":"••••","b":1}`, "", `"b": 1`, `"b": 2`, `"a": "••••"`, "b"},
+		{"kept under its other name", string(request), email, `"requestId"`, `"request_id"`, `"requestId": "` + card + `"`, ""},
+		{"replaced by itself under its other name looks like a change", string(request), email, `"requestId": "••••"`, `"request_id": "` + card + `"`, `"requestId": "` + card + `"`, "requestId"},
+		{"there under both names", string(request), email, `"requestId": "••••"`, `"requestId": "••••", "request_id": "x"`, "!line 2, column 24: request_id: this is there twice, under two spellings of its name", ""},
+		{"a name of a JSON body is what it is", `{"a_b":"` + card + `","c":1}`, "", `"a_b": "••••"`, `"aB": "x"`, `"aB": "x"`, "aB a_b"},
 		{"the type of a masked value is lost", string(people), "Kinds", `"total": "••••"`, `"total": "x"`, `!line 2, column 12: total: write a whole number`, ""},
 		{"a mistake behind a masked value in its line", `{"a":"` + card + `","b":1}`, "", "\n  \"b\": 1", ` "b": x`, "!line 2, column 21: b: this is not JSON", ""},
 	}

@@ -40,13 +40,10 @@ func (s site) locate(n *jsonNode, at int) (string, site) {
 		}
 		name := element(next)
 		if n.kind == '{' {
-			s = s.member(n, n.names[next].text)
 			name = cmp.Or(n.names[next].shown, n.names[next].text)
-		} else {
-			s.element = true
 		}
 		path = dotted(path, name)
-		n = n.items[next]
+		n, s = s.child(n, next)
 	}
 }
 
@@ -69,19 +66,55 @@ func (s site) member(n *jsonNode, name string) site {
 	if md == nil {
 		return site{types: s.types}
 	}
-	fd := md.Fields().ByJSONName(name)
-	if fd == nil {
-		fd = md.Fields().ByTextName(name)
-	}
-	if fd == nil && strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
-		if x, err := s.types.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1])); err == nil {
-			fd = x.TypeDescriptor()
-		}
-	}
+	fd := s.types.FieldNamed(md, name)
 	if fd == nil {
 		return site{types: s.types}
 	}
 	return site{fd: fd, md: fd.Message(), types: s.types}
+}
+
+// child returns the value with the given index in the JSON object or list n, and its site.
+func (s site) child(n *jsonNode, i int) (*jsonNode, site) {
+	if n.kind == '{' {
+		return n.items[i], s.member(n, n.names[i].text)
+	}
+	s.element = true
+	return n.items[i], s
+}
+
+// nameIn returns the name under which the JSON object n has the field that a person calls "name".
+// If n does not have this field, or the schema does not know it, nameIn returns the person's name.
+func (s site) nameIn(n *jsonNode, name string) string {
+	if in := s.member(n, name); in.fd != nil && !in.element && n.find(name) < 0 {
+		for _, other := range []string{in.fd.JSONName(), in.fd.TextName()} {
+			if n.find(other) >= 0 {
+				return other
+			}
+		}
+	}
+	return name
+}
+
+// useNamesOf gives the fields in the tree of a person's edit the names that they have in the stored
+// JSON, so that both trees can be compared by name. The person's text stays as it is.
+func (s site) useNamesOf(stored, edited *jsonNode) {
+	if stored.kind != edited.kind || stored.masked {
+		return
+	}
+	for i, item := range edited.items {
+		at := i
+		if edited.kind == '{' {
+			if name := s.nameIn(stored, edited.names[i].text); edited.find(name) < 0 {
+				edited.names[i].text = name
+			}
+			at = stored.find(edited.names[i].text)
+		}
+		if at >= 0 && at < len(stored.items) {
+			was, in := s.child(stored, at)
+			in.useNamesOf(was, item)
+		}
+	}
+	edited.reindex()
 }
 
 // instruction returns an instruction for the person whose JSON protojson has rejected. The

@@ -52,6 +52,11 @@ func (t *tree) jsonChildren(r *jsonReader, at place, base, depth int) (nodes []N
 				}
 				t.key(&n, names, key, false)
 				inner = at.enter(key, r)
+				if at.md != nil {
+					if fd := at.types.FieldNamed(at.md, key); fd != nil {
+						n.also = otherName(fd, key)
+					}
+				}
 			} else {
 				n.Name = element(total)
 			}

@@ -10,7 +10,7 @@ const laravelCall = `Illuminate\Queue\CallQueuedHandler`
 // the members displayName and data.commandName. Source: Illuminate/Queue/Queue.php.
 func (d *Document) laravel() {
 	word := func(path string) string {
-		if n := lookup(d.Fields, path); n != nil && n.Kind == String && !n.Masked && len(n.text) < maxAttribute {
+		if n := d.scalarAt(path); n != nil && n.Kind == String && !n.Masked && len(n.text) < maxAttribute {
 			return n.text
 		}
 		return ""

@@ -156,9 +156,8 @@ func (k *unmarking) message(n *jsonNode, md protoreflect.MessageDescriptor, path
 	if n.kind != '{' {
 		return
 	}
-	p := place{md: md, types: k.types}
 	for i, item := range n.items {
-		fd := p.fieldNamed(n.names[i].text)
+		fd := k.types.FieldNamed(md, n.names[i].text)
 		if fd == nil {
 			continue
 		}

@@ -50,7 +50,8 @@ func (m Masks) Field(path string) bool {
 	return deadletter.Masked(m.Fields, m.JSON, path)
 }
 
-// Names returns a list of what is masked. If the masks change, the list changes.
+// Names returns a list of what is masked. If the masks change, the list changes. Paths of JSON
+// bodies are in all spellings, because a rule with any of them hides a field.
 func (m Masks) Names() []string {
 	names := []string{"debug_redact"}
 	for _, h := range m.Headers {
@@ -63,7 +64,7 @@ func (m Masks) Names() []string {
 		names = append(names, "field "+f.Path.String()+" of "+f.Type)
 	}
 	for _, p := range m.JSON {
-		names = append(names, "json "+p.String())
+		names = append(names, "json "+strings.Join(deadletter.Spellings(p.String()), " or "))
 	}
 	return names
 }

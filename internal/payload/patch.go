@@ -29,7 +29,7 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e
 	if len(patch) > maxJSON {
 		return nil, tooLong(len(patch))
 	}
-	p := &patching{source: string(patch), budget: s.trees}
+	p := &patching{source: string(patch), budget: s.trees, root: s.site()}
 	if p.doc, err = p.clone(s.tree); err != nil {
 		return nil, err
 	}
@@ -69,6 +69,7 @@ type patching struct {
 	source string
 	budget *budget.Budget
 	doc    *jsonNode
+	root   site
 	given  []string // paths at which new values replace masked values, as in unmasked
 	op     *jsonNode
 }
@@ -223,7 +224,8 @@ func (p *patching) applyOne() error {
 	return p.fail("op", "there is no such operation: take add, remove, replace, move, copy or test")
 }
 
-// pointer parses an RFC 6901 pointer.
+// pointer parses an RFC 6901 pointer. The result has the names of fields as they are in the
+// document.
 func (p *patching) pointer(member string) ([]string, error) {
 	text, err := p.member(member)
 	if err != nil || text == "" {
@@ -238,6 +240,18 @@ func (p *patching) pointer(member string) ([]string, error) {
 			return nil, p.fail(member, "~ goes before 0 or 1 only: ~0 for ~ itself, ~1 for /")
 		}
 		names[i] = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
+	}
+	n, at := p.doc, p.root
+	for i, name := range names {
+		k, ok := indexOf(name)
+		if n.kind == '{' {
+			names[i] = at.nameIn(n, name)
+			k, ok = n.find(names[i]), true
+		}
+		if n.masked || !ok || k < 0 || k >= len(n.items) {
+			break
+		}
+		n, at = at.child(n, k)
 	}
 	return names, nil
 }

@@ -2,7 +2,6 @@ package payload
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -112,7 +111,7 @@ func (p place) member(name string) place {
 		in.describe(p.md)
 		return in
 	case p.md != nil:
-		if fd := p.fieldNamed(name); fd != nil {
+		if fd := p.types.FieldNamed(p.md, name); fd != nil {
 			in := place{spot: p.spot.field(fd), types: p.types}
 			in.spot.open = append(slices.Clip(in.spot.open), plain.spot.open...)
 			in.spot.hidden = in.spot.hidden || plain.spot.hidden
@@ -130,21 +129,6 @@ func (p place) member(name string) place {
 // members are then not in any schema.
 func (p place) dynamic() bool {
 	return p.wire != nil && (p.wire.Name() == "Struct" || p.wire.Name() == "Value" || p.wire.Name() == "ListValue")
-}
-
-// fieldNamed looks for a field of the object. The given name may be the JSON name of the field, or
-// its name in the schema.
-func (p place) fieldNamed(name string) protoreflect.FieldDescriptor {
-	if strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
-		if x, err := p.types.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1])); err == nil {
-			return x.TypeDescriptor()
-		}
-		return nil
-	}
-	if fd := p.md.Fields().ByJSONName(name); fd != nil {
-		return fd
-	}
-	return p.md.Fields().ByTextName(name)
 }
 
 // value records that the place holds a value of the field fd, which may be in a list.

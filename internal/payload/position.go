@@ -3,7 +3,6 @@ package payload
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -37,40 +36,14 @@ func (p Position) String() string {
 // such node.
 func (d *Document) At(p Position) (n *Node, path string) {
 	nodes := d.Fields
-	for i, at := range p {
+	for _, at := range p {
 		if at >= len(nodes) || nodes[at].Kind == More {
 			return nil, ""
 		}
 		n = &nodes[at]
-		if nodes = n.Children; i > 0 {
-			path += "."
-		}
-		path += n.label()
+		nodes, path = n.Children, joined(path, n.label())
 	}
 	return n, path
-}
-
-// Find returns the position of the masked node with the given path. It returns nil if there is
-// none. The path may omit list indices. In that case, Find returns the first node that matches.
-func (d *Document) Find(path string) Position {
-	var search func(nodes []Node, at Position, exact, loose string) Position
-	search = func(nodes []Node, at Position, exact, loose string) Position {
-		for i := range nodes {
-			n := &nodes[i]
-			here, e, l := append(slices.Clip(at), i), joined(exact, n.label()), loose
-			if !isElement(n.Name) {
-				l = joined(loose, n.label())
-			}
-			if n.Masked && (e == path || l == path) {
-				return here
-			}
-			if found := search(n.Children, here, e, l); found != nil {
-				return found
-			}
-		}
-		return nil
-	}
-	return search(d.Fields, nil, "", "")
 }
 
 func joined(path, name string) string {

@@ -57,16 +57,16 @@ func TestEveryNodeHasItsBytes(t *testing.T) {
 	for path, want := range map[string]string{
 		"to.address": "\x0a\x10dana@example.com", "template.locale": "\x12\x05en-GB", "variables.plan": "\x2a\x0c\x0a\x04plan\x12\x04team", "tenant_id": "\x10\xd5\xf8\x02",
 	} {
-		n := lookup(doc.Fields, path)
+		n := doc.scalarAt(path)
 		if n == nil || len(n.Ranges) != 1 || string(doc.Body[n.Ranges[0].From:n.Ranges[0].To]) != want {
 			t.Errorf("%s: %+v", path, n)
 		}
 	}
 	doc = new(Decoder).Decode([]byte(`{"a": {"b": [1, "x"]}}`), Hints{}, nil)
-	if n := lookup(doc.Fields, "a.b.[1]"); n == nil || string(doc.Body[n.Ranges[0].From:n.Ranges[0].To]) != `"x"` {
+	if n := doc.scalarAt("a.b.[1]"); n == nil || string(doc.Body[n.Ranges[0].From:n.Ranges[0].To]) != `"x"` {
 		t.Errorf("%+v", n)
 	}
-	if n := lookup(doc.Fields, "a.b.[0]"); n == nil || string(doc.Body[n.Ranges[0].From:n.Ranges[0].To]) != "1" {
+	if n := doc.scalarAt("a.b.[0]"); n == nil || string(doc.Body[n.Ranges[0].From:n.Ranges[0].To]) != "1" {
 		t.Errorf("%+v", n)
 	}
 }

@@ -189,7 +189,8 @@ func (s spot) unreadAny(md protoreflect.MessageDescriptor) spot {
 }
 
 // follow returns the spot of the field or member with the given name. The path of a rule may name a
-// field by its name in the schema, by its JSON name or by its number.
+// field by its name in the schema, by its JSON name or by its number. Without a schema, a rule with
+// one of the two names hides both.
 func (s spot) follow(name, json string, number int32) spot {
 	if s.hidden || len(s.open) == 0 {
 		return s
@@ -197,7 +198,9 @@ func (s spot) follow(name, json string, number int32) spot {
 	open := s.open
 	s.open = nil
 	for _, path := range open {
-		if at := path[0]; at != name && at != json && (number == 0 || at != strconv.Itoa(int(number))) {
+		at := path[0]
+		named := at == name || at == json || number != 0 && at == strconv.Itoa(int(number))
+		if !named && (number != 0 || !deadletter.SameName(at, name)) {
 			continue
 		}
 		if len(path) == 1 {

@@ -200,6 +200,7 @@ func (t *tree) item(it *item, md protoreflect.MessageDescriptor, at spot) Node {
 	}
 	fd := it.fd
 	n := Node{Number: int32(fd.Number()), Name: fieldName(fd), Type: typeName(fd), Default: it.missing}
+	n.also = otherName(fd, n.Name)
 	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
 		n.Note = "oneof " + string(o.Name())
 	}
