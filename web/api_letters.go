@@ -137,7 +137,7 @@ func (w *Web) apiFacets(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	facets, err := w.Store.Facets(r.Context(), q, w.Fields...)
+	facets, err := w.Store.Facets(r.Context(), q, w.facetedPaths(q)...)
 	if err != nil {
 		return nil, err
 	}

@@ -104,8 +104,10 @@ func wordAt(r *http.Request) (before, word string) {
 // completeField returns the completions of the name of a field, including headers and body fields.
 func (w *Web) completeField(before, begun string, names map[string][]string) []view.Word {
 	out := fieldWords(query.Help(), before, begun)
+	plain := func(name string) string { return strings.ToLower(deadletter.JSONName(name)) }
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if head, _, _ := strings.Cut(name, "."); strings.HasPrefix(begun, head+".") && strings.HasPrefix(strings.ToLower(name), begun) && len(out) < completions {
+		head, _, _ := strings.Cut(name, ".")
+		if strings.HasPrefix(begun, head+".") && strings.HasPrefix(plain(name), plain(begun)) && len(out) < completions {
 			out = append(out, view.Word{Text: before + fieldText(name), Label: "e.g. " + names[name][0]})
 		}
 	}
@@ -128,14 +130,18 @@ func (w *Web) completeValue(prefix, name, value string, counted deadletter.Facet
 	}
 	for _, f := range counted.Fields {
 		for _, v := range f.Values {
-			if f.Field == field {
+			if deadletter.SameName(f.Field, field) {
 				words.offer(v.Value, view.LetterCount(v.Count))
 			}
 		}
 	}
 	words.offerHelp(query.Help(), field)
-	for _, v := range names[field] {
-		words.offer(v, "")
+	for _, known := range slices.Sorted(maps.Keys(names)) {
+		if deadletter.SameName(known, field) {
+			for _, v := range names[known] {
+				words.offer(v, "")
+			}
+		}
 	}
 	return words.out
 }

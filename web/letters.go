@@ -95,7 +95,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if len(liveKinds(r)) > 0 { // the rest of the page is not live, and is therefore not needed
 		return view.Letters(p), nil
 	}
-	facets, err := w.Store.Facets(ctx, q, w.Fields...)
+	facets, err := w.Store.Facets(ctx, q, w.facetedPaths(q)...)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,24 @@ func (w *Web) lookOptions() query.Options {
 	return o
 }
 
-func (w *Web) indexedPath(path string) bool { return slices.Contains(w.Fields, path) }
+// indexedPath reports whether the search index has a path of the body, in any of its spellings.
+func (w *Web) indexedPath(path string) bool {
+	return slices.Contains(deadletter.Spellings(w.Fields...), path)
+}
+
+// facetedPaths returns the paths of the body that get a facet beside the letters of a query. A path
+// is spelled as the query spells it.
+func (w *Web) facetedPaths(q query.Query) []string {
+	return each(w.Fields, func(path string) string {
+		for _, t := range q.Terms {
+			listed := t.Field != query.Body || slices.Contains(w.Fields, t.Name)
+			if !listed && slices.Contains(deadletter.Spellings(path), t.Name) {
+				path = t.Name
+			}
+		}
+		return path
+	})
+}
 
 // maskedField reports whether queries must not use a field, because its values are always masked.
 func (w *Web) maskedField(field string) bool {

@@ -48,13 +48,14 @@ func NewIndexer(store IndexStore, o IndexerOptions) *Indexer {
 	if o.Busy == nil {
 		o.Busy = func() bool { return false }
 	}
+	o.Fields = deadletter.Spellings(o.Fields...)
 	work := loop{wake: make(chan struct{}, 1), busy: o.Busy, yield: time.Second, fail: func(err error) { o.Log.Error("indexing letters for search failed", "err", err) }}
 	return &Indexer{loop: work, store: store, o: o}
 }
 
 // indexVersion must be increased whenever the code in this file changes what is written into the
 // index.
-const indexVersion = 2
+const indexVersion = 3
 
 // version returns a text that identifies the present settings of the index. The part before the
 // colon identifies the masks, and the part after the colon identifies all other settings.

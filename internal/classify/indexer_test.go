@@ -16,7 +16,7 @@ import (
 // indexed maps a version of the index to the names of the fields that the method "entry" writes
 // from this version on.
 var indexed = map[int]string{
-	2: "app body.tier correlation_id exchange header.x-tenant id key message_id read rule sibling",
+	3: "app body.orderId body.order_id body.tier correlation_id exchange header.x-tenant id key message_id read rule sibling",
 }
 
 // TestWhatALetterIsFoundBy checks which fields the method "entry" writes to the index. It must
@@ -27,8 +27,8 @@ func TestWhatALetterIsFoundBy(t *testing.T) {
 	l := storetest.Filled[deadletter.Letter]()
 	l.ID = deadletter.NewID(1, 1)
 	l.Arrived.Headers = deadletter.Table{"x-tenant": "acme"}
-	l.Properties.ContentType, l.Body = "application/json", []byte(`{"tier": "gold"}`)
-	x := NewIndexer(nil, IndexerOptions{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Fields: []string{"tier"}})
+	l.Properties.ContentType, l.Body = "application/json", []byte(`{"tier": "gold", "order_id": "A-1", "orderId": "A-2"}`)
+	x := NewIndexer(nil, IndexerOptions{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Fields: []string{"tier", "order_id"}})
 	var names []string
 	for _, f := range x.entry(&l).Fields {
 		names = append(names, f.Name)
