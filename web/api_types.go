@@ -39,7 +39,7 @@ const (
 
 // apiTypes handles GET /types?q=. It returns the sets with their versions, the problems with sets,
 // and the number of letters of each type. If q is given, it also returns the types and fields whose
-// names contain q.
+// names contain q, and the paths of bodies that q may mean.
 func (w *Web) apiTypes(r *http.Request) (any, error) {
 	form, err := parameters(r, "q")
 	if err != nil {
@@ -78,6 +78,7 @@ func (w *Web) apiTypes(r *http.Request) (any, error) {
 	}
 	hits, more := types.Find(word)
 	out.Hits, out.More = each(hits, func(h descriptor.Hit) api.TypeHit { return api.TypeHit(h) }), more
+	out.Paths = append([]string{}, types.Paths(word)...)
 	return out, nil
 }
 

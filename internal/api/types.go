@@ -66,7 +66,8 @@ type Types struct {
 	Problems  []string       `json:"problems"`
 	Letters   map[string]int `json:"letters"` // number of letters of each type
 	Hits      []TypeHit      `json:"hits"`
-	More      bool           `json:"more"` // there are hits that are omitted
+	More      bool           `json:"more"`  // there are hits that are omitted
+	Paths     []string       `json:"paths"` // the word as a path of bodies, with the names in the schemas
 }
 
 // TypeSource is the response to GET /types/proto.

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -18,7 +19,7 @@ type configCmd struct {
 type configCheckCmd struct {
 	config.File
 	Broker bool   `name:"broker" help:"Connect to the brokers as well: rights, queues, management API. Nothing is changed there, and no letter is taken out."`
-	Server string `name:"server" help:"URL of a running dlo, to warn also about rules whose queues match no queue of that server, and about letters whose broker is not in the file. Without it, no server is contacted."`
+	Server string `name:"server" help:"URL of a running dlo, to warn also about rules whose queues match no queue of that server, about paths of search.fields that none of its types has, and about letters whose broker is not in the file. Without it, no server is contacted."`
 }
 
 func (c configCheckCmd) Run(p *Program) error {
@@ -37,11 +38,22 @@ func (c configCheckCmd) Run(p *Program) error {
 	}
 	var warnings []string
 	if c.Server != "" {
-		known, err := c.queues(p)
-		if err != nil {
+		var known api.Queues
+		if err := c.ask(p, "/queues", &known); err != nil {
 			return err
 		}
-		warnings = append(unknownQueues(cfg.Rules.Rules, cfg.Rules.Was, known), leftBehind(cfg.Brokers, known)...)
+		warnings = unknownQueues(cfg.Rules.Rules, cfg.Rules.Was, known.Queues)
+		warnings = append(warnings, leftBehind(cfg.Brokers, known.Queues)...)
+		for _, path := range cfg.Search.Fields {
+			var types api.Types // without sets, the server can say nothing about a path
+			if err := c.ask(p, "/types?q="+url.QueryEscape(path), &types); err != nil {
+				return err
+			}
+			if len(types.Sets) > 0 && len(types.Paths) == 0 {
+				const text = "search.fields: no type that the server knows has %s, so it finds only JSON bodies"
+				warnings = append(warnings, fmt.Sprintf(text, path))
+			}
+		}
 	}
 	for _, w := range warnings {
 		fmt.Fprintln(p.Stderr, "dlo: warning:", deadletter.Visible(w))
@@ -94,10 +106,8 @@ func askBrokers(p *Program, cfg config.Config) error {
 	return nil
 }
 
-func (c configCheckCmd) queues(p *Program) ([]api.Queue, error) {
-	var answer api.Queues
-	err := serverFlags{Server: c.Server}.call(p, http.MethodGet, "/queues", nil, &answer)
-	return answer.Queues, err
+func (c configCheckCmd) ask(p *Program, path string, into any) error {
+	return serverFlags{Server: c.Server}.call(p, http.MethodGet, path, nil, into)
 }
 
 // unknownQueues checks the queue patterns of the rules against the queues that the server knows. It

@@ -101,6 +101,35 @@ func TestConfigCheckWarnsOfQueuesThatNobodyKnows(t *testing.T) {
 	}
 }
 
+// TestConfigCheckWarnsOfPathsThatNoTypeHas checks search.fields against the types of a server.
+func TestConfigCheckWarnsOfPathsThatNoTypeHas(t *testing.T) {
+	t.Parallel()
+	types := `{"sets":[{"name":"shop"}],"paths":[]}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/api/v1/queues":
+			io.WriteString(w, `{"queues":[]}`)
+		case r.URL.Path == "/api/v1/types" && r.URL.Query().Get("q") == "buyer.fullName":
+			io.WriteString(w, `{"sets":[{"name":"shop"}],"paths":["buyer.full_name"]}`)
+		case r.URL.Path == "/api/v1/types" && r.URL.Query().Get("q") == "tenant id":
+			io.WriteString(w, types)
+		default:
+			t.Errorf("%s %s", r.Method, r.URL)
+		}
+	}))
+	defer server.Close()
+	const text = "search: {fields: [buyer.fullName, tenant id]}"
+	for _, want := range []string{"dlo: warning: search.fields: no type that the server knows has tenant id, so it finds only JSON bodies\n", ""} {
+		if code, _, errs := configCheck(t, text, "--server", server.URL); code != 0 || errs != want {
+			t.Errorf("exit code %d, %q, want %q", code, errs, want)
+		}
+		types = `{"sets":[],"paths":[]}` // a server without types can say nothing about a path
+	}
+	if code, _, errs := configCheck(t, text); code != 0 || errs != "" {
+		t.Errorf("offline: exit code %d, %q", code, errs)
+	}
+}
+
 // TestConfigCheckNamesLettersThatAreLeftBehind checks the warning for a broker that was renamed in
 // the configuration while the server still has letters under its old name.
 func TestConfigCheckNamesLettersThatAreLeftBehind(t *testing.T) {

@@ -1,10 +1,13 @@
 package descriptor
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Hit is a type, or a field of a type, whose name contains a word.
@@ -42,7 +45,7 @@ func (r *Registry) Find(word string) (hits []Hit, more bool) {
 				types = append(types, Hit{Type: string(md.FullName()), Set: set})
 			}
 			for i := range md.Fields().Len() {
-				if fd := md.Fields().Get(i); holds(string(fd.Name())) {
+				if fd := md.Fields().Get(i); holds(string(fd.Name())) || holds(fd.JSONName()) {
 					fields = append(fields, Hit{Type: string(md.FullName()), Set: set, Field: string(fd.Name()), Is: typeWords(fd)})
 				}
 			}
@@ -58,4 +61,43 @@ func (r *Registry) Find(word string) (hits []Hit, more bool) {
 		return hits[:maxHits], true
 	}
 	return hits, false
+}
+
+// Paths returns the paths of bodies of registered types that a path may mean, with the names in the
+// schemas, sorted. The given path may contain JSON names and indices. Paths returns nothing if no
+// version of any type has such a path.
+func (r *Registry) Paths(path string) []string {
+	if r == nil {
+		return nil
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	names, found := deadletter.NamesIn(path), map[string]bool{}
+	for name, defs := range r.full {
+		for _, def := range defs {
+			if path := def.path(names); path != "" && !IsGoogle(name) {
+				found[path] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// path returns a path with the names in the schema, or "" if bodies of the type t cannot have this
+// path. In maps and in the types of google.protobuf, any name is possible.
+func (t *Type) path(names []string) string {
+	md, path := t.Desc, slices.Clone(names)
+	for i, name := range names {
+		fd := t.Types.FieldNamed(md, name)
+		if fd == nil || fd.Message() == nil && i < len(names)-1 {
+			return ""
+		}
+		if !fd.IsExtension() {
+			path[i] = string(fd.Name())
+		}
+		if md = fd.Message(); md != nil && (fd.IsMap() || IsGoogle(md.FullName())) {
+			break
+		}
+	}
+	return strings.Join(path, ".")
 }

@@ -121,10 +121,33 @@ func TestFind(t *testing.T) {
 	if len(got) != 3 || got[2] != (Hit{Type: "shop.Order", Set: "a", Field: "customer_id", Is: "string"}) {
 		t.Errorf("%+v", got)
 	}
+	if got, _ = r.Find("erId"); len(got) != 1 || got[0].Field != "customer_id" {
+		t.Errorf("by its JSON name: %+v", got)
+	}
 	if got, _ := r.Find("nothing"); got != nil {
 		t.Error(got)
 	}
 	if _, more := schemas().Find("a"); more {
 		t.Error("more than 200 in a small set")
+	}
+}
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	r := NewRegistry()
+	add := func(content string) {
+		r.Add(deadletter.SchemaVersion{Name: "a"}, compileOne(t, "package shop; "+content))
+	}
+	add(`message Order { string old_id = 1; }`)
+	add(`import "google/protobuf/struct.proto"; message Order { string order_id = 1; repeated Item line_items = 2; map<string, Item> by_sku = 3; string secret_key = 4 [json_name = "sk"]; google.protobuf.Struct extra = 5; }
+		message Item { string full_name = 1; Item next_item = 2; } message Other { string orderId = 1; }`)
+	for path, want := range map[string]string{
+		"order_id": "order_id", "orderId": "orderId order_id", "oldId": "old_id", "sk": "secret_key", "secretKey": "", "order_id.x": "", "orderid": "", "": "",
+		"lineItems.[2].fullName": "line_items.full_name", "line_items.nextItem.next_item.full_name": "line_items.next_item.next_item.full_name", "lineItems.x": "",
+		"bySku.a.b.c": "by_sku.a.b.c", "extra.anyThing": "extra.anyThing", "x.order_id": "", "seconds": "",
+	} {
+		if got := strings.Join(r.Paths(path), " "); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
 	}
 }

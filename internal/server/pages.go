@@ -24,7 +24,7 @@ func (s *Server) createPages() {
 		Facts:     s.facts,
 		Decoder:   s.decoderNow,
 		Header:    s.masks.Header,
-		Masked:    s.masks.Field,
+		Masked:    s.isMasked,
 		Brokers:   s.brokers,
 		Connector: s,
 		Trials:    s.trials,

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/schemas"
@@ -21,5 +22,23 @@ func (s *Server) openSchemas(ctx context.Context) error {
 	})
 	s.masks = masksOf(s.cfg.Masking)
 	s.decoder.Store(&payload.Decoder{Types: s.library.Registry(), Mask: s.masks.Body(), MaxBody: int64(s.cfg.Requeue.MaxBody)})
-	return s.library.Load(ctx)
+	err := s.library.Load(ctx)
+	s.reportUnknownPaths()
+	return err
+}
+
+// reportUnknownPaths logs the paths in search.fields that no body of a registered type can have.
+func (s *Server) reportUnknownPaths() {
+	types := s.library.Registry()
+	for _, path := range s.cfg.Search.Fields {
+		if len(types.Types()) > 0 && len(types.Paths(path)) == 0 {
+			s.log.Warn("search.fields: no registered type has this path, so it finds only JSON bodies", "path", path)
+		}
+	}
+}
+
+// isMasked reports whether queries must not name a path of the body. The path may contain JSON
+// names that only a schema connects with the names in the configuration.
+func (s *Server) isMasked(path string) bool {
+	return s.masks.Field(path) || slices.ContainsFunc(s.library.Registry().Paths(path), s.masks.Field)
 }
