@@ -194,8 +194,8 @@ type Letter struct {
 	ChangedAt    time.Time
 }
 
-// WhyDamaged returns the reason why a letter is neither sent nor edited. The parameter "damage" is the
-// Damage of the letter.
+// WhyDamaged returns the reason why a letter is neither sent nor edited. The parameter "damage" is
+// the Damage of the letter.
 func WhyDamaged(damage string) string {
 	return "damaged: " + damage + " changed in the file of the store"
 }

@@ -20,7 +20,8 @@ type Progress struct {
 }
 
 // StoreTwice is the error of a dlo that may not send letters from its store, because another dlo
-// works with the same store or with a copy of it. The text is one or more sentences about the other.
+// works with the same store or with a copy of it. The text is one or more sentences about the
+// other.
 type StoreTwice string
 
 func (s StoreTwice) Error() string {

@@ -27,8 +27,9 @@ func (s *station) sends(d time.Duration, want int, problem deadletter.ProblemKin
 	}
 }
 
-// TestOneStoreSends lets the broker reply in every way to the request for the lock of the store, and
-// checks what dlo sends and says, and that it reads the mark of the store before it uses the lock.
+// TestOneStoreSends lets the broker reply in every way to the request for the lock of the store,
+// and checks what dlo sends and says, and that it reads the mark of the store before it uses the
+// lock.
 func TestOneStoreSends(t *testing.T) {
 	t.Parallel()
 	taken, silence := deadletter.StoreTwice("It runs elsewhere."), errors.New("no answer")

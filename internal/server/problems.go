@@ -39,8 +39,8 @@ func (s *Server) problems() []deadletter.Problem {
 	return list
 }
 
-// storeTwice reports whether another dlo works with this store or a copy of it. The result "known" is
-// false while dlo starts and has not asked all brokers yet.
+// storeTwice reports whether another dlo works with this store or a copy of it. The result "known"
+// is false while dlo starts and has not asked all brokers yet.
 func (s *Server) storeTwice() (twice, known bool) {
 	known = true
 	for _, d := range s.dispatch {

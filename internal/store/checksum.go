@@ -11,7 +11,8 @@ import (
 )
 
 // SQLite does not notice if a bit of a stored value changes on the disk. Each letter, each revision
-// and each row of names therefore has a checksum. It does not depend on how the contents are stored.
+// and each row of names therefore has a checksum. It does not depend on how the contents are
+// stored.
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

@@ -20,8 +20,8 @@ import (
 
 // TestAFlippedBitIsNotSent flips a bit in the contents of a store's file: in bodies, properties,
 // revisions and names. Each letter that is claimed afterwards must be the one that was stored, or
-// must be damaged. A damaged letter must also be damaged where people read it, and cannot be edited.
-// The other letters must be claimed.
+// must be damaged. A damaged letter must also be damaged where people read it, and cannot be
+// edited. The other letters must be claimed.
 func TestAFlippedBitIsNotSent(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -140,8 +140,8 @@ func reopen(t *testing.T, file []byte) *store.Store {
 	return s
 }
 
-// TestOldLettersGetChecksums removes the checksums, as if an older dlo had stored the letters. Until
-// they are computed, the letters are not checked, and are sent.
+// TestOldLettersGetChecksums removes the checksums, as if an older dlo had stored the letters.
+// Until they are computed, the letters are not checked, and are sent.
 func TestOldLettersGetChecksums(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

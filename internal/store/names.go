@@ -119,9 +119,9 @@ func (n *names) load(ctx context.Context, db *sql.Conn, known *brokers) error {
 	})
 }
 
-// verify compares the names in a table with their checksums, and remembers which differ. It computes
-// the checksums that an older dlo has not stored. The parameter "text" is an SQL expression for the
-// names of a row, as nameChecksum joins them.
+// verify compares the names in a table with their checksums, and remembers which differ. It
+// computes the checksums that an older dlo has not stored. The parameter "text" is an SQL
+// expression for the names of a row, as nameChecksum joins them.
 func (n *names) verify(ctx context.Context, db *sql.Conn, table, text string) error {
 	rows, err := db.QueryContext(ctx, `SELECT id, checksum, `+text+` FROM `+table)
 	if err != nil {

@@ -82,10 +82,10 @@ requeue: {rate: 0, watch: 1h}
 	two.expectNothingSent(letters)
 }
 
-// TestTheDLOThatSendsIsStopped freezes a dlo for so long that the broker ends its connection or does
-// not, while a second dlo runs on a copy of its store. The broker may also be restarted in between.
-// No letter may arrive twice, except those for which the first dlo had no confirm yet when it was
-// frozen. These must keep their token.
+// TestTheDLOThatSendsIsStopped freezes a dlo for so long that the broker ends its connection or
+// does not, while a second dlo runs on a copy of its store. The broker may also be restarted in
+// between. No letter may arrive twice, except those for which the first dlo had no confirm yet when
+// it was frozen. These must keep their token.
 func TestTheDLOThatSendsIsStopped(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
