@@ -2,17 +2,29 @@ package system
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestDelayedRetryOfAnInbox kills dlo, again and again, on an inbox whose policy holds back what a
-// lost connection gives back. Each letter must have one row and one token, and nothing may be
-// merged. Of letters that nothing tells apart, dlo may hold some.
+// delayRetries sets a policy that lets the quorum queues with the given names hold back letters that
+// a lost connection gives back.
+func delayRetries(t *testing.T, node *testenv.Node, vhost, policies, pattern, kind string, ms int) {
+	t.Helper()
+	body := map[string]any{"pattern": pattern, "apply-to": "queues", "definition": map[string]any{"delayed-retry-type": kind, "delayed-retry-min": ms}}
+	if err := node.API(http.MethodPut, "/api/"+policies+"/"+url.PathEscape(vhost)+"/retries", body, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDelayedRetryOfAnInbox kills dlo, or cuts its connections, again and again, on an inbox whose
+// policy holds back what a lost connection gives back. Each letter must have one row and one token,
+// and nothing may be merged. Of letters that nothing tells apart, dlo may hold some.
 //
 // From 4.3 on, RabbitMQ has this setting.
 func TestDelayedRetryOfAnInbox(t *testing.T) {
@@ -26,13 +38,19 @@ func TestDelayedRetryOfAnInbox(t *testing.T) {
 		policies, kind string
 		ms             int
 		identical      bool
+		cuts           int // how often the connections are cut; 0 = dlo is killed instead
 	}{
-		{"policies", "failed", 1000, false}, {"operator-policies", "all", 1000, false}, {"policies", "all", 1000, true}, {"policies", "returned", 1000, false}, {"policies", "failed", 60_000, false},
+		{"policies", "failed", 1000, false, 0}, {"operator-policies", "all", 1000, false, 0}, {"policies", "all", 1000, true, 0},
+		{"policies", "returned", 1000, false, 0}, {"policies", "failed", 0, false, 0}, {"policies", "failed", 60_000, false, 0}, {"policies", "all", 1000, false, 50},
 	} {
-		t.Run(fmt.Sprintf("%s %s %d ms identical=%v", c.policies, c.kind, c.ms, c.identical), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			t.Parallel()
 			crashes := 20
 			switch {
+			case c.cuts > 0:
+				crashes = c.cuts
+			case c.ms == 0: // RabbitMQ then holds nothing back
+				testenv.Soak(t)
 			case c.ms > 10_000:
 				testenv.Soak(t) // each crash takes more than a minute
 				crashes = 3
@@ -40,31 +58,36 @@ func TestDelayedRetryOfAnInbox(t *testing.T) {
 				crashes = 200
 			}
 			vhost, address := node.VHost(t)
-			body := map[string]any{"pattern": `^dlo\.letters$`, "apply-to": "queues", "definition": map[string]any{"delayed-retry-type": c.kind, "delayed-retry-min": c.ms}}
-			if err := node.API(http.MethodPut, "/api/"+c.policies+"/"+url.PathEscape(vhost)+"/retries", body, nil); err != nil {
-				t.Fatal(err)
-			}
+			delayRetries(t, node, vhost, c.policies, `^dlo\.letters$`, c.kind, c.ms)
 			a := newAudit(t, address, "work", nil)
-			p := newChild(t, address, fast)
+			relay := testenv.Relay(t, node.AMQPAddr())
+			p := newChild(t, node.AMQPURLVia(relay.Addr(), vhost), fast)
 			p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
 			p.Start("")
 			p.Draining()
 			eventually(t, "the problem is told", func() bool {
 				_, body := p.get("/readyz")
 				told := strings.Contains(body, `"delayed_retry"`) && strings.Contains(body, "retries")
-				return told || c.kind == "returned"
+				return told || c.kind == "returned" || c.ms == 0
 			})
 			a.work()
 			const each = 100
 			published := 0
 			for n := range crashes {
-				p.Kill9()
+				if c.cuts == 0 {
+					p.Kill9()
+				}
 				a.publish(each, func(i int) (string, string) {
 					if published++; c.identical {
 						return fmt.Sprintf("one of three bodies: %d", published%3), ""
 					}
 					return fmt.Sprintf("letter %d", published), fmt.Sprint(published)
 				})
+				if c.cuts > 0 {
+					time.Sleep(rand.N(500 * time.Millisecond))
+					relay.Cut()
+					continue
+				}
 				p.Start(points[n%5] + "=1")
 				p.Crashed("the crash")
 				p.Start("")

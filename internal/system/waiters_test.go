@@ -213,10 +213,14 @@ func TestWaitQueuesThatVanish(t *testing.T) {
 func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	testenv.Broker(t)
-	_, url := testenv.VHost(t)
+	node := testenv.Broker(t)
+	vhost, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", nil)
 	p := newChild(t, url, "default: {retry: {delays: [1s], waiter: message-ttl}}\nrequeue: {rate: 0, in_flight: 64, watch: 1s}\n")
+	if node.AtLeast("4.3") { // the inbox and the queues in which letters wait hold back what the kills give back
+		delayRetries(t, node, vhost, "policies", `^dlo\.`, "all", 1000)
+		p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
+	}
 	p.Start("")
 	p.Draining()
 	a.work()
