@@ -64,6 +64,7 @@ type QueueFacts struct {
 	Consumers    int           // -1 = unknown
 	Ready        int           // -1 = unknown
 	Unacked      int           // number of delivered messages that are not acknowledged; -1 = unknown
+	Form         string        // type, arguments and flags, which only a new declaration changes; "" = unknown
 	Stream       bool          // the queue is a stream, so that reading removes no messages; false if unknown
 	TTL          time.Duration // message TTL from the arguments and policies, at least 1 ms; 0 = none, -1 = unknown
 	SingleActive bool          // the queue has a single active consumer; false if unknown

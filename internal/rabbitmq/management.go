@@ -90,14 +90,17 @@ func canAsk(name string) bool {
 
 // managedQueue is a queue as the management API shows it.
 type managedQueue struct {
-	Name      string         `json:"name"`
-	Type      string         `json:"type"`
-	Consumers *int           `json:"consumers"`
-	Ready     *int           `json:"messages_ready"`
-	Unacked   *int           `json:"messages_unacknowledged"`
-	Delayed   *int           `json:"messages_delayed"` // messages that delayed retry holds back (4.3)
-	Arguments queueArguments `json:"arguments"`
-	Effective policyInForce  `json:"effective_policy_definition"`
+	Name       string         `json:"name"`
+	Type       string         `json:"type"`
+	Durable    bool           `json:"durable"`
+	AutoDelete bool           `json:"auto_delete"`
+	Exclusive  bool           `json:"exclusive"`
+	Consumers  *int           `json:"consumers"`
+	Ready      *int           `json:"messages_ready"`
+	Unacked    *int           `json:"messages_unacknowledged"`
+	Delayed    *int           `json:"messages_delayed"` // messages that delayed retry holds back (4.3)
+	Arguments  queueArguments `json:"arguments"`
+	Effective  policyInForce  `json:"effective_policy_definition"`
 }
 
 type queueArguments struct {
@@ -107,6 +110,14 @@ type queueArguments struct {
 	Exchange     *string `json:"x-dead-letter-exchange"`
 	Key          *string `json:"x-dead-letter-routing-key"`
 	SingleActive bool    `json:"x-single-active-consumer"` // only an argument can set it, not a policy
+
+	all map[string]any
+}
+
+// UnmarshalJSON parses the arguments of a queue, and keeps those that dlo does not know as well.
+func (a *queueArguments) UnmarshalJSON(text []byte) error {
+	type plain queueArguments
+	return errors.Join(json.Unmarshal(text, (*plain)(a)), json.Unmarshal(text, &a.all))
 }
 
 // policyInForce holds the settings that result from a queue's policy and operator policy together.
@@ -288,6 +299,7 @@ func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 	f := deadletter.QueueFacts{
 		Known: true, Exists: true, Consumers: -1, Ready: -1, Unacked: -1, TTL: q.ttl(), Stream: q.Type == "stream", SingleActive: q.Arguments.SingleActive, DeadLetters: q.deadLetters(), LeadsOn: l.leadsOn(q),
 		MaxLength: q.limit(q.Arguments.MaxLength, q.Effective.MaxLength), MaxBytes: q.limit(q.Arguments.MaxBytes, q.Effective.MaxBytes),
+		Form: fmt.Sprint(q.Type, q.Durable, q.AutoDelete, q.Exclusive, q.Arguments.all),
 	}
 	if q.Consumers != nil {
 		f.Consumers = *q.Consumers

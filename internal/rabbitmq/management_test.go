@@ -64,6 +64,7 @@ func TestFactsOfAQueue(t *testing.T) {
 	management := node.ManagementURLOf("guest:guest")
 	link := connect(t, rabbitmq.Broker{URL: address, Management: management})
 	known := deadletter.QueueFacts{Known: true, Exists: true}
+	forms := map[string]string{}
 	for name, want := range map[string]func(*deadletter.QueueFacts){
 		"plain": func(f *deadletter.QueueFacts) { f.DeadLetters = deadletter.DeadLettersNowhere },
 		"arguments": func(f *deadletter.QueueFacts) {
@@ -83,6 +84,7 @@ func TestFactsOfAQueue(t *testing.T) {
 		var got deadletter.QueueFacts
 		for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) { // the API does not show the numbers of a new queue for some time, and they are unknown until then
 			got = link.Facts(t.Context(), name)
+			forms[name], got.Form = got.Form, ""
 			if got == want || time.Now().After(deadline) {
 				break
 			}
@@ -92,6 +94,24 @@ func TestFactsOfAQueue(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	ch := openChannel(t, address, nil)
+	for name, exclusive := range map[string]bool{"exclusive": true, "auto-delete": false} {
+		if _, err := ch.QueueDeclare(name, !exclusive, !exclusive, exclusive, false, nil); err != nil {
+			t.Fatal(err)
+		}
+		forms[name] = link.Facts(t.Context(), name).Form
+	}
+	if forms["policy"] != forms["plain"] {
+		t.Errorf("a policy makes another queue of %q: %q", forms["plain"], forms["policy"])
+	}
+	delete(forms, "policy")
+	for name, form := range forms {
+		for other, same := range forms {
+			if form == "" || form == same && name != other {
+				t.Errorf("queue %s has the form %q, like %s", name, form, other)
+			}
 		}
 	}
 	missing := deadletter.UnknownQueue

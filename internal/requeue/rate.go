@@ -1,6 +1,7 @@
 package requeue
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -143,7 +144,8 @@ func (n *nacking) forget(queue string) {
 }
 
 // depths caches the number of ready messages in each queue for a few seconds, because every sent
-// letter needs this number.
+// letter needs this number. It also remembers the form of each queue. No client and no policy can
+// change the form, so a queue whose form changed was deleted and declared again.
 type depths struct {
 	facts func(ctx context.Context, queue string) deadletter.QueueFacts
 	mu    sync.Mutex
@@ -151,8 +153,10 @@ type depths struct {
 }
 
 type depth struct {
-	ready int // number of ready messages; -1 = unknown
-	at    time.Time
+	ready    int // number of ready messages; -1 = unknown
+	at       time.Time
+	form     string    // the last known form; "" = none is known
+	replaced time.Time // time of the first look at this form, if there was another; otherwise zero
 }
 
 const depthAge = 5 * time.Second
@@ -165,14 +169,11 @@ func (d *depths) readyIn(queue string, now time.Time) *int {
 	defer d.mu.Unlock()
 	known, ok := d.seen[queue]
 	if !ok || now.Sub(known.at).Abs() > depthAge {
-		d.seen[queue] = depth{ready: -1, at: now}
+		d.seen[queue] = depth{-1, now, known.form, known.replaced}
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), depthAge)
 			defer cancel()
-			ready := d.facts(ctx, queue).Ready
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.seen[queue] = depth{ready: ready, at: now}
+			d.look(ctx, queue, now)
 		}()
 	}
 	if known.ready < 0 || !ok {
@@ -180,4 +181,20 @@ func (d *depths) readyIn(queue string, now time.Time) *int {
 	}
 	ready := known.ready
 	return &ready
+}
+
+// look asks the broker about a queue, and remembers the answer. The result "replaced" is the time
+// of the first look that found the queue in its present form, if an earlier look found another
+// form. Otherwise it is zero.
+func (d *depths) look(ctx context.Context, queue string, now time.Time) (f deadletter.QueueFacts, replaced time.Time) {
+	f = d.facts(ctx, queue)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known := d.seen[queue]
+	if known.form != "" && f.Form != "" && f.Form != known.form {
+		known.replaced = now
+	}
+	known.ready, known.at, known.form = f.Ready, now, cmp.Or(f.Form, known.form)
+	d.seen[queue] = known
+	return f, known.replaced
 }

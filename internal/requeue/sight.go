@@ -51,6 +51,17 @@ func (s sights) forget(now time.Time) {
 	}
 }
 
+// replacedReason returns the reason for letters that were in a queue before the queue was deleted
+// and declared again with other properties. The parameter "since" is the time of the first look
+// that found the new properties.
+func replacedReason(queue string, since time.Time) deadletter.Unseen {
+	return deadletter.Unseen{
+		Since: since,
+		Why: fmt.Sprintf("queue %s was deleted, with everything in it, and declared again with other properties, "+
+			"and it is unknown whether this letter was handled before", deadletter.Visible(queue)),
+	}
+}
+
 // unseenReason looks at the facts about a queue to which dlo has sent letters that did not come
 // back. These facts may show that dlo cannot find out what happened to the letters, for example
 // because the queue is gone. unseenReason then returns the reason. Otherwise, the field Why is "".

@@ -49,9 +49,16 @@ func (d *Dispatcher) EndWatches(ctx context.Context) error {
 }
 
 func (d *Dispatcher) settle(ctx context.Context, o deadletter.Origin, now time.Time) error {
-	facts := d.broker.Facts(ctx, o.Queue)
+	facts, replaced := d.depth.look(ctx, o.Queue, now)
 	if facts.Known && !facts.Exists && !d.broker.Status().Connected { // the broker may be starting and may not show its queues yet
 		return d.store.WatchOn(ctx, o, now, now.Add(lookAgain))
+	}
+	endWatch := func(u deadletter.Unseen) func() (int, error) {
+		return func() (int, error) { return d.store.EndWatch(ctx, o, now, settleChunk, u, d.o.Rules.Set().Told) }
+	}
+	var before func() (int, error) // ends the watch over letters that were in another queue of that name
+	if !replaced.IsZero() {
+		before = endWatch(replacedReason(o.Queue, replaced))
 	}
 	u, again := d.sights.look(o.Queue, facts, now)
 	end, until := func() (int, error) { return d.store.SettleQuiet(ctx, o, now, settleChunk, facts) }, now.Add(watchMore)
@@ -59,15 +66,16 @@ func (d *Dispatcher) settle(ctx context.Context, o deadletter.Origin, now time.T
 	case u.Why != "" && !again:
 		end, until = nil, now.Add(lookAgain)
 	case u.Why != "":
-		until = now.Add(lookAgain)
-		end = func() (int, error) { return d.store.EndWatch(ctx, o, now, settleChunk, u, d.o.Rules.Set().Told) }
+		end, until = endWatch(u), now.Add(lookAgain)
 	case facts.Consumers == 0:
 		end = nil
 	}
-	for n := settleChunk; end != nil && n == settleChunk; {
-		var err error
-		if n, err = end(); err != nil {
-			return err
+	for _, end := range []func() (int, error){before, end} {
+		for n := settleChunk; end != nil && n == settleChunk; {
+			var err error
+			if n, err = end(); err != nil {
+				return err
+			}
 		}
 	}
 	return d.store.WatchOn(ctx, o, now, until)

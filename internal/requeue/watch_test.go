@@ -112,6 +112,39 @@ func TestTheEndOfAWatch(t *testing.T) {
 	}
 }
 
+// TestAQueueThatIsDeclaredAgain checks letters in a queue that is deleted and declared again with
+// other properties, for example as exclusive. The letters that were in the queue before must be
+// held. Letters that dlo sends to the new queue must be settled as usual.
+func TestAQueueThatIsDeclaredAgain(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	durable, exclusive := consumed, consumed
+	durable.Form, exclusive.Form = "durable", "exclusive"
+	for _, c := range []struct {
+		name        string
+		first, then deadletter.QueueFacts // when the letter is sent, and at the end of its watch
+		want        deadletter.State
+		why         string
+	}{
+		{name: "the queue stays", first: durable, then: durable, want: deadletter.StateSettled},
+		{
+			name: "it is another queue", first: durable, then: exclusive, want: deadletter.StateHeld,
+			why: "queue sms was deleted, with everything in it, and declared again with other properties, " +
+				"and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm",
+		},
+		{name: "the new queue stays", first: exclusive, then: exclusive, want: deadletter.StateSettled},
+		{name: "the properties are unknown at first", first: deadletter.UnknownQueue, then: exclusive, want: deadletter.StateSettled},
+	} {
+		s.broker.setFacts(c.first, false)
+		id := s.requeueOne()
+		s.broker.setFacts(c.then, false)
+		s.watch(2 * time.Second)
+		if l := s.letter(id); l.State != c.want || l.Unverified || c.why != "" && l.Why != c.why {
+			t.Errorf("%s: %s, unverified %t: %q; want %s: %q", c.name, l.State, l.Unverified, l.Why, c.want, c.why)
+		}
+	}
+}
+
 // TestABrokerThatIsAwayShowsNoQueue checks a starting broker that does not show the queue of a
 // letter yet. The letter must not be held.
 func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {

@@ -49,7 +49,7 @@ func TestLettersInAQueueThatIsLost(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	queues := map[string]*audit{}
-	for _, name := range []string{"lives", "deleted", "exclusive", "stream", "expires"} {
+	for _, name := range []string{"lives", "deleted", "exclusive", "replaced", "stream", "expires"} {
 		queues[name] = newAudit(t, url, name, nil)
 		queues[name].publish(letters, func(i int) (string, string) { return fmt.Sprintf("%s %d", name, i), "" })
 		queues[name].reject(letters)
@@ -60,7 +60,8 @@ func TestLettersInAQueueThatIsLost(t *testing.T) {
 	}
 	eventually(t, "letters of it wait", func() bool { return in("expires", "scheduled") == letters })
 	queues["expires"].redeclare(amqp.Table{"x-message-ttl": int32(100), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "expires"})
-	for _, name := range []string{"deleted", "exclusive", "stream"} {
+	queues["stream"].redeclare(amqp.Table{"x-queue-type": "stream"})
+	for _, name := range []string{"deleted", "exclusive", "replaced", "stream"} {
 		eventually(t, "letters of it are back", func() bool { return in(name, "requeued") == letters })
 	}
 
@@ -82,11 +83,21 @@ func TestLettersInAQueueThatIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner.Close()
-	queues["stream"].redeclare(amqp.Table{"x-queue-type": "stream"})
+	if _, err := queues["replaced"].channel().QueueDelete("replaced", false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	successor := queues["replaced"].channel() // its connection stays open, so the exclusive queue stays
+	if _, err := successor.QueueDeclare("replaced", false, false, true, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := successor.Consume("replaced", "", true, true, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
 
 	for name, why := range map[string]string{
 		"deleted": "queue deleted is gone, with everything in it", "exclusive": "queue exclusive is gone, with everything in it",
-		"stream": "queue stream is a stream, and reading takes nothing out of a stream", "expires": "messages in queue expires expire after 100ms, and the queue is empty and has no consumer",
+		"replaced": "queue replaced was deleted, with everything in it, and declared again with other properties",
+		"stream":   "queue stream is a stream, and reading takes nothing out of a stream", "expires": "messages in queue expires expire after 100ms, and the queue is empty and has no consumer",
 	} {
 		eventually(t, "letters of "+name+" are held", func() bool { return in(name, "held") == letters })
 		if n := p.count("letters l JOIN origins o ON o.id = l.origin", `o.queue = $1 AND l.why LIKE $2 AND l.unverified = 0`, name, why+"%; requeue it only if a second arrival does no harm"); n != letters {
