@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -47,8 +48,28 @@ const maxUserName = 64
 
 // misleadingNames are names that no local user may have. "everyone" is the name of a grant to all
 // people. "." and ".." have a special meaning in URLs, so browsers and proxies would remove them.
-// "(null)" and "-" are sent by some proxies if nobody has signed in.
-var misleadingNames = []string{"everyone", ".", "..", "(null)", "-"}
+var misleadingNames = []string{"everyone", ".", ".."}
+
+// nobodyNames are the texts that proxies, templates and programs send for a variable without a
+// value.
+var nobodyNames = []string{"-", "(null)", "null", "undefined", "<no value>", "<nil>"}
+
+var (
+	// variable matches a variable that a proxy did not fill in: {x}, ${x}, %{X}e, $x, $1, $(x), %u,
+	// %X%, %[x]. A letter or digit before $ or % makes it a part of a name.
+	variable = regexp.MustCompile(`[{}]|(^|[^\pL\pN])[$%][\pL\pN_(\[]`)
+	// noVariable matches what real names contain: an octet in percent-encoding, a GUID in braces, and
+	// the name that Exchange gives to a group in Active Directory.
+	noVariable = regexp.MustCompile(`%[0-9A-Fa-f]{2}|\{[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\}|` +
+		`\$[0-9A-Z]{6}-[0-9A-Z]{12}`)
+)
+
+// UnfilledName reports whether the name of a person or of a group looks like a variable that a
+// proxy did not fill in.
+func UnfilledName(name string) bool {
+	return slices.Contains(nobodyNames, strings.ToLower(name)) ||
+		variable.MatchString(noVariable.ReplaceAllString(name, "x"))
+}
 
 // NewUser returns a local user with the given name and grant. If the name is not permitted, NewUser
 // returns an error that wraps ErrInvalid.
@@ -59,7 +80,7 @@ func NewUser(name string, g Grant, by string) (User, error) {
 		err = fmt.Errorf("%w: a user's name has 1 to %d bytes of visible text, and none of them is a brace or a colon", ErrInvalid, maxUserName)
 	case ReservedName(name):
 		err = fmt.Errorf("%w: dlo keeps the name %s for itself; choose another", ErrInvalid, name)
-	case slices.Contains(misleadingNames, strings.ToLower(name)):
+	case slices.Contains(misleadingNames, strings.ToLower(name)) || UnfilledName(name):
 		err = fmt.Errorf("%w: the name %s means something else in a grant, in a URL or to a proxy; choose another", ErrInvalid, name)
 	}
 	return User{Name: name, Grant: g, CreatedBy: by}, err

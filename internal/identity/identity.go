@@ -4,7 +4,6 @@
 package identity
 
 import (
-	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -297,7 +296,8 @@ func (p Proxy) person(h http.Header) (known, []string, error) {
 	unknown := func(format string, args ...any) (known, []string, error) {
 		return known{}, nil, fmt.Errorf("%w: "+format, append([]any{deadletter.ErrCredentials}, args...)...)
 	}
-	name, err := singleHeader(h, p.User)
+	from := p.User
+	name, err := singleHeader(h, from)
 	if err != nil {
 		return unknown("%s", err)
 	}
@@ -306,13 +306,16 @@ func (p Proxy) person(h http.Header) (known, []string, error) {
 		if err != nil {
 			return unknown("%s", err)
 		}
-		name = cmp.Or(email, name)
+		if email != "" {
+			name, from = email, p.Email
+		}
 	}
 	if name == "" {
 		return known{}, nil, fmt.Errorf("%w: the proxy did not send the header %s; programs send a token of dlo in the header Authorization, as Bearer", deadletter.ErrSignIn, p.User)
 	}
-	if name == "(null)" || name == "-" || strings.ContainsAny(name, "{}") {
-		return unknown("the proxy calls you %s, which looks like a variable that it did not fill in", deadletter.Visible(name))
+	if deadletter.UnfilledName(name) {
+		return unknown("the proxy calls you %s, which looks like a variable that it did not fill in; "+
+			"correct the header %s in its configuration", deadletter.Visible(name), from)
 	}
 	if deadletter.ReservedName(name) {
 		return unknown("the proxy calls you %s, a name that dlo keeps for itself", deadletter.Visible(name))
@@ -365,6 +368,9 @@ func (p Proxy) groups(h http.Header) ([]string, error) {
 		case group == "":
 		case len(group) > maxName || !isVisible(group):
 			return nil, fmt.Errorf("a group in the header %s has to be at most %d bytes of visible UTF-8", p.Groups, maxName)
+		case deadletter.UnfilledName(group):
+			return nil, fmt.Errorf("the group %s in the header %s looks like a variable that the proxy did not fill in; "+
+				"let it send no such header for people without groups", deadletter.Visible(group), p.Groups)
 		default:
 			list = append(list, group)
 		}
