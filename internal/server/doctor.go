@@ -227,7 +227,7 @@ func atStore(cfg *config.Config) []checkup {
 	if file.Problem {
 		return []checkup{file}
 	}
-	disk, space := checkup{Part: "disk"}, store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, 0)
+	disk, space := checkup{Part: "disk"}, newSpace(cfg, 0)
 	disk.Text = space.Free()
 	if err := space.Room(); err != nil {
 		disk.Problem, disk.Text, disk.Cure = true, err.Error(), "free some space, or lower disk.stop_below and disk.stop_below_percent"

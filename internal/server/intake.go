@@ -4,10 +4,12 @@ import (
 	"context"
 
 	"github.com/deadletteroffice/dlo/internal/annotation"
+	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/drain"
 	"github.com/deadletteroffice/dlo/internal/ingest"
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/internal/store"
 )
 
 // createIntake creates the components that receive letters: from inboxes all the time, and from
@@ -63,4 +65,14 @@ func (s *Server) annotationLoops() []func(context.Context) error {
 		})
 	}
 	return loops
+}
+
+// newSpace returns the Space that watches the disk of the store. Each inbox may have one window of
+// letters on its way. The parameter "reserve" is the size of the reserve file in bytes.
+func newSpace(cfg *config.Config, reserve int64) *store.Space {
+	coming := int64(0)
+	for _, b := range cfg.Brokers {
+		coming += int64(len(b.Inboxes)) * cfg.Ingest.Bytes
+	}
+	return store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, reserve, coming)
 }

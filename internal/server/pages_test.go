@@ -40,7 +40,7 @@ func TestEveryFindingIsAProblem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
 		s := &Server{
-			space:    store.NewSpace(dir+"/dlo.db", math.MaxInt64, 0, 0),
+			space:    store.NewSpace(dir+"/dlo.db", math.MaxInt64, 0, 0, 0),
 			keeper:   operation.NewKeeper(troubled{}, operation.Retention{Dead: time.Hour}, nil, log),
 			notifier: notify.New(troubled{}, notify.Options{Log: log}),
 			history:  oldStore{},
@@ -64,7 +64,7 @@ func TestEveryFindingIsAProblem(t *testing.T) {
 		if diff := cmp.Diff([]string{"dlo takes in no letters", "Dead letters are about to age out", "3 letters belong to broker main, which is not configured.", "The store is damaged.", "This store is a copy from an earlier time.", "The progress note beside the store cannot be written.", "Another store was in this place before.", "Notices do not get through to team."}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		s.space = store.NewSpace(dir+"/none/dlo.db", 0, 0, 0)
+		s.space = store.NewSpace(dir+"/none/dlo.db", 0, 0, 0, 0)
 		if got := s.problems()[0].Title; got != "The disk cannot be watched" {
 			t.Error(got)
 		}

@@ -114,7 +114,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.Registry.MustRegister(rabbitmq.Collector(s.links...))
-	s.space = store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve)
+	s.space = newSpace(&cfg, cfg.Disk.Reserve)
 	s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Brokers: storeBrokers(cfg.Brokers), Broken: func(err error) {
 		select {
 		case s.broken <- err:

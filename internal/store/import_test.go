@@ -127,7 +127,7 @@ func TestAnImportLeavesTheOrderOfReceiptAlone(t *testing.T) {
 func TestAnImportWantsRoom(t *testing.T) {
 	t.Parallel()
 	path := storetest.File(t)
-	s, err := store.Open(t.Context(), path, store.Options{Space: store.NewSpace(path, 1<<62, 0, 0)})
+	s, err := store.Open(t.Context(), path, store.Options{Space: store.NewSpace(path, 1<<62, 0, 0, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -222,7 +222,7 @@ func TestANewerSchemaIsRefusedAndNotTouched(t *testing.T) {
 func TestFilesBelongToTheirOwnerAlone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "var", "dlo")
-	s, err := store.Open(context.Background(), filepath.Join(dir, "dlo.db"), store.Options{Space: store.NewSpace(filepath.Join(t.TempDir(), "x"), 0, 0, 0)})
+	s, err := store.Open(context.Background(), filepath.Join(dir, "dlo.db"), store.Options{Space: store.NewSpace(filepath.Join(t.TempDir(), "x"), 0, 0, 0, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,13 +22,13 @@ func TestAFileSystemThatIsReadOnly(t *testing.T) {
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 	path := filepath.Join(dir, "dlo.db")
-	if err := store.NewSpace(path, 0, 0, 0).Room(); err != nil {
+	if err := store.NewSpace(path, 0, 0, 0, 0).Room(); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.NewSpace(path, 0, 0, 0).Room(); !errors.Is(err, store.ErrReadOnly) {
+	if err := store.NewSpace(path, 0, 0, 0, 0).Room(); !errors.Is(err, store.ErrReadOnly) {
 		t.Error(err)
 	}
 }

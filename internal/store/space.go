@@ -19,9 +19,8 @@ type Space struct {
 	bytes        int64 // minimum free space in bytes; with less, dlo receives nothing
 	percent      int   // minimum free space in percent of the disk
 	size         int64 // size of the reserve file in bytes
+	coming       int64 // maximum size of the letters that may be on their way, in bytes
 	mu           sync.Mutex
-	asked        time.Time
-	room         error
 	refused      error     // error of the last failed write
 	failed       time.Time // time of the last failed write
 }
@@ -35,41 +34,40 @@ var ErrReadOnly = errors.New("the file system of the store is read-only: letters
 
 // NewSpace returns a Space for the store at a path. It creates the reserve file beside the store if
 // the disk has enough free space. The limits are in bytes and in percent of the disk. The parameter
-// "reserve" is the size of the reserve file in bytes.
-func NewSpace(path string, stopBelow int64, stopBelowPercent int, reserve int64) *Space {
-	s := &Space{dir: filepath.Dir(path), reserve: path + ".reserve", bytes: stopBelow, percent: stopBelowPercent, size: reserve}
+// "reserve" is the size of the reserve file in bytes. The parameter "coming" is the maximum size of
+// the letters that may arrive between a call of Room and the next one.
+func NewSpace(path string, stopBelow int64, stopBelowPercent int, reserve, coming int64) *Space {
+	s := &Space{
+		dir: filepath.Dir(path), reserve: path + ".reserve", bytes: stopBelow, percent: stopBelowPercent, size: reserve,
+		coming: coming,
+	}
 	s.Room()
 	return s
 }
-
-const askEvery = time.Second
 
 // readOnly is the flag ST_RDONLY on Linux and MNT_RDONLY on the BSDs.
 const readOnly = 1
 
 // Room returns nil if there is enough free space. If there is too little, it returns an error that
 // wraps ErrNoRoom and states how much is free. If the file system is read-only, the error wraps
-// ErrReadOnly. Room queries the file system at most once a second.
+// ErrReadOnly. For letters that are on their way, Room keeps more space free than the limits say,
+// but at most twice as much.
 func (s *Space) Room() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.asked) < askEvery {
-		return s.room
-	}
-	s.asked, s.room = time.Now(), nil
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(s.dir, &st); err != nil {
-		s.room = fmt.Errorf("free space of %s: %w", s.dir, err)
-		return s.room
+		return fmt.Errorf("free space of %s: %w", s.dir, err)
 	}
 	if int64(st.Flags)&readOnly != 0 {
-		s.room = fmt.Errorf("%w; see what the kernel says about it (dmesg), and make it writable", ErrReadOnly)
-		return s.room
+		return fmt.Errorf("%w; see what the kernel says about it (dmesg), and make it writable", ErrReadOnly)
 	}
 	free, total := int64(st.Bavail)*int64(st.Bsize), int64(st.Blocks)*int64(st.Bsize)
-	if bound := max(s.bytes, total/100*int64(s.percent)); free < bound {
-		s.room = fmt.Errorf("%w; %d MiB are free on %s, and at least %d MiB must be free (disk.stop_below, disk.stop_below_percent)", ErrNoRoom, free>>20, s.dir, bound>>20)
-		return s.room
+	bound := max(s.bytes, total/100*int64(s.percent))
+	if coming := min(s.coming, bound); free-coming < bound {
+		return fmt.Errorf("%w; %d MiB are free on %s, and at least %d MiB must be free "+
+			"(disk.stop_below, disk.stop_below_percent) and %d MiB more for letters that are on their way (ingest.bytes)",
+			ErrNoRoom, free>>20, s.dir, bound>>20, coming>>20)
 	}
 	s.restoreReserve(free)
 	return nil
@@ -128,7 +126,6 @@ func (s *Space) recordRefusal(err error) (gaveUp bool) {
 	if !IsFull(err) {
 		return false
 	}
-	s.asked = time.Time{}
 	return !errors.Is(os.Remove(s.reserve), fs.ErrNotExist)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +25,7 @@ func reserve(path string) int64 {
 func TestTheReserveFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")
-	s := store.NewSpace(path, 0, 0, 1<<20+1)
+	s := store.NewSpace(path, 0, 0, 1<<20+1, 0)
 	if n := reserve(path); n != 1<<20+1 {
 		t.Errorf("the reserve has %d bytes", n)
 	}
@@ -51,7 +52,7 @@ func TestTheReserveFile(t *testing.T) {
 func TestNoReserveIsNoFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")
-	s := store.NewSpace(path, 0, 0, 0)
+	s := store.NewSpace(path, 0, 0, 0, 0)
 	if err := s.Room(); err != nil || reserve(path) != -1 || s.Refuse(syscall.ENOSPC) {
 		t.Error(err, reserve(path))
 	}
@@ -60,18 +61,55 @@ func TestNoReserveIsNoFile(t *testing.T) {
 func TestTooLittleRoom(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")
-	for _, s := range []*store.Space{store.NewSpace(path, 1<<60, 0, 1<<20), store.NewSpace(path, 0, 100, 1<<20)} {
-		for range 2 { // the first call asks the file system, and the second returns the remembered result
-			if err := s.Room(); !errors.Is(err, store.ErrNoRoom) || !strings.Contains(err.Error(), "MiB are free on "+filepath.Dir(path)) {
-				t.Error(err)
-			}
+	for _, s := range []*store.Space{store.NewSpace(path, 1<<60, 0, 1<<20, 0), store.NewSpace(path, 0, 100, 1<<20, 0)} {
+		if err := s.Room(); !errors.Is(err, store.ErrNoRoom) || !strings.Contains(err.Error(), "MiB are free on "+filepath.Dir(path)) {
+			t.Error(err)
 		}
 		if n := reserve(path); n != -1 {
 			t.Errorf("a reserve of %d bytes was made where there is no room", n)
 		}
 	}
-	if err := store.NewSpace("/no/such/dir/dlo.db", 0, 0, 0).Room(); err == nil || errors.Is(err, store.ErrNoRoom) {
+	if err := store.NewSpace("/no/such/dir/dlo.db", 0, 0, 0, 0).Room(); err == nil || errors.Is(err, store.ErrNoRoom) {
 		t.Error(err)
+	}
+}
+
+// TestRoomIsLeftForWhatIsComing checks that letters are refused early enough: those that are on
+// their way must still fit above the limit. Without a limit, they need no room. Each call must look
+// at the disk, because a flood fills it within a second.
+func TestRoomIsLeftForWhatIsComing(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	path, free := filepath.Join(dir, "dlo.db"), int64(st.Bavail)*int64(st.Bsize)
+	for _, c := range []struct {
+		name          string
+		limit, coming int64
+		room          bool
+	}{
+		{"they fit", free / 2, free / 4, true},
+		{"they do not fit", free / 3 * 2, free / 2, false},
+		{"more would be kept free than twice the limit", free / 4, free, true},
+		{"no limit", 0, free, true},
+	} {
+		err := store.NewSpace(path, c.limit, 0, 0, c.coming).Room()
+		said := strings.Contains(fmt.Sprint(err), "MiB more for letters that are on their way")
+		if errors.Is(err, store.ErrNoRoom) == c.room || said == c.room {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	s := store.NewSpace(path, 0, 0, 0, 0)
+	if err := errors.Join(s.Room(), os.Remove(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if s.Room() == nil {
+		t.Error("the second call did not look at the disk")
 	}
 }
 
@@ -81,7 +119,7 @@ func TestTooLittleRoom(t *testing.T) {
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")
-	space := store.NewSpace(path, 0, 0, 1<<20)
+	space := store.NewSpace(path, 0, 0, 1<<20, 0)
 	s, err := store.Open(context.Background(), path, store.Options{Space: space, Broken: func(err error) { t.Errorf("no reason to end the process: %v", err) }})
 	if err != nil {
 		t.Fatal(err)

@@ -127,3 +127,36 @@ func TestANearlyFullDisk(t *testing.T) {
 	grow()
 	eventually(t, "all letters stored", func() bool { return p.letters("dead") == 30 })
 }
+
+// TestAFloodStopsAboveTheLimit lets a flood of letters fill the disk. dlo must stop taking in
+// letters before less than disk.stop_below is free.
+func TestAFloodStopsAboveTheLimit(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", nil)
+	disk := "disk: {stop_below: 8MiB, stop_below_percent: 0, reserve: 0}\n"
+	p := newChild(t, url, "default: {retry: {delays: []}}\n"+disk)
+	smallDisk(t, p, "64m")
+	p.Start("")
+	p.Draining()
+	a.publish(4000, func(i int) (string, string) {
+		return fmt.Sprintf("%d %s", i, strings.Repeat("x", 20_000)), fmt.Sprint(i)
+	})
+	a.work()
+	eventually(t, "dlo takes in no letters", func() bool {
+		_, body := p.get("/readyz")
+		return strings.Contains(body, "nearly full")
+	})
+	time.Sleep(2 * time.Second) // what was on its way has been stored
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(filepath.Dir(p.store), &st); err != nil {
+		t.Fatal(err)
+	}
+	free := float64(st.Bavail) * float64(st.Bsize) / (1 << 20)
+	t.Logf("%.1f MiB are free, with %d letters stored", free, p.letters())
+	if free < 8 {
+		t.Errorf("%.1f MiB are free, and 8 MiB must be", free)
+	}
+}
