@@ -66,7 +66,7 @@ func (l *Link) ReadMark(ctx context.Context, store string, expected bool) (*dead
 // deliveries of the mark. It would drop the mark at the delivery limit, which is 20 for a quorum
 // queue from 4.0 on.
 func (l *Link) readMark(ctx context.Context, c *confirming, queue string, expected bool) (*deadletter.Progress, error) {
-	if err := l.declareMark(c.ch, queue); err != nil {
+	if _, err := l.declareMark(c.ch, queue); err != nil {
 		return nil, err
 	}
 	newest, last, err := takeMarks(c, queue)
@@ -102,9 +102,9 @@ func takeMarks(c *confirming, queue string) (newest *deadletter.Progress, last u
 	}
 }
 
-func (l *Link) declareMark(ch *amqp.Channel, queue string) error {
-	_, err := ch.QueueDeclare(queue, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-max-length": int32(1)})
-	return err
+func (l *Link) declareMark(ch *amqp.Channel, queue string) (amqp.Queue, error) {
+	args := amqp.Table{"x-queue-type": "quorum", "x-max-length": int32(1)}
+	return ch.QueueDeclare(queue, true, false, false, false, args)
 }
 
 // WriteMark records the progress of a store in the broker and waits for the confirm. The parameter
@@ -116,11 +116,17 @@ func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progre
 	if l.markedIn == session && l.marked >= p.Commits {
 		return nil // another worker has recorded it in the meantime
 	}
+	again := l.markedIn == session
 	err := l.onMarks(ctx, session, func(c *confirming) error {
+		if again {
+			if err := l.lookForMark(c, deadletter.MarkQueue(p.Store)); err != nil {
+				return err
+			}
+		}
 		err := putMark(c, deadletter.MarkQueue(p.Store), p)
 		switch {
 		case errors.Is(err, errNoMarkQueue):
-			if err := l.declareMark(c.ch, deadletter.MarkQueue(p.Store)); err != nil {
+			if _, err := l.declareMark(c.ch, deadletter.MarkQueue(p.Store)); err != nil {
 				return err
 			}
 			return putMark(c, deadletter.MarkQueue(p.Store), p)
@@ -133,6 +139,34 @@ func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progre
 		l.markedIn, l.marked = session, p.Commits
 	}
 	return err
+}
+
+// lookForMark checks whether the queue of a mark still has the mark that this session has written.
+// If somebody deleted or purged the queue, it records the event. It declares the queue again if the
+// queue is missing.
+//
+// If the leader of a quorum queue does not reply, the broker also reports 0 messages (source code
+// of RabbitMQ 4.0), so only a get decides.
+func (l *Link) lookForMark(c *confirming, queue string) error {
+	q, err := l.declareMark(c.ch, queue)
+	if err != nil || q.Messages > 0 {
+		return err
+	}
+	d, there, err := c.ch.Get(queue, false)
+	switch {
+	case err != nil:
+		return err
+	case there:
+		return d.Nack(false, true)
+	}
+	l.recordEvent(deadletter.Problem{
+		Kind: deadletter.ProblemOwnQueue, Severity: deadletter.SeverityNotify, Queue: queue,
+		Title: "The mark of this store was gone from broker " + l.broker.Name + ".",
+		Text: "Its queue was deleted or purged, or a policy let the mark expire. dlo writes the mark again. " +
+			"Without the mark, only the note beside the store shows whether the store is an older copy.",
+		Cure: "Find out who deletes or purges queues, and whether a policy lets them expire.",
+	})
+	return nil
 }
 
 var (

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -120,27 +121,58 @@ func TestAMarkSurvivesItsReader(t *testing.T) {
 	}
 }
 
-// TestAMarkWhoseQueueIsGone deletes the queue of a store's mark, which is the message that records
-// how far the store has got. The next mark must still be written. If the caller names an earlier
-// connection than the present one, no mark may be written.
+// TestAMarkWhoseQueueIsGone deletes and purges the queue of a store's mark, which is the message
+// that records how far the store has got. The next mark must still be written, and dlo must report
+// each loss once. If the caller names an earlier connection than the present one, no mark may be
+// written.
 func TestAMarkWhoseQueueIsGone(t *testing.T) {
-	testenv.Full(t)
 	t.Parallel()
 	link, ch := marking(t)
 	ctx := t.Context()
-	if err := link.WriteMark(ctx, link.Session(), deadletter.Progress{Store: "s1", Claims: 1, Commits: 1, At: time.Now()}); err != nil {
-		t.Fatal(err)
+	last := deadletter.Progress{Store: "s1"}
+	write := func() {
+		t.Helper()
+		last.Claims, last.Commits, last.At = last.Claims+1, last.Commits+1, time.Now()
+		if err := link.WriteMark(ctx, link.Session(), last); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, err := ch.QueueDelete("dlo.epoch.mark.s1", false, false, false); err != nil {
-		t.Fatal(err)
+	told := func() (since []time.Time) {
+		for _, p := range link.Status().Queues {
+			if p.Kind == deadletter.ProblemOwnQueue && p.Queue == "dlo.epoch.mark.s1" {
+				since = append(since, p.Since)
+			}
+		}
+		return since
 	}
-	if err := link.WriteMark(ctx, link.Session(), deadletter.Progress{Store: "s1", Claims: 2, Commits: 2, At: time.Now()}); err != nil {
-		t.Fatal(err)
+	write()
+	write()
+	if n := told(); n != nil {
+		t.Errorf("a mark that is there is missing since %v", n)
 	}
-	if p, err := link.ReadMark(ctx, "s1", false); err != nil || p == nil || p.Claims != 2 {
-		t.Errorf("%+v, %v", p, err)
+	var before []time.Time
+	for name, lose := range map[string]func() (int, error){
+		"deleted": func() (int, error) { return ch.QueueDelete("dlo.epoch.mark.s1", false, false, false) },
+		"purged":  func() (int, error) { return ch.QueuePurge("dlo.epoch.mark.s1", false) },
+	} {
+		if _, err := lose(); err != nil {
+			t.Fatal(err)
+		}
+		write()
+		first := told()
+		if len(first) != 1 || slices.Equal(first, before) {
+			t.Errorf("%s: told %v, before %v", name, first, before)
+		}
+		write()
+		if before = told(); !slices.Equal(first, before) {
+			t.Errorf("%s: told again: %v, then %v", name, first, before)
+		}
+		if p, err := link.ReadMark(ctx, "s1", false); err != nil || p == nil || p.Claims != last.Claims {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
 	}
-	if err := link.WriteMark(ctx, link.Session()-1, deadletter.Progress{Store: "s1", Claims: 3, Commits: 3, At: time.Now()}); !errors.Is(err, errOtherSession) {
+	last.Commits++
+	if err := link.WriteMark(ctx, link.Session()-1, last); !errors.Is(err, errOtherSession) {
 		t.Errorf("over a connection of before: %v", err)
 	}
 }
