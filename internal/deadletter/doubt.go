@@ -4,7 +4,7 @@ package deadletter
 type Doubt string
 
 const (
-	DoubtCutOff  Doubt = "cut-off" // dlo was cut off after it had acknowledged a window and before it recorded this
+	DoubtCutOff  Doubt = "cut-off" // dlo or the broker died after dlo had acknowledged a window and before it recorded this
 	DoubtRestart Doubt = "restart" // the broker was restarted and may have delivered acknowledged messages again
 )
 

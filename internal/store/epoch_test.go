@@ -335,7 +335,7 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 			}
 			for i, id := range r.New {
 				l := letter(t, s, id)
-				if (l.Doubt != "") != c.held || c.held && l.Twin != first.New[i] {
+				if (l.Doubt == deadletter.DoubtCutOff) != c.held || c.held && l.Twin != first.New[i] {
 					t.Errorf("doubt %q of %q", l.Doubt, l.Twin)
 				}
 			}

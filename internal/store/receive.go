@@ -64,9 +64,6 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 			row.twin = twins[i]
 			if w.Uncertain != deadletter.UncertainKeep {
 				row.doubt = deadletter.DoubtCutOff
-				if w.Restarted {
-					row.doubt = deadletter.DoubtRestart
-				}
 			}
 			row.why = "probably the same as its twin, delivered again after dlo was cut off between ack and record"
 		default:
