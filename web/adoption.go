@@ -150,6 +150,9 @@ func planned(p *topology.Planned) view.PlannedPolicy {
 	for _, c := range p.Changes {
 		one.Changes = append(one.Changes, c.Words())
 	}
+	if p.Hides != "" {
+		one.Changes = append(one.Changes, "all keys: "+string(p.Definition.JSON()))
+	}
 	return one
 }
 

@@ -142,6 +142,9 @@ func printPolicies(out io.Writer, plans api.Plans) (policies int) {
 			for _, change := range p.Changes {
 				fmt.Fprintln(out, "    "+deadletter.Visible(topology.KeyChange(change).Words()))
 			}
+			if p.Hides != "" {
+				fmt.Fprintln(out, "    all keys: "+deadletter.Visible(string(p.Definition)))
+			}
 		}
 		for _, d := range plan.Drops {
 			volume := "how many is unknown"

@@ -213,6 +213,7 @@ policy dlo-2f0a2f1c in vhost /, priority 5, for 1 queue
   emails
   instead of policy limits, whose other keys it repeats
     dead-letter-exchange: "dlo.dlx" is added
+    all keys: {"dead-letter-exchange":"dlo.dlx","max-length":5}
 nothing was changed; ` + "`dlo topology apply`" + ` sets these policies, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator prints a file
 `
 	names, probes := regexp.MustCompile(`dlo-[0-9a-f]{8}`), regexp.MustCompile(`probe\\.[0-9a-f]{8}`)

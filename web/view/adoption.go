@@ -11,7 +11,7 @@ import (
 type PlannedPolicy struct {
 	Queues  int
 	Hides   string   // the policy that applies now, or ""
-	Changes []string // descriptions of the changes that it makes to keys
+	Changes []string // descriptions of the changes that it makes to keys, and all its keys if it repeats some
 }
 
 // AdoptedPolicy is a policy that dlo has set.
