@@ -2,16 +2,17 @@ package web_test
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestDoubtfulTwinsAreSettledOnOnePage covers letters that a broker restart may have delivered
-// again. They must link to the page that explains them. One form on that page must settle all of
-// them.
-func TestDoubtfulTwinsAreSettledOnOnePage(t *testing.T) {
+// TestDoubtfulTwinsAreSettledInTwoClicks covers letters that a broker restart may have delivered
+// again. They must link to the page that explains them. One form on that page, and one on the
+// overview, must settle all of them, and the page in between must say what happens to them.
+func TestDoubtfulTwinsAreSettledInTwoClicks(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	window := func(session int64, again bool) deadletter.Window {
@@ -47,13 +48,22 @@ func TestDoubtfulTwinsAreSettledOnOnePage(t *testing.T) {
 		}
 	}
 	h.get("/letters/"+string(ids[0])).want(t, 200, "It may be a copy of", `href="/letters?q=doubt%3Arestart"`)
-	page := h.get("/letters?q=doubt:restart").want(t, 200, "3 match", "may be copies of letters that are stored already", "Discard all 3 that match", "Release all 3 that match").text
-	form := url.Values{"action": {"discard"}, "scope": {field(t, page, "scope")}, "q": {field(t, page, "q")}, "until": {field(t, page, "until")}}
-	h.post("/letters/confirm", form).want(t, 200, "Discard 3 letters?")
+	h.get("/letters?q=doubt:restart").want(t, 200, "3 match", "may be copies of letters that are stored already", "Discard all 3 that match", "Release all 3 that match")
+	page := h.get("/").want(t, 200, "3 letters may be copies of stored letters.", "Discard all 3", "Release all 3",
+		`href="/letters?q=doubt%3Arestart%2Ccut-off"`).text
+	_, page, _ = strings.Cut(page, `id="copies"`)
+	form := url.Values{"scope": {field(t, page, "scope")}, "q": {field(t, page, "q")}, "until": {field(t, page, "until")}}
+	form.Set("action", "release")
+	h.post("/letters/confirm", form).want(t, 200, "Release 3 letters", "retries that are due are sent. Sent letters cannot be recalled.")
+	form.Set("action", "discard")
+	h.post("/letters/confirm", form).want(t, 200, "Discard 3 letters?", "They will not be retried. They can be restored")
 	form.Set("key", "k")
 	h.post("/operations", form).redirectsTo(t, "/operations/O-1")
 	h.advance()
 	h.get("/operations/O-1").want(t, 200, "3 discarded")
 	h.get("/letters?q=doubt:restart").want(t, 200, "0 match")
+	if page := h.get("/").text; strings.Contains(page, "copies of stored letters") {
+		t.Error("the overview asks for a decision that was made")
+	}
 	h.get("/letters?q=state:dead").want(t, 200, "3 match")
 }

@@ -92,6 +92,11 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if err := w.addStanding(r, &p); err != nil {
 		return nil, err
 	}
+	doubted := (query.Query{}).With(query.Doubt, string(deadletter.DoubtRestart), string(deadletter.DoubtCutOff))
+	p.Doubted = allOf(doubted, w.Store.AsOf(p.Now))
+	if p.Copies, _, err = w.Store.Count(ctx, doubted, 0); err != nil {
+		return nil, err
+	}
 	groups, more, err := w.groups(ctx, query.Query{}, deadletter.GroupPage{Order: deadletter.ByLetters, Limit: topGroups})
 	if err != nil {
 		return nil, err

@@ -193,7 +193,8 @@ func (p ConfirmPage) effectSentences() string {
 	case deadletter.VerbHold:
 		return pick("It is kept back, without retries, until someone releases it.", "They are kept back, without retries, until someone releases them.")
 	case deadletter.VerbRelease:
-		return pick("It continues where it was stopped: a retry that is due is sent.", "They continue where they were stopped: retries that are due are sent.")
+		return pick("It continues where it was stopped: a retry that is due is sent.", "They continue where they were stopped: retries that are due are sent.") +
+			" Sent letters cannot be recalled."
 	case deadletter.VerbPurge:
 		return pick("Its body is erased for good.", "Their bodies are erased for good.") + " Their history stays, without content. A purge cannot be undone." + p.undoSentence()
 	}

@@ -29,6 +29,8 @@ type OverviewPage struct {
 	Restore   string                // how long a discarded letter can be restored, or ""
 	FirstRun  *FirstRun
 	Halted    []deadletter.Operation // the operations that wait for a person
+	Copies    int                    // the number of letters that may be copies of stored letters
+	Doubted   All                    // selects these letters
 	Lag       time.Duration          // how late the oldest due retry is; 0 if no retry is late
 	NoticeAt  time.Time              // when the last notice was sent; zero if none was sent
 	NoticeTo  string                 // the channel of that notice

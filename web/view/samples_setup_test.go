@@ -176,6 +176,7 @@ func setupPages() map[string]templ.Component {
 	stale := sampleOverview()
 	stale.Groups = stale.Groups[2:]
 	stale.Standing, stale.Worst = deadletter.Standing{Quiet: deadletter.InboxShare{Groups: 9, Letters: 97}, LastAt: now.Add(-80 * time.Minute)}, nil
+	stale.Copies, stale.Doubted = 1204, All{Query: "doubt:restart,cut-off", Until: now}
 	stale.Fix = &deadletter.Deploy{Service: "timeline", Version: "2026.11.20-3", At: now.Add(-time.Hour)}
 	down := sampleOverview()
 	down.Brokers = []Broker{{Name: "main", VHost: "/", Reached: true, Since: now.Add(-42 * time.Second), NextTry: now.Add(8 * time.Second), Inboxes: []string{"dlo.letters"}, Detail: "connection refused"}}

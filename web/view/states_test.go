@@ -272,6 +272,9 @@ var states = map[string][]string{
 	"overview-stale": {
 		"Nothing has failed since timeline 2026.11.20-3 went live at 08:14.",
 		"Open the 97 letters",
+		"1,204 letters may be copies of stored letters.",
+		"Discard all 1,204",
+		"Release all 1,204",
 	},
 	"overview-trial-begun": {"A test letter is on its way.", "Arrived: once the consumer of"},
 	"overview-trial-failed": {
