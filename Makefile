@@ -34,7 +34,7 @@ test: ## what the README promises, each proved once, on a real RabbitMQ and in a
 	@DLO_TEST_REQUIRE=1 go run ./.ci/test
 
 test-full: ## every test, almost all with the race detector; with DLO_TEST=rest only those that make test leaves out
-	@.ci/install gcc libc6-dev rabbitmq-server chromium-headless-shell nginx-light apache2 libapache2-mod-auth-openidc caddy groff-base nodejs npm python3-pika python3-celery python3-zstandard php-cli php-amqplib
+	@.ci/install gcc libc6-dev rabbitmq-server chromium-headless-shell nginx-light apache2 libapache2-mod-auth-openidc caddy groff-base nodejs npm python3-pika python3-celery python3-zstandard python3-qpid-proton php-cli php-amqplib
 	@.ci/consumers
 	@.ci/promtool
 	@# The demo builds dlo in this way. Building it now saves the tests the wait.
@@ -48,7 +48,7 @@ brokers: ## fetch further RabbitMQ versions into .cache/ (Debian, root)
 	@.ci/brokers
 
 soak: ## the fault tests at full size, and the race detector on SQLite as well: hours
-	@.ci/install rabbitmq-server nodejs npm python3-pika python3-celery python3-zstandard php-cli php-amqplib
+	@.ci/install rabbitmq-server nodejs npm python3-pika python3-celery python3-zstandard python3-qpid-proton php-cli php-amqplib
 	@.ci/consumers
 	@.ci/promtool
 	DLO_SOAK=1 go -C internal/payload/corpus test -count=1 -timeout 0 -v ./...
