@@ -34,14 +34,17 @@ func limitsOf(pattern string, keys map[string]any) map[string]any {
 
 // TestALimitIsSeenAtOnce sets policies a moment before dlo looks. Brokers without statistics do not
 // show what applies to a queue, and others show it some seconds later. dlo must nevertheless refuse
-// a queue with a delivery limit, and name a length limit of its own inbox.
+// a queue with a delivery limit, name a length limit of its own inbox, and name a setting that it
+// does not know.
 func TestALimitIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 	onBothKinds(t, func(t *testing.T, node *testenv.Node) {
 		vhost, address := node.VHost(t)
 		ch := openChannel(t, address, nil)
 		declareOwn(t, ch, node)
-		declareInbox(t, ch, "team.dlq", ownInbox(node))
+		args := ownInbox(node)
+		args["x-tomorrow"] = "all" // RabbitMQ ignores what it does not know
+		declareInbox(t, ch, "team.dlq", args)
 		link, err := rabbitmq.Connect(brokerAt(node, address), slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
@@ -59,6 +62,11 @@ func TestALimitIsSeenAtOnce(t *testing.T) {
 			return p.Kind == deadletter.ProblemInboxLoses && p.Severity == deadletter.SeverityPage && strings.Contains(p.Text, "max-length 50 (operator policy length)")
 		}) {
 			t.Errorf("problems %+v", problems)
+		}
+		if !slices.ContainsFunc(problems, func(p deadletter.Problem) bool {
+			return p.Kind == deadletter.ProblemUnknownSetting && p.Inbox == "team.dlq" && strings.Contains(p.Text, "tomorrow")
+		}) {
+			t.Errorf("an unknown setting: problems %+v", problems)
 		}
 	})
 }

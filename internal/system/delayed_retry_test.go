@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// delayRetries sets a policy that lets the quorum queues with the given names hold back letters that
-// a lost connection gives back.
+// delayRetries sets a policy that lets the quorum queues with the given names hold back letters
+// that a lost connection gives back.
 func delayRetries(t *testing.T, node *testenv.Node, vhost, policies, pattern, kind string, ms int) {
 	t.Helper()
 	body := map[string]any{"pattern": pattern, "apply-to": "queues", "definition": map[string]any{"delayed-retry-type": kind, "delayed-retry-min": ms}}

@@ -399,8 +399,8 @@ func TestADrainOverARestartOfTheBroker(t *testing.T) {
 
 // TestADrainIsCutOff kills dlo in the middle of a drain. At that time, dlo has stored some letters
 // that are still in the queue. At the next start, dlo must remove them from the queue. All other
-// letters must stay in the queue for the next drain. No letter may be lost or stored twice. From 4.3
-// on, the queue holds back what the kill gives back.
+// letters must stay in the queue for the next drain. No letter may be lost or stored twice. From
+// 4.3 on, the queue holds back what the kill gives back.
 func TestADrainIsCutOff(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
