@@ -20,7 +20,7 @@ func TestLettersOfARestoredStore(t *testing.T) {
 	h := openFile(t, before.store.Path())
 	seen := h.store.Progress()
 	seen.Claims++
-	if err := h.store.Restored(t.Context(), seen); err != nil {
+	if err := h.store.Restored(t.Context(), seen, false); err != nil {
 		t.Fatal(err)
 	}
 	const may = "may have been sent after the copy was made from which this store was restored"

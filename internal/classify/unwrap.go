@@ -7,7 +7,7 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 // message that can be used, the result "problem" says why. In that case, only a person can send the
 // letter, after an edit.
 func unwrap(l *deadletter.Letter, v *deadletter.Classified) (problem string) {
-	if l.Revised != nil || l.Undecodable() || !deadletter.EasyNetQError(l.Properties) {
+	if l.Revised != nil || l.Damage != "" || l.Undecodable() || !deadletter.EasyNetQError(l.Properties) {
 		return ""
 	}
 	properties, body, err := deadletter.UnwrapEasyNetQ(l.Body)

@@ -178,7 +178,7 @@ func TestAPlanOverARestoredStore(t *testing.T) {
 		o.restart()
 		seen := o.store.Progress()
 		seen.Claims++
-		o.must(o.store.Restored(t.Context(), seen))
+		o.must(o.store.Restored(t.Context(), seen, false))
 		r := operation.Request{Action: action, Selection: selection(t, ""), Pace: operation.Pace{Hold: ptr(time.Duration(0))}}
 		if action == deadletter.VerbRelease {
 			r.Selection = selection(t, "state:held")

@@ -46,7 +46,7 @@ type Inbox struct {
 	tag       uint64 // tag of the last delivery on the channel
 	taken     int    // memory that the newest window takes, in bytes
 	locked    bool   // the broker refuses basic.get for the queue
-	regain    bool   // the next window is full only by its number of letters, so that no letter needs basic.get
+	regain    bool   // windows are full only by their number of letters, so that no letter needs basic.get
 	facts     inboxFacts
 	away      bool  // the node of a classic inbox was away since the last settled window
 	unlocked  bool  // the queue of the lock or of the turn is on a cluster node that is away

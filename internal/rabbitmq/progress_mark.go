@@ -116,56 +116,41 @@ func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progre
 	if l.markedIn == session && l.marked >= p.Commits {
 		return nil // another worker has recorded it in the meantime
 	}
-	again := l.markedIn == session
+	gone := false
+	queue := deadletter.MarkQueue(p.Store)
 	err := l.onMarks(ctx, session, func(c *confirming) error {
-		if again {
-			if err := l.lookForMark(c, deadletter.MarkQueue(p.Store)); err != nil {
+		if l.markedIn == session {
+			q, err := l.declareMark(c.ch, queue)
+			if err != nil {
 				return err
 			}
+			gone = q.Messages == 0
 		}
-		err := putMark(c, deadletter.MarkQueue(p.Store), p)
+		err := putMark(c, queue, p)
 		switch {
 		case errors.Is(err, errNoMarkQueue):
-			if _, err := l.declareMark(c.ch, deadletter.MarkQueue(p.Store)); err != nil {
+			if _, err := l.declareMark(c.ch, queue); err != nil {
 				return err
 			}
-			return putMark(c, deadletter.MarkQueue(p.Store), p)
+			return putMark(c, queue, p)
 		case errors.Is(err, errMarkRefused):
-			return changeMark(c, deadletter.MarkQueue(p.Store), p)
+			return changeMark(c, queue, p)
 		}
 		return err
 	})
-	if err == nil {
-		l.markedIn, l.marked = session, p.Commits
-	}
-	return err
-}
-
-// lookForMark checks whether the queue of a mark still has the mark that this session has written.
-// If somebody deleted or purged the queue, it records the event. It declares the queue again if the
-// queue is missing.
-//
-// If the leader of a quorum queue does not reply, the broker also reports 0 messages (source code
-// of RabbitMQ 4.0), so only a get decides.
-func (l *Link) lookForMark(c *confirming, queue string) error {
-	q, err := l.declareMark(c.ch, queue)
-	if err != nil || q.Messages > 0 {
+	if err != nil {
 		return err
 	}
-	d, there, err := c.ch.Get(queue, false)
-	switch {
-	case err != nil:
-		return err
-	case there:
-		return d.Nack(false, true)
+	l.markedIn, l.marked = session, p.Commits
+	if gone { // a queue without a leader also reports 0 messages, but it would not have confirmed the mark
+		l.recordEvent(deadletter.Problem{
+			Kind: deadletter.ProblemOwnQueue, Severity: deadletter.SeverityNotify, Queue: queue,
+			Title: "The mark of this store was gone from broker " + l.broker.Name + ".",
+			Text: "Its queue was deleted or purged, or a policy let the mark expire. dlo writes the mark again. " +
+				"Without the mark, only the note beside the store shows whether the store is an older copy.",
+			Cure: "Find out who deletes or purges queues, and whether a policy lets them expire.",
+		})
 	}
-	l.recordEvent(deadletter.Problem{
-		Kind: deadletter.ProblemOwnQueue, Severity: deadletter.SeverityNotify, Queue: queue,
-		Title: "The mark of this store was gone from broker " + l.broker.Name + ".",
-		Text: "Its queue was deleted or purged, or a policy let the mark expire. dlo writes the mark again. " +
-			"Without the mark, only the note beside the store shows whether the store is an older copy.",
-		Cure: "Find out who deletes or purges queues, and whether a policy lets them expire.",
-	})
 	return nil
 }
 

@@ -52,7 +52,7 @@ func (l *Link) lockStore(conn *amqp.Connection, store string) error {
 	if err != nil {
 		return err
 	}
-	_, err = ch.QueueDeclare(name, false, false, true, false, nil)
+	_, err = ch.QueueDeclare(name, false, false, true, false, amqp.Table{"x-max-length": int32(0), "x-overflow": "reject-publish"})
 	l.noteRight("configure", epochQueues, err)
 	switch {
 	case err == nil:
@@ -60,7 +60,7 @@ func (l *Link) lockStore(conn *amqp.Connection, store string) error {
 		return nil
 	case conn.IsClosed():
 		return err
-	case isCode(err, amqp.ResourceLocked) && !isAway(exists(conn, name)): // holderAway says what the broker replies
+	case isCode(err, amqp.ResourceLocked) && !isAway(awaitReply(func() error { return exists(conn, name) })): // holderAway says what it replies
 		return deadletter.StoreTwice(l.lockHolder(name))
 	}
 	return fmt.Errorf("%w: %s", deadletter.ErrUnguarded, brokerReason(err))
@@ -76,7 +76,7 @@ func (l *Link) watchLock(conn *amqp.Connection, ch *amqp.Channel, name string) {
 		return
 	}
 	go func() {
-		for range messages { // anybody can send messages to the queue; they mean nothing
+		for range messages { // the queue accepts none
 		}
 		conn.CloseDeadline(time.Now().Add(closeWait))
 	}()
@@ -88,6 +88,9 @@ func (l *Link) UnlockStore(session int64) {
 		conn.CloseDeadline(time.Now().Add(closeWait))
 	}
 }
+
+// holderWait is how long dlo asks about the connection that has the lock.
+const holderWait = 2 * time.Second
 
 // lockHolder returns what the management API says about the connection that holds the lock of the
 // store: where it comes from, and since when it exists. If nothing is known, it says so.
@@ -107,7 +110,7 @@ func (l *Link) lockHolder(name string) string {
 		User  string `json:"user"`
 		Since int64  `json:"connected_at"` // milliseconds since 1970
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), managementWait)
+	ctx, cancel := context.WithTimeout(context.Background(), holderWait)
 	defer cancel()
 	err := l.management.get(ctx, "/api/queues/"+url.PathEscape(l.vhost)+"/"+url.PathEscape(name), &queue)
 	if err == nil {

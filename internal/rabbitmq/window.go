@@ -80,7 +80,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 		return w, nil
 	}
 	if i.regain {
-		f.linger, f.sliding, f.full = time.Second, true, func([]deadletter.Arrival, int) bool { return false }
+		f.linger, f.full = max(f.linger, time.Second), func([]deadletter.Arrival, int) bool { return false }
 	}
 	if err := i.setPrefetch(f.letters); err != nil {
 		return fail(err)
@@ -138,7 +138,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 			return fail(err)
 		}
 	}
-	i.regain = false
+	i.regain = i.regain && len(w) >= f.letters
 	i.checkDeliveriesLeft(w)
 	return w, nil
 }

@@ -15,12 +15,17 @@ type lock struct {
 	free     bool      // true if the broker cannot keep the lock, so that dlo sends without it
 	held     bool      // true if this process has had the lock
 	refused  time.Time // since when another connection has the lock; zero = none has it
+	in       int64     // number of the broker session in which the lock was refused
 	answered bool      // true once the broker has been asked
+	waited   bool      // dlo has given the lock back because its store is behind, and has waited since then
 	next     time.Time // time of the next request, except over a new connection without a lock
 }
 
 const (
+	lockAsk   = time.Second      // timeout of one request
+	lockSure  = 2 * time.Second  // a connection that still has the lock after this time is not one that is just ending
 	lockAgain = 5 * time.Second  // time between two requests for a lock that another dlo has
+	lockFree  = 5 * time.Minute  // time between two requests while letters are sent without a lock
 	lockBack  = 20 * time.Second // two heartbeats: in this time, a broker notices that a connection has ended
 	lockLost  = 30 * time.Second // three heartbeats: for this long, an ended connection of this process may still have the lock
 	lockFirst = 10 * time.Second // no notices are sent for this long, while the broker has not been asked yet
@@ -40,21 +45,23 @@ func (d *Dispatcher) lockStore(ctx context.Context, session int64, store string)
 	if !l.free && now.Before(l.next) {
 		return false
 	}
-	asking, cancel := context.WithTimeout(ctx, markAsk)
+	asking, cancel := context.WithTimeout(ctx, lockAsk)
 	defer cancel()
 	err := d.broker.LockStore(asking, session, store)
+	now = d.o.Now()
 	var twice deadletter.StoreTwice
 	switch {
 	case err == nil:
 		delete(p.problems, deadletter.ProblemStoreUnguarded)
+		delete(p.problems, deadletter.ProblemStoreTwice)
 		if l.session == session {
 			p.session = 0
 		}
-		p.lock.Store(&lock{session: session, held: true, answered: true})
+		p.lock.Store(&lock{session: session, held: true, waited: l.waited, answered: true})
 		return true
 	case errors.Is(err, deadletter.ErrUnguarded):
 		p.addProblem(now, d.unguardedProblem(err))
-		p.lock.Store(&lock{session: session, free: true, answered: true, next: now.Add(markAgain)})
+		p.lock.Store(&lock{session: session, free: true, answered: true, next: now.Add(lockFree)})
 		return true
 	case errors.As(err, &twice):
 		delete(p.problems, deadletter.ProblemStoreUnguarded)
@@ -64,34 +71,66 @@ func (d *Dispatcher) lockStore(ctx context.Context, session int64, store string)
 			d.o.Log.Warn("nothing is sent, because another connection has the lock of this store", "broker", d.o.Broker, "other", string(twice))
 		}
 		p.addProblem(now, d.twiceProblem(twice))
-		p.lock.Store(&lock{held: l.held, refused: since, answered: true, next: now.Add(lockAgain)})
+		next := now.Add(lockAgain)
+		if now.Sub(since) < lockAgain {
+			next = now.Add(time.Second)
+		}
+		p.lock.Store(&lock{held: l.held, refused: since, in: session, answered: true, next: next})
+	case l.free && l.session == session:
+		return true
+	case l.in == session: // the broker is slow, and has refused the lock before
+		p.lock.Store(&lock{held: l.held, refused: l.refused, in: session, answered: true, next: now.Add(time.Second)})
 	default:
-		p.lock.Store(&lock{held: l.held, answered: true, next: now.Add(time.Second)})
+		p.lock.Store(&lock{held: l.held, waited: l.waited, answered: true, next: now.Add(time.Second)})
 	}
 	p.session = 0
 	return false
 }
 
 // unlockStore gives the lock back, because the store is an older copy: the dlo that has the current
-// store may be about to ask for the lock. It returns false if there is no lock.
+// store may be about to ask for the lock. It returns false if there is no lock, or if dlo has given
+// it back before and nobody has taken it since.
 func (d *Dispatcher) unlockStore(session int64) bool {
-	if d.proof.lock.Load().free {
+	if l := d.proof.lock.Load(); l.free || l.waited {
 		return false
 	}
 	d.broker.UnlockStore(session)
-	d.proof.lock.Store(&lock{answered: true, next: d.o.Now().Add(lockBack)})
+	d.proof.lock.Store(&lock{waited: true, answered: true, next: d.o.Now().Add(lockBack)})
 	return true
 }
 
-// StoreTwice reports whether another dlo works with the same store or with a copy of it. Then dlo
-// sends nothing, tells nobody anything, and accepts no decisions. The result "known" is false while
-// dlo starts and has not asked the broker yet.
-//
-// A connection of this process whose end the broker has not noticed yet is not another dlo.
-func (d *Dispatcher) StoreTwice() (twice, known bool) {
+// Standing is what a dispatcher knows about other dlo that work with the same store.
+type Standing int
+
+const (
+	// Unknown means that the broker cannot be asked.
+	Unknown Standing = iota
+	// Pending means that dlo starts and has not asked the broker yet, or that the connection that has
+	// the lock may be an earlier one of this process, or of one that was killed.
+	Pending
+	// Alone means that no other dlo can send letters from the store.
+	Alone
+	// Twice means that another dlo works with the same store or with a copy of it. Then dlo sends
+	// nothing, tells nobody anything, and accepts no decisions.
+	Twice
+)
+
+// Standing returns what this dispatcher knows about other dlo that work with the same store.
+func (d *Dispatcher) Standing() Standing {
 	l, now, status := d.proof.lock.Load(), d.o.Now(), d.broker.Status()
-	twice = status.Connected && !l.refused.IsZero() && (!l.held || now.Sub(l.refused) >= lockLost)
-	return twice, l.answered || !status.NextTry.IsZero() || now.Sub(d.began) >= lockFirst
+	ending := lockSure
+	if l.held {
+		ending = lockLost
+	}
+	switch {
+	case status.Connected && l.session != 0:
+		return Alone
+	case status.Connected && !l.refused.IsZero() && now.Sub(l.refused) >= ending:
+		return Twice
+	case status.Connected && !l.refused.IsZero() && !l.held, !l.answered && status.NextTry.IsZero() && now.Sub(d.began) < lockFirst:
+		return Pending
+	}
+	return Unknown
 }
 
 func (d *Dispatcher) twiceProblem(other deadletter.StoreTwice) deadletter.Problem {

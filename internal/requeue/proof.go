@@ -125,12 +125,11 @@ func (d *Dispatcher) applyVerdict(ctx context.Context, m *deadletter.Remembered,
 	delete(p.problems, deadletter.ProblemNoProgress)
 	switch judge(m, mark) {
 	case restored:
-		if err := d.store.Restored(ctx, *mark); err != nil {
-			return false, err
-		}
-		p.judged = true
 		if d.unlockStore(session) {
 			return false, nil
+		}
+		if err := d.store.Restored(ctx, *mark, p.judged); err != nil {
+			return false, err
 		}
 	case unproved:
 		p.markFailed(session, now)
@@ -144,8 +143,14 @@ func (d *Dispatcher) applyVerdict(ctx context.Context, m *deadletter.Remembered,
 			return false, err
 		}
 	}
+	if err := d.store.BeginTurn(ctx); err != nil {
+		return false, err
+	}
 	delete(p.problems, deadletter.ProblemStoreUnproved)
 	p.session, p.trouble, p.judged = session, 0, true
+	l := *p.lock.Load()
+	l.waited = false
+	p.lock.Store(&l)
 	return true, nil
 }
 

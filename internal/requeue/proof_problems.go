@@ -24,12 +24,11 @@ func (p *proof) addProblem(now time.Time, problem deadletter.Problem) {
 // broker and the note beside the file. Because of such a problem, dlo sends no letters, or sends
 // them less safely.
 func (d *Dispatcher) Problems() []deadletter.Problem {
-	twice, _ := d.StoreTwice()
 	p := &d.proof
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var list []deadletter.Problem
-	if twice {
+	if d.Standing() == Twice {
 		list = append(list, p.problems[deadletter.ProblemStoreTwice])
 	}
 	for _, kind := range []deadletter.ProblemKind{deadletter.ProblemStoreUnguarded, deadletter.ProblemStoreUnproved, deadletter.ProblemBrokerReplaced, deadletter.ProblemNoProgress} {

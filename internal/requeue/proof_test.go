@@ -126,7 +126,7 @@ func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 				file = oldFile
 			}
 			s.startOn(file, note)
-			s.run(15 * time.Second)
+			s.run(25 * time.Second)
 			if sent := len(s.broker.ids) - before; c.sends && sent != 10 || !c.sends && sent != 0 {
 				t.Errorf("%d letters are sent", sent)
 			}

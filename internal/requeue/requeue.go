@@ -39,7 +39,8 @@ type Store interface {
 	Progress() deadletter.Progress
 	Note(p deadletter.Progress) error
 	Remembered(ctx context.Context, broker, vhost string) (deadletter.Remembered, error)
-	Restored(ctx context.Context, seen deadletter.Progress) error
+	Restored(ctx context.Context, seen deadletter.Progress, whole bool) error
+	BeginTurn(ctx context.Context) error
 	Unproved(ctx context.Context, broker, vhost string, unproved bool) error
 }
 

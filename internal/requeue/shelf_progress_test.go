@@ -29,10 +29,12 @@ func (s *shelf) Remembered(context.Context, string, string) (deadletter.Remember
 	return m, nil
 }
 
-func (s *shelf) Restored(context.Context, deadletter.Progress) error {
+func (s *shelf) Restored(context.Context, deadletter.Progress, bool) error {
 	panic("a store that is no copy is taken for one")
 }
 
 func (s *shelf) Unproved(context.Context, string, string, bool) error {
 	panic("a store that is no copy is taken for one that may be")
 }
+
+func (s *shelf) BeginTurn(context.Context) error { return nil }

@@ -11,6 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/identity"
+	"github.com/deadletteroffice/dlo/internal/requeue"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -66,7 +67,7 @@ func (s *Server) createPages() {
 	frozen := frozenBrokers(s.cfg)
 	o.Restrict = func(p *deadletter.Principal) {
 		p.Frozen = frozen
-		if twice, _ := s.storeTwice(); twice {
+		if s.standing() == requeue.Twice {
 			p.Fixed = "another dlo works with this store or a copy of it (problem store_twice)"
 		}
 		if s.cfg.ReadOnly {

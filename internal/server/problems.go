@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/requeue"
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
@@ -39,21 +40,26 @@ func (s *Server) problems() []deadletter.Problem {
 	return list
 }
 
-// storeTwice reports whether another dlo works with this store or a copy of it. The result "known"
-// is false while dlo starts and has not asked all brokers yet.
-func (s *Server) storeTwice() (twice, known bool) {
-	known = true
+// standing returns whether another dlo works with this store or a copy of it. The first broker of
+// the configuration that knows it decides. If each broker decided, two dlo could hold one lock
+// each, and nobody would send notices.
+func (s *Server) standing() requeue.Standing {
+	found := requeue.Unknown
 	for _, d := range s.dispatch {
-		t, k := d.StoreTwice()
-		twice, known = twice || t, known && k
+		switch is := d.Standing(); is {
+		case requeue.Alone, requeue.Twice:
+			return is
+		case requeue.Pending:
+			found = is
+		}
 	}
-	return twice, known
+	return found
 }
 
 // isSilent reports whether no notices may be sent, because another dlo sends them, or may do so.
 func (s *Server) isSilent() bool {
-	twice, known := s.storeTwice()
-	return twice || !known
+	is := s.standing()
+	return is == requeue.Twice || is == requeue.Pending
 }
 
 // allProblems returns the problems of dlo and of its brokers.

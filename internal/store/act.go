@@ -56,7 +56,9 @@ func (t *tx) act(do *actor, p picked) error {
 			}
 		}
 		if do.edited != nil {
-			if err := t.revise(r, &do.edited.Revision); err != nil {
+			if err := t.revise(r, &do.edited.Revision); errors.Is(err, deadletter.ErrConflict) {
+				return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, err.Error())
+			} else if err != nil {
 				return err
 			}
 		}
@@ -185,7 +187,7 @@ func (t *tx) erase(serial int64) (string, error) {
 	}
 	for _, text := range []string{
 		`UPDATE attempts SET returned = NULL, returned_body = NULL WHERE letter = $1`,
-		`UPDATE letters SET summary = '', error = '', unpublishable = '', checksum = NULL WHERE id = $1`,
+		`UPDATE letters SET summary = '', error = '', unpublishable = '' WHERE id = $1`,
 		`DELETE FROM words WHERE rowid = $1`,
 		`DELETE FROM unindexed WHERE letter = $1`,
 		`DELETE FROM unread WHERE letter = $1`,
@@ -199,12 +201,17 @@ func (t *tx) erase(serial int64) (string, error) {
 	}
 	for _, text := range []string{
 		`UPDATE bodies SET properties = $2, body = x'' WHERE letter = $1`,
-		`UPDATE revisions SET properties = $2, body = x'', changes = '', checksum = NULL WHERE letter = $1`,
+		`UPDATE revisions SET properties = $2, body = x'', changes = '' WHERE letter = $1`,
 		// The operation's patch may contain values from the letter. It is needed only until the operation
 		// is over.
 		`UPDATE operations SET patch = NULL WHERE $2 IS NOT NULL AND phase = 'over' AND id IN (SELECT operation FROM revisions WHERE letter = $1)`,
 	} {
 		if _, err := t.exec(text, serial, none); err != nil {
+			return "", err
+		}
+	}
+	for _, text := range []string{`UPDATE letters SET checksum = $2 WHERE id = $1`, `UPDATE revisions SET checksum = $2 WHERE letter = $1`} {
+		if _, err := t.exec(text, serial, checksum(none)); err != nil {
 			return "", err
 		}
 	}

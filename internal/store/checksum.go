@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"strings"
@@ -91,7 +92,7 @@ func (s *Store) FillChecksums(ctx context.Context) (more bool, err error) {
 				r.sum, bytes = checksum(properties, body), bytes+len(body)
 				list = append(list, r)
 			}
-			if err := rows.Close(); err != nil {
+			if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 				return err
 			}
 			for _, r := range list {
@@ -99,7 +100,9 @@ func (s *Store) FillChecksums(ctx context.Context) (more bool, err error) {
 					return err
 				}
 			}
-			more = more || len(list) > 0
+			if more = len(list) > 0; more {
+				return nil
+			}
 		}
 		return nil
 	})

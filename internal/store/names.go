@@ -143,12 +143,20 @@ func (n *names) verify(ctx context.Context, db *sql.Conn, table, text string) er
 	}); err != nil {
 		return err
 	}
+	if len(missing) == 0 {
+		return nil
+	}
+	t, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback()
 	for id, sum := range missing {
-		if _, err := db.ExecContext(ctx, `UPDATE `+table+` SET checksum = $2 WHERE id = $1`, id, sum); err != nil {
+		if _, err := t.ExecContext(ctx, `UPDATE `+table+` SET checksum = $2 WHERE id = $1`, id, sum); err != nil {
 			return err
 		}
 	}
-	return nil
+	return t.Commit()
 }
 
 // commit makes the names that a transaction has added available to idsWhere.

@@ -64,6 +64,20 @@ func (t *tx) advance() error {
 	return err
 }
 
+// unmarked is more than the number of claims that a process can have committed without recording
+// them in a broker: each worker of the dispatcher has at most one.
+const unmarked = 16
+
+// BeginTurn is called when letters may be sent over a connection. It raises the count of claims, so
+// that it differs from that of a dlo on a copy of the store, which may have been stopped after
+// claims that it has not recorded in the broker.
+func (s *Store) BeginTurn(ctx context.Context) error {
+	return s.tx(ctx, dispatch, func(t *tx) error {
+		t.step.claims = unmarked
+		return nil
+	})
+}
+
 // advanceInMemory adds a committed transaction to the progress that is kept in memory.
 func (s *Store) advanceInMemory(t *tx) {
 	s.course.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -30,19 +31,27 @@ type restoring struct {
 // sent again. Restored holds such a letter if dlo would send it automatically, and otherwise marks
 // it. At the end, Restored raises the counters of the file's progress to those in "noted". If dlo
 // dies before that, the next start detects the copy again and continues.
-func (s *Store) Restored(ctx context.Context, noted deadletter.Progress) error {
-	return s.hold(ctx, noted, max(0, noted.Received-s.opened.Received), deadletter.Service.Name)
+//
+// A store that is opened was copied before. If another dlo has sent letters from a copy while this
+// one was running, the parameter "whole" is true: then the copy may have all letters of the store.
+func (s *Store) Restored(ctx context.Context, noted deadletter.Progress, whole bool) error {
+	copied := s.opened
+	if whole {
+		copied = opened{s.Progress(), math.MaxInt64}
+		copied.At = noted.At
+	}
+	return s.hold(ctx, noted, copied, max(0, noted.Received-copied.Received), deadletter.Service.Name)
 }
 
 // HoldCopy records that a person declared the file an older copy of the store. Letters that may
 // have been sent since the copy was made are not sent again. Nobody knows in this case how many
 // letters are missing.
 func (s *Store) HoldCopy(ctx context.Context, by string) error {
-	return s.hold(ctx, s.Progress(), deadletter.MissingUnknown, by)
+	return s.hold(ctx, s.Progress(), s.opened, deadletter.MissingUnknown, by)
 }
 
-func (s *Store) hold(ctx context.Context, seen deadletter.Progress, missing int64, by string) error {
-	r, err := s.beginRestore(ctx, seen, missing, by)
+func (s *Store) hold(ctx context.Context, seen deadletter.Progress, copied opened, missing int64, by string) error {
+	r, err := s.beginRestore(ctx, seen, copied, missing, by)
 	if err == nil && r != nil {
 		err = errors.Join(s.holdRestored(ctx, r), s.markRestored(ctx, r))
 	}
@@ -59,7 +68,7 @@ func (s *Store) hold(ctx context.Context, seen deadletter.Progress, missing int6
 // After a restore is complete, dlo may read the store's progress on another broker. If that
 // progress is from before the restore, beginRestore only adds it to the completed restore and
 // returns nil.
-func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress, missing int64, by string) (*restoring, error) {
+func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress, copied opened, missing int64, by string) (*restoring, error) {
 	r := &restoring{}
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		var at int64
@@ -67,8 +76,8 @@ func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress, miss
 		err := t.row(`SELECT id, at, newest, done FROM restores ORDER BY id DESC LIMIT 1`, nil, &r.id, &at, &r.newest, &done)
 		switch {
 		case errors.Is(err, sql.ErrNoRows) || err == nil && done && seen.At.UnixMilli() > at:
-			r.newest = s.opened.serial
-			return t.newRestore(r, deadletter.Restore{Since: s.opened.At, Until: seen.At, Missing: missing}, by)
+			r.newest = min(copied.serial, t.s.serial)
+			return t.newRestore(r, deadletter.Restore{Since: copied.At, Until: seen.At, Missing: missing}, by)
 		case err != nil:
 			return err
 		}

@@ -83,7 +83,7 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 
 	seen := s.Progress()
 	seen.Claims, seen.Received, seen.At = seen.Claims+5, seen.Received+7, c.now().Add(-10*time.Minute)
-	if err := s.Restored(ctx, seen); err != nil {
+	if err := s.Restored(ctx, seen, false); err != nil {
 		t.Fatal(err)
 	}
 	type is struct {
@@ -168,7 +168,7 @@ func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
 	first, second := s.Progress(), s.Progress()
 	first.Claims, first.At = 3, c.now().Add(-30*time.Minute)
 	second.Claims, second.Received, second.At = 9, second.Received+4, c.now().Add(-10*time.Minute)
-	if err := s.Restored(ctx, first); err != nil {
+	if err := s.Restored(ctx, first, false); err != nil {
 		t.Fatal(err)
 	}
 	op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann", Restored: true}
@@ -179,7 +179,7 @@ func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	mark(t, s, c, deadletter.OutcomeConfirmed, claim(t, s, c)...)
-	if err := s.Restored(ctx, second); err != nil {
+	if err := s.Restored(ctx, second, false); err != nil {
 		t.Fatal(err)
 	}
 	if l := letter(t, s, id); l.State != deadletter.StateRequeued {
@@ -234,7 +234,7 @@ func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 			return claim(t, s, c)[0].Attempt.Token
 		}()
 		if restored {
-			if err := copied.Restored(ctx, s.Progress()); err != nil {
+			if err := copied.Restored(ctx, s.Progress(), false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -288,7 +288,7 @@ func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 			classify(t, lost, deadletter.ClassifiedRetry, c.now())
 			sent = append(sent, due)
 		}
-		if err := s.Restored(ctx, lost.Progress()); err != nil {
+		if err := s.Restored(ctx, lost.Progress(), false); err != nil {
 			t.Fatal(err)
 		}
 		op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann", Restored: true}
@@ -337,7 +337,7 @@ func TestARestoreIsToldOnceItsLettersAreHeld(t *testing.T) {
 	_, s, _, _ := twoOfOne(t, c)
 	seen := s.Progress()
 	seen.Claims++
-	if err := s.Restored(ctx, seen); err != nil {
+	if err := s.Restored(ctx, seen, false); err != nil {
 		t.Fatal(err)
 	}
 	db, err := sql.Open("sqlite", "file:"+s.Path())
@@ -353,7 +353,7 @@ func TestARestoreIsToldOnceItsLettersAreHeld(t *testing.T) {
 	if r, err := s.Restore(ctx); r != nil || err != nil {
 		t.Errorf("while its letters are not held: %+v, %v", r, err)
 	}
-	if err := s.Restored(ctx, seen); err != nil {
+	if err := s.Restored(ctx, seen, false); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := s.Restore(ctx); err != nil || r == nil || r.Held != 1 {

@@ -186,7 +186,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.countCrashes(ctx, dying); err != nil || older == nil {
 		return err
 	}
-	return s.Restored(ctx, *older)
+	return s.Restored(ctx, *older, false)
 }
 
 // check examines an existing file before anything can write to it. It treats an empty or missing

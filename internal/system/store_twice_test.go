@@ -94,8 +94,10 @@ func TestTheDLOThatSendsIsStopped(t *testing.T) {
 		late    time.Duration // how long the second dlo waits until it starts
 		frozen  time.Duration
 		restart bool
+		early   bool // the first dlo is frozen before it sends letters, and the second one ends when the first goes on
 	}{
 		{late: 10 * time.Second}, {restart: true}, {frozen: 6 * time.Second}, {frozen: 12 * time.Second}, {frozen: 25 * time.Second}, {frozen: 90 * time.Second},
+		{frozen: 90 * time.Second, early: true},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			t.Parallel()
@@ -116,7 +118,9 @@ func TestTheDLOThatSendsIsStopped(t *testing.T) {
 			time.Sleep(c.late)
 			two.Start("")
 			two.problem(deadletter.ProblemStoreTwice)
-			eventually(t, "some arrive", func() bool { return a.copies() > letters/10 })
+			if !c.early {
+				eventually(t, "some arrive", func() bool { return a.copies() > letters/10 })
+			}
 			if c.restart {
 				node.Terminate()
 				restart(t, node)
@@ -126,6 +130,13 @@ func TestTheDLOThatSendsIsStopped(t *testing.T) {
 			r.cmd.Process.Signal(syscall.SIGSTOP)
 			time.Sleep(c.frozen)
 			r.cmd.Process.Signal(syscall.SIGCONT)
+			if c.early {
+				if n := a.copies(); n == 0 {
+					t.Error("the second dlo has sent nothing")
+				}
+				two.Stop()
+				r.problem(deadletter.ProblemStoreRestored)
+			}
 			quiet, last := 0, -1
 			eventually(t, "all have arrived or are held, and nothing more is sent", func() bool {
 				quiet++

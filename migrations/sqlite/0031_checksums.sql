@@ -8,3 +8,4 @@ ALTER TABLE origins ADD COLUMN checksum INTEGER;
 ALTER TABLE inboxes ADD COLUMN checksum INTEGER;
 ALTER TABLE types ADD COLUMN checksum INTEGER;
 CREATE INDEX letters_unchecked ON letters (id) WHERE checksum IS NULL;
+CREATE INDEX revisions_unchecked ON revisions (letter) WHERE checksum IS NULL;
