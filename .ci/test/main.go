@@ -176,7 +176,7 @@ func (r *results) run(args []string) {
 		return
 	}
 	self, err := os.Executable()
-	flags := []string{"-json", "-count=1", "-vet=off", "-timeout=20m", "-exec=" + self + " run"} // make runs vet on all packages first
+	flags := []string{"-json", "-count=1", "-trimpath", "-vet=off", "-timeout=20m", "-exec=" + self + " run"} // make runs vet on all packages first
 	cmd := exec.Command("go", slices.Insert(args, 3, flags...)...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), "400")), os.Stderr
 	out, err2 := cmd.StdoutPipe()
