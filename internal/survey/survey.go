@@ -86,11 +86,11 @@ func (s *Survey) watch(ctx context.Context, i int) {
 		cancel()
 	}
 	for ctx.Err() == nil {
+		s.mu.Lock()
 		select {
 		case <-s.again[i]: // the reading that follows answers the request
 		default:
 		}
-		s.mu.Lock()
 		s.began[i] = time.Now()
 		s.mu.Unlock()
 		s.lookAt(ctx, i)
@@ -163,12 +163,12 @@ func (s *Survey) refresh(ctx context.Context, i int, enough time.Time) {
 			need = s.changed[i]
 		}
 		done, underway := !s.looked[i].Before(need), !s.began[i].Before(need)
+		if !done && !underway { // with the lock, so that no reading begins in between, which would answer the request
+			s.request(i)
+		}
 		s.mu.Unlock()
 		if done {
 			return
-		}
-		if !underway {
-			s.request(i)
 		}
 		select {
 		case <-ended:
