@@ -40,8 +40,13 @@ func TestDelayedRetryOfAnInbox(t *testing.T) {
 		identical      bool
 		cuts           int // how often the connections are cut; 0 = dlo is killed instead
 	}{
-		{"policies", "failed", 1000, false, 0}, {"operator-policies", "all", 1000, false, 0}, {"policies", "all", 1000, true, 0},
-		{"policies", "returned", 1000, false, 0}, {"policies", "failed", 0, false, 0}, {"policies", "failed", 60_000, false, 0}, {"policies", "all", 1000, false, 50},
+		{"policies", "failed", 1000, false, 0},
+		{"operator-policies", "all", 1000, false, 0},
+		{"policies", "all", 1000, true, 0},
+		{"policies", "returned", 1000, false, 0},
+		{"policies", "failed", 0, false, 0},
+		{"policies", "failed", 60_000, false, 0},
+		{"policies", "all", 1000, false, 50},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			t.Parallel()

@@ -96,7 +96,12 @@ func TestTheDLOThatSendsIsStopped(t *testing.T) {
 		restart bool
 		early   bool // the first dlo is frozen before it sends letters, and the second one ends when the first goes on
 	}{
-		{late: 10 * time.Second}, {restart: true}, {frozen: 6 * time.Second}, {frozen: 12 * time.Second}, {frozen: 25 * time.Second}, {frozen: 90 * time.Second},
+		{late: 10 * time.Second},
+		{restart: true},
+		{frozen: 6 * time.Second},
+		{frozen: 12 * time.Second},
+		{frozen: 25 * time.Second},
+		{frozen: 90 * time.Second},
 		{frozen: 90 * time.Second, early: true},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
