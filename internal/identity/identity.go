@@ -365,7 +365,7 @@ func (p Proxy) groups(h http.Header) ([]string, error) {
 	var list []string
 	for group := range strings.SplitSeq(strings.Join(values, ""), ",") {
 		switch group = strings.TrimSpace(group); {
-		case group == "":
+		case group == "", strings.HasPrefix(group, "{http."): // Caddy sends the name of a header that the sign-in did not set
 		case len(group) > maxName || !isVisible(group):
 			return nil, fmt.Errorf("a group in the header %s has to be at most %d bytes of visible UTF-8", p.Groups, maxName)
 		case deadletter.UnfilledName(group):
