@@ -25,7 +25,7 @@ func TestAMQP10Values(t *testing.T) {
 	}
 	const python = "/usr/bin/python3"
 	if err := exec.Command(python, "-c", "import proton").Run(); err != nil {
-		testenv.Unavailable(t, fmt.Errorf("%w: to get it: apt-get install python3-qpid-proton", err))
+		testenv.Unavailable(t, fmt.Errorf("%w: proton (%w); to get it: apt-get install python3-qpid-proton", testenv.ErrMissing, err))
 	}
 	vhost, url := node.VHost(t)
 	newAudit(t, url, "work", nil)
