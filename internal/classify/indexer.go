@@ -21,6 +21,7 @@ type IndexStore interface {
 	Reindex(ctx context.Context, version string) (int, error)
 	NextUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error)
 	Index(ctx context.Context, list []deadletter.Indexed) error
+	FillChecksums(ctx context.Context) (more bool, err error)
 }
 
 // IndexerOptions are the settings of an Indexer.
@@ -66,7 +67,8 @@ func (x *Indexer) version() string {
 	return fmt.Sprintf("%x:%x", sha256.Sum256(masks), sha256.Sum256(text))
 }
 
-// Run indexes letters until ctx ends.
+// Run indexes letters until ctx ends. While there are none to index, it computes the checksums of
+// letters that an older dlo has stored.
 func (x *Indexer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n, err := x.store.Reindex(ctx, x.version())
@@ -80,8 +82,10 @@ func (x *Indexer) Run(ctx context.Context) error {
 		x.rest(ctx)
 	}
 	x.run(ctx, func(ctx context.Context) (bool, error) {
-		n, err := x.Step(ctx)
-		return n > 0, err
+		if n, err := x.Step(ctx); n > 0 || err != nil {
+			return n > 0, err
+		}
+		return x.store.FillChecksums(ctx)
 	})
 	return nil
 }

@@ -11,15 +11,24 @@ import (
 // lock is what is known of the lock by which only one dlo sends letters from a store and from its
 // copies. dlo takes it for each connection, before it looks at the mark of the store.
 type lock struct {
-	session  int64     // number of the broker session over which letters may be sent; 0 = none
-	free     bool      // true if the broker cannot keep the lock, so that dlo sends without it
-	held     bool      // true if this process has had the lock
-	refused  time.Time // since when another connection has the lock; zero = none has it
-	in       int64     // number of the broker session in which the lock was refused
-	answered bool      // true once the broker has been asked
-	waited   bool      // dlo has given the lock back because its store is behind, and has waited since then
-	next     time.Time // time of the next request, except over a new connection without a lock
+	answer  answer
+	session int64     // number of the broker session that the answer is about
+	since   time.Time // since when the answer is the same
+	next    time.Time // time of the next request, except over a new connection
+	held    bool      // this process has had the lock
+	waited  bool      // dlo has given the lock back because its store is behind, and has waited since then
 }
+
+// answer is the reply to the last request for the lock.
+type answer int
+
+const (
+	unasked    answer = iota
+	unanswered        // the broker did not reply
+	refused           // another connection has the lock
+	taken             // dlo has the lock
+	unguarded         // the broker cannot keep the lock, so that dlo sends without it
+)
 
 const (
 	lockAsk   = time.Second      // timeout of one request
@@ -31,18 +40,23 @@ const (
 	lockFirst = 10 * time.Second // no notices are sent for this long, while the broker has not been asked yet
 )
 
+// sends reports whether letters may be sent over a session, as far as the lock is concerned.
+func (l *lock) sends(session int64) bool {
+	return l.session == session && (l.answer == taken || l.answer == unguarded)
+}
+
 // askAgain reports whether dlo must ask for the lock although it may send without it.
-func (l *lock) askAgain(now time.Time) bool { return l.free && !now.Before(l.next) }
+func (l *lock) askAgain(now time.Time) bool { return l.answer == unguarded && !now.Before(l.next) }
 
 // lockStore takes the lock of the store and reports whether dlo may look at the mark now, and send
 // letters. The mark must be read again after the lock was taken, because another dlo may have sent
 // letters until then.
 func (d *Dispatcher) lockStore(ctx context.Context, session int64, store string) bool {
 	p, l, now := &d.proof, d.proof.lock.Load(), d.o.Now()
-	if l.session == session && !l.askAgain(now) {
+	switch {
+	case l.sends(session) && !l.askAgain(now):
 		return true
-	}
-	if !l.free && now.Before(l.next) {
+	case l.answer != unguarded && now.Before(l.next):
 		return false
 	}
 	asking, cancel := context.WithTimeout(ctx, lockAsk)
@@ -50,52 +64,51 @@ func (d *Dispatcher) lockStore(ctx context.Context, session int64, store string)
 	err := d.broker.LockStore(asking, session, store)
 	now = d.o.Now()
 	var twice deadletter.StoreTwice
+	n := &lock{session: session, since: now, next: now.Add(time.Second), held: l.held, waited: l.waited}
 	switch {
 	case err == nil:
-		delete(p.problems, deadletter.ProblemStoreUnguarded)
+		n.answer, n.held, n.next = taken, true, time.Time{}
 		delete(p.problems, deadletter.ProblemStoreTwice)
-		if l.session == session {
-			p.session = 0
-		}
-		p.lock.Store(&lock{session: session, held: true, waited: l.waited, answered: true})
-		return true
 	case errors.Is(err, deadletter.ErrUnguarded):
+		n.answer, n.next = unguarded, now.Add(lockFree)
 		p.addProblem(now, d.unguardedProblem(err))
-		p.lock.Store(&lock{session: session, free: true, answered: true, next: now.Add(lockFree)})
-		return true
 	case errors.As(err, &twice):
-		delete(p.problems, deadletter.ProblemStoreUnguarded)
-		since := l.refused
-		if since.IsZero() {
-			since = now
+		n.answer, n.waited = refused, false
+		if l.answer == refused {
+			n.since = l.since
+		} else {
 			d.o.Log.Warn("nothing is sent, because another connection has the lock of this store", "broker", d.o.Broker, "other", string(twice))
 		}
-		p.addProblem(now, d.twiceProblem(twice))
-		next := now.Add(lockAgain)
-		if now.Sub(since) < lockAgain {
-			next = now.Add(time.Second)
+		if now.Sub(n.since) >= lockAgain {
+			n.next = now.Add(lockAgain)
 		}
-		p.lock.Store(&lock{held: l.held, refused: since, in: session, answered: true, next: next})
-	case l.free && l.session == session:
+		p.addProblem(now, d.twiceProblem(twice))
+	case l.session == session && l.answer == unguarded:
 		return true
-	case l.in == session: // the broker is slow, and has refused the lock before
-		p.lock.Store(&lock{held: l.held, refused: l.refused, in: session, answered: true, next: now.Add(time.Second)})
+	case l.session == session && l.answer == refused: // the broker is slow
+		n.answer, n.since = refused, l.since
 	default:
-		p.lock.Store(&lock{held: l.held, waited: l.waited, answered: true, next: now.Add(time.Second)})
+		n.answer = unanswered
 	}
-	p.session = 0
-	return false
+	p.lock.Store(n)
+	if n.answer == taken || n.answer == refused {
+		delete(p.problems, deadletter.ProblemStoreUnguarded)
+	}
+	if l.answer != n.answer || l.session != session {
+		p.session = 0
+	}
+	return n.sends(session)
 }
 
 // unlockStore gives the lock back, because the store is an older copy: the dlo that has the current
 // store may be about to ask for the lock. It returns false if there is no lock, or if dlo has given
 // it back before and nobody has taken it since.
 func (d *Dispatcher) unlockStore(session int64) bool {
-	if l := d.proof.lock.Load(); l.free || l.waited {
+	if l := d.proof.lock.Load(); l.answer != taken || l.waited {
 		return false
 	}
 	d.broker.UnlockStore(session)
-	d.proof.lock.Store(&lock{waited: true, answered: true, next: d.o.Now().Add(lockBack)})
+	d.proof.lock.Store(&lock{answer: unanswered, waited: true, next: d.o.Now().Add(lockBack)})
 	return true
 }
 
@@ -118,16 +131,16 @@ const (
 // Standing returns what this dispatcher knows about other dlo that work with the same store.
 func (d *Dispatcher) Standing() Standing {
 	l, now, status := d.proof.lock.Load(), d.o.Now(), d.broker.Status()
-	ending := lockSure
-	if l.held {
-		ending = lockLost
-	}
 	switch {
-	case status.Connected && l.session != 0:
+	case l.answer == unasked && status.NextTry.IsZero() && now.Sub(d.began) < lockFirst:
+		return Pending
+	case !status.Connected:
+		return Unknown
+	case l.answer == taken || l.answer == unguarded:
 		return Alone
-	case status.Connected && !l.refused.IsZero() && now.Sub(l.refused) >= ending:
+	case l.answer == refused && now.Sub(l.since) >= lockLost, l.answer == refused && !l.held && now.Sub(l.since) >= lockSure:
 		return Twice
-	case status.Connected && !l.refused.IsZero() && !l.held, !l.answered && status.NextTry.IsZero() && now.Sub(d.began) < lockFirst:
+	case l.answer == refused && !l.held:
 		return Pending
 	}
 	return Unknown

@@ -55,7 +55,7 @@ func (s *Server) Run(ctx context.Context) error {
 	reporting := start(s.annotationLoops()...)
 	reading := start(s.classifier.Run, s.reader.Run, s.indexer.Run)
 	sending := start(dispatchers...)
-	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloadOnSignal, s.fillChecksums)
+	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloadOnSignal)
 	telling := start(s.digester.Run, s.notifier.Run, s.repeatAlerts, s.watched.Run, s.inPlace, s.noteProgress, s.survey.Run, s.adoption.Run)
 	var copying *room
 	if s.auditFile != nil {
@@ -99,27 +99,6 @@ func (s *Server) Run(ctx context.Context) error {
 		copying.stop() // stops after everything that acts, and before the store is closed
 	}
 	return errors.Join(failure, s.store.Close())
-}
-
-// fillChecksums computes the checksums of letters that an older dlo has stored. It ends when all
-// letters have one.
-func (s *Server) fillChecksums(ctx context.Context) error {
-	for {
-		pause := 50 * time.Millisecond
-		if s.hasBacklog() {
-			pause = time.Second
-		} else if more, err := s.store.FillChecksums(ctx); err == nil && !more {
-			return nil
-		} else if err != nil && ctx.Err() == nil {
-			s.log.Error("checksums are not computed yet; dlo tries again", "err", err)
-			pause = time.Minute
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }
 
 // lookInPlace is the time between two checks that the file of the store is still in its place.

@@ -30,6 +30,24 @@ func checksum(contents ...[]byte) int64 {
 // nameChecksum returns the checksum of the names in a row.
 func nameChecksum(names ...string) int64 { return checksum([]byte(strings.Join(names, "/"))) }
 
+// storeChecksums stores the checksums of rows of names, by their ids.
+func storeChecksums(ctx context.Context, db *sql.Conn, table string, sums map[int64]int64) error {
+	if len(sums) == 0 {
+		return nil
+	}
+	t, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback()
+	for id, sum := range sums {
+		if _, err := t.ExecContext(ctx, `UPDATE `+table+` SET checksum = $2 WHERE id = $1`, id, sum); err != nil {
+			return err
+		}
+	}
+	return t.Commit()
+}
+
 // differs reports whether contents are not those from which a checksum was computed. Contents
 // without a checksum never differ.
 func differs(sum sql.NullInt64, contents ...[]byte) bool {
@@ -44,11 +62,15 @@ const (
 	damagedName     = "the name of its queue"
 )
 
+// sentContents are the columns of what is sent of a letter l: its newest revision v, or its row b
+// in bodies. The first column is the checksum of the others.
+const sentContents = `CASE WHEN v.n IS NULL THEN l.checksum ELSE v.checksum END, coalesce(v.properties, b.properties), coalesce(v.body, b.body)`
+
 // whyDamaged returns the error of an edit if the contents that would be edited are damaged.
 func (t *tx) whyDamaged(letter int64) error {
 	var sum sql.NullInt64
 	var properties, body []byte
-	if err := t.row(`SELECT CASE WHEN v.n IS NULL THEN l.checksum ELSE v.checksum END, coalesce(v.properties, b.properties), coalesce(v.body, b.body)
+	if err := t.row(`SELECT `+sentContents+`
 		FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN revisions v ON v.letter = l.id AND v.n = l.revision WHERE l.id = $1`, []any{letter}, &sum, &properties, &body); err != nil {
 		return err
 	}
@@ -64,6 +86,9 @@ const fillBytes = 4 << 20
 // FillChecksums computes the checksums of some letters and revisions that an older dlo has stored.
 // It reports whether there may be more.
 func (s *Store) FillChecksums(ctx context.Context) (more bool, err error) {
+	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters l JOIN bodies b ON b.letter = l.id WHERE l.checksum IS NULL) OR EXISTS (SELECT 1 FROM revisions WHERE checksum IS NULL)`, nil, &more); err != nil || !more {
+		return false, err
+	}
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		for _, table := range []struct{ query, update string }{
 			{

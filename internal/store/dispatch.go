@@ -321,8 +321,7 @@ func (t *tx) readContents(claimed []deadletter.Due) error {
 		args[i], place[serial] = serial, &claimed[i].Letter
 		place[serial].Properties = deadletter.Properties{Headers: deadletter.Table{deadletter.HeaderUnread: deadletter.Unread{Why: "the store has lost them, with the body"}}}
 	}
-	rows, err := t.query(`SELECT b.letter, coalesce(v.properties, b.properties), coalesce(v.body, b.body),
-		CASE WHEN v.n IS NULL THEN l.checksum ELSE v.checksum END, l.origin, coalesce(l.target, l.origin), l.reason, l.exchange, l.routing_key, l.died_at FROM bodies b JOIN letters l ON l.id = b.letter
+	rows, err := t.query(`SELECT b.letter, `+sentContents+`, l.origin, coalesce(l.target, l.origin), l.reason, l.exchange, l.routing_key, l.died_at FROM bodies b JOIN letters l ON l.id = b.letter
 		JOIN attempts a ON a.letter = l.id AND a.n = l.tries LEFT JOIN revisions v ON v.letter = l.id AND v.n = a.revision WHERE b.letter IN (`+placeholders(1, len(args))+`)`, args...)
 	if err != nil {
 		return err
@@ -332,7 +331,7 @@ func (t *tx) readContents(claimed []deadletter.Due) error {
 		var properties, body []byte
 		var reason, exchange, key string
 		var died, sum sql.NullInt64
-		if err := rows.Scan(&serial, &properties, &body, &sum, &origin, &target, &reason, &exchange, &key, &died); err != nil {
+		if err := rows.Scan(&serial, &sum, &properties, &body, &origin, &target, &reason, &exchange, &key, &died); err != nil {
 			return err
 		}
 		l := place[serial]

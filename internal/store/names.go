@@ -74,18 +74,17 @@ func (n *names) load(ctx context.Context, db *sql.Conn, known *brokers) error {
 		into  *table[place]
 		table string
 	}{{&n.origins, "origins"}, {&n.inboxes, "inboxes"}} {
-		if err := n.verify(ctx, db, places.table, `broker || '/' || vhost || '/' || queue`); err != nil {
-			return err
-		}
-		rows, err := db.QueryContext(ctx, `SELECT id, broker, vhost, queue FROM `+places.table)
+		rows, err := db.QueryContext(ctx, `SELECT id, broker, vhost, queue, checksum FROM `+places.table)
 		if err != nil {
 			return err
 		}
-		emptied := map[int64]place{}
+		emptied, missing := map[int64]place{}, map[int64]int64{}
 		if err := scan(rows, func() error {
 			var id int64
 			var p place
-			err := rows.Scan(&id, &p.Broker, &p.VHost, &p.Queue)
+			var sum sql.NullInt64
+			err := rows.Scan(&id, &p.Broker, &p.VHost, &p.Queue, &sum)
+			n.verify(missing, places.table, id, sum, p.Broker, p.VHost, p.Queue)
 			if id < 0 {
 				places.into.remember(id, place{})
 			} else if stored := p.Broker; stored == known.firstName(stored) {
@@ -102,61 +101,38 @@ func (n *names) load(ctx context.Context, db *sql.Conn, known *brokers) error {
 		for id, p := range emptied {
 			places.into.put(id, p)
 		}
+		if err := storeChecksums(ctx, db, places.table, missing); err != nil {
+			return err
+		}
 	}
-	if err := n.verify(ctx, db, "types", `name`); err != nil {
-		return err
-	}
-	rows, err := db.QueryContext(ctx, `SELECT id, name FROM types`)
-	if err != nil {
-		return err
-	}
-	return scan(rows, func() error {
-		var id int64
-		var name string
-		err := rows.Scan(&id, &name)
-		n.types.put(id, name)
-		return err
-	})
-}
-
-// verify compares the names in a table with their checksums, and remembers which differ. It
-// computes the checksums that an older dlo has not stored. The parameter "text" is an SQL
-// expression for the names of a row, as nameChecksum joins them.
-func (n *names) verify(ctx context.Context, db *sql.Conn, table, text string) error {
-	rows, err := db.QueryContext(ctx, `SELECT id, checksum, `+text+` FROM `+table)
+	rows, err := db.QueryContext(ctx, `SELECT id, name, checksum FROM types`)
 	if err != nil {
 		return err
 	}
 	missing := map[int64]int64{}
 	if err := scan(rows, func() error {
 		var id int64
+		var name string
 		var sum sql.NullInt64
-		var names string
-		err := rows.Scan(&id, &sum, &names)
-		if !sum.Valid {
-			missing[id] = nameChecksum(names)
-		} else if sum.Int64 != nameChecksum(names) {
-			n.altered = append(n.altered, fmt.Sprintf("%s %d: %q", table, id, names))
-			n.damaged[id] = n.damaged[id] || table == "origins"
-		}
+		err := rows.Scan(&id, &name, &sum)
+		n.types.put(id, name)
+		n.verify(missing, "types", id, sum, name)
 		return err
 	}); err != nil {
 		return err
 	}
-	if len(missing) == 0 {
-		return nil
+	return storeChecksums(ctx, db, "types", missing)
+}
+
+// verify compares the names in a row with their checksum, and remembers if they differ. If an older
+// dlo has stored the row, it adds the checksum to "missing".
+func (n *names) verify(missing map[int64]int64, table string, id int64, sum sql.NullInt64, names ...string) {
+	if now := nameChecksum(names...); !sum.Valid {
+		missing[id] = now
+	} else if sum.Int64 != now {
+		n.altered = append(n.altered, fmt.Sprintf("%s %d: %q", table, id, names))
+		n.damaged[id] = n.damaged[id] || table == "origins"
 	}
-	t, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer t.Rollback()
-	for id, sum := range missing {
-		if _, err := t.ExecContext(ctx, `UPDATE `+table+` SET checksum = $2 WHERE id = $1`, id, sum); err != nil {
-			return err
-		}
-	}
-	return t.Commit()
 }
 
 // commit makes the names that a transaction has added available to idsWhere.
