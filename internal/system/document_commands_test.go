@@ -255,6 +255,10 @@ func (d *document) operation(command string) string {
 		verb = "hold" // a hold ends even while the broker is unreachable
 	}
 	out, _ := d.p.dlo(d.t.Context(), 0, "", "letters", verb, id, "--yes", "-o", "json")
+	if verb == "requeue" && strings.Contains(out, `"state": "done"`) {
+		_, letter := d.p.get("/api/v1/letters/" + id)
+		d.t.Errorf("the operation is done at once: %s\n%s", out, letter)
+	}
 	operation := regexp.MustCompile(`"id": "(O-\d+)"`).FindStringSubmatch(out)[1]
 	if strings.Contains(command, "resume") || strings.Contains(command, "take-over") {
 		d.p.dlo(d.t.Context(), 0, "", "operations", "pause", operation)
