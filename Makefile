@@ -30,7 +30,7 @@ demo-fix: ## let the letters of a running demo pass when they are requeued
 
 test: ## what the README promises, each proved once, on a real RabbitMQ and in a real browser; installs them where missing
 	@.ci/install gcc libc6-dev rabbitmq-server chromium-headless-shell nginx-light
-	go vet ./...
+	go vet -trimpath ./...
 	@DLO_TEST_REQUIRE=1 go run ./.ci/test
 
 test-full: ## every test, almost all with the race detector; with DLO_TEST=rest only those that make test leaves out
@@ -71,7 +71,7 @@ fuzz: ## every fuzz target for FUZZTIME each (default 10m)
 
 check: generate ## what has to pass before a commit
 	git diff --exit-code -- '*_templ.go'
-	go vet ./...
+	go vet -trimpath ./...
 	$(TOOL) staticcheck ./...
 	@unformatted=$$($(TOOL) gofumpt -l $(FOLDERS)) && [ -z "$$unformatted" ] || { echo "not formatted; gofumpt -w:"; echo "$$unformatted"; exit 1; }
 	$(TOOL) actionlint -shellcheck= -pyflakes= .github/workflows/*.yaml

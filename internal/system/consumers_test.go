@@ -37,7 +37,7 @@ const (
 var languages = []language{
 	{"consumer.go", true, "", false, func(t *testing.T, dir string) (*exec.Cmd, error) {
 		built := filepath.Join(dir, "consumer")
-		if out, err := exec.Command("go", "build", "-o", built, filepath.Join(dir, "consumer.go")).CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-trimpath", "-o", built, filepath.Join(dir, "consumer.go")).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return exec.Command(built), nil

@@ -41,7 +41,7 @@ func TestAGoClient(t *testing.T) {
 	if err := os.WriteFile(overlay, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, ".", "go", "run", "-overlay", overlay, "-tags", "generated", "./golang", server+"/api/v1")
+	run(t, ".", "go", "run", "-trimpath", "-overlay", overlay, "-tags", "generated", "./golang", server+"/api/v1")
 }
 
 // TestATypeScriptClient uses openapi-typescript 7.13.0, which reads OpenAPI 3.1.
@@ -64,7 +64,7 @@ func TestATypeScriptClient(t *testing.T) {
 // serve starts a dlo whose broker cannot be reached, and returns its address.
 func serve(t *testing.T) string {
 	program := filepath.Join(t.TempDir(), "dlo")
-	run(t, filepath.Join("..", ".."), "go", "build", "-o", program, "./cmd/dlo")
+	run(t, filepath.Join("..", ".."), "go", "build", "-trimpath", "-o", program, "./cmd/dlo")
 	listen := "127.0.0.1:" + strconv.Itoa(testenv.FreePort(t))
 	t.Setenv("DLO_LISTEN", listen)
 	t.Setenv("DLO_STORE", filepath.Join(t.TempDir(), "dlo.db"))
