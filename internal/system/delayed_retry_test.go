@@ -54,8 +54,6 @@ func TestDelayedRetryOfAnInbox(t *testing.T) {
 			switch {
 			case c.cuts > 0:
 				crashes = c.cuts
-			case c.ms == 0: // RabbitMQ then holds nothing back
-				testenv.Soak(t)
 			case c.ms > 10_000:
 				testenv.Soak(t) // each crash takes more than a minute
 				crashes = 3
