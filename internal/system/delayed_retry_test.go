@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // delayRetries sets a policy that lets the quorum queues with the given names hold back letters
@@ -61,8 +62,19 @@ func TestDelayedRetryOfAnInbox(t *testing.T) {
 				crashes = 200
 			}
 			vhost, address := node.VHost(t)
-			delayRetries(t, node, vhost, c.policies, `^dlo\.letters$`, c.kind, c.ms)
 			a := newAudit(t, address, "work", nil)
+			if c.ms > 0 {
+				delayRetries(t, node, vhost, c.policies, `^dlo\.letters$`, c.kind, c.ms)
+			} else { // a policy cannot say 0
+				ch, err := a.conn.Channel()
+				if err != nil {
+					t.Fatal(err)
+				}
+				args := amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": -1, "x-delayed-retry-type": c.kind, "x-delayed-retry-min": 0}
+				if _, err := ch.QueueDeclare("dlo.letters", true, false, false, false, args); err != nil {
+					t.Fatal(err)
+				}
+			}
 			relay := testenv.Relay(t, node.AMQPAddr())
 			p := newChild(t, node.AMQPURLVia(relay.Addr(), vhost), fast)
 			p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
