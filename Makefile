@@ -81,7 +81,7 @@ check: generate ## what has to pass before a commit
 	$(JS)/biome lint --config-path=.ci/js --error-on-warnings static/js
 	REDOCLY_TELEMETRY=off $(JS)/redocly lint --config=.ci/js/redocly.yaml web/openapi.yaml
 	$(JS)/spectral lint --fail-severity=warn --ruleset=.ci/js/spectral.yaml web/openapi.yaml
-	go test -short ./...
+	go test -trimpath -short ./...
 	@.ci/libc-version
 
 generate: ## the Go code of the templ files
