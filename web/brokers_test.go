@@ -17,6 +17,8 @@ import (
 type connector struct{ h *house }
 
 func (c connector) Connect(_ context.Context, by deadletter.Principal, broker string) error {
+	c.h.asked.Lock()
+	defer c.h.asked.Unlock()
 	for i := range c.h.brokers {
 		if b := &c.h.brokers[i]; b.Name == broker {
 			if err := deadletter.Allow(by, deadletter.VerbConnect, deadletter.Origin{Broker: b.Name, VHost: b.VHost}); err != nil {

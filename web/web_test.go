@@ -12,7 +12,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,6 +38,7 @@ type house struct {
 	store   *store.Store
 	desk    *operation.Desk
 	brokers []deadletter.BrokerStatus
+	asked   sync.Mutex // held while a request reads brokers, or connects one
 	facts   deadletter.QueueFacts
 	log     strings.Builder
 	window  int64
@@ -79,7 +82,7 @@ func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 		Decider: h.classifier, Now: func() time.Time { return start.Add(time.Duration(h.ahead.Load())) }, Targets: targets, Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return h.facts }, Log: slog.New(slog.DiscardHandler),
 	})
 	o := web.Options{
-		Store: s, Desk: h.desk, Reports: s, Connector: connector{h}, Brokers: func() []deadletter.BrokerStatus { return h.brokers }, Setup: web.Setup{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
+		Store: s, Desk: h.desk, Reports: s, Connector: connector{h}, Brokers: h.statuses, Setup: web.Setup{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
 		Hosts: []string{"dlo.example"}, Restore: 7 * 24 * time.Hour, Now: func() time.Time { return now().Add(time.Minute) }, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
 	}
 	for _, c := range change {
@@ -229,4 +232,10 @@ func (a answer) json(t *testing.T, into any) {
 	if err := json.Unmarshal([]byte(a.text), into); err != nil {
 		t.Fatalf("%v: %.300s", err, a.text)
 	}
+}
+
+func (h *house) statuses() []deadletter.BrokerStatus {
+	h.asked.Lock()
+	defer h.asked.Unlock()
+	return slices.Clone(h.brokers)
 }
