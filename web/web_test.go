@@ -234,6 +234,7 @@ func (a answer) json(t *testing.T, into any) {
 	}
 }
 
+// statuses returns the state of the brokers. Several requests may read it at the same time.
 func (h *house) statuses() []deadletter.BrokerStatus {
 	h.asked.Lock()
 	defer h.asked.Unlock()

@@ -66,12 +66,8 @@ func TestDelayedRetryOfAnInbox(t *testing.T) {
 			if c.ms > 0 {
 				delayRetries(t, node, vhost, c.policies, `^dlo\.letters$`, c.kind, c.ms)
 			} else { // a policy cannot say 0
-				ch, err := a.conn.Channel()
-				if err != nil {
-					t.Fatal(err)
-				}
 				args := amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": -1, "x-delayed-retry-type": c.kind, "x-delayed-retry-min": 0}
-				if _, err := ch.QueueDeclare("dlo.letters", true, false, false, false, args); err != nil {
+				if _, err := a.channel().QueueDeclare("dlo.letters", true, false, false, false, args); err != nil {
 					t.Fatal(err)
 				}
 			}
