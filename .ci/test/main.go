@@ -176,7 +176,11 @@ func (r *results) run(args []string) {
 		return
 	}
 	self, err := os.Executable()
-	flags := []string{"-json", "-count=1", "-trimpath", "-vet=off", "-timeout=20m", "-exec=" + self + " run"} // make runs vet on all packages first
+	timeout := "20m"
+	if os.Getenv("DLO_TEST") == "full" { // all of a package, with the race detector, beside other packages
+		timeout = "60m"
+	}
+	flags := []string{"-json", "-count=1", "-trimpath", "-vet=off", "-timeout=" + timeout, "-exec=" + self + " run"} // make runs vet on all packages first
 	cmd := exec.Command("go", slices.Insert(args, 3, flags...)...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), "400")), os.Stderr
 	out, err2 := cmd.StdoutPipe()
