@@ -28,6 +28,9 @@ func TestAPassiveSnapshot(t *testing.T) {
 	for range 3 {
 		publishTo(t, ch, "orders")
 	}
+	if q, err := ch.QueueDeclarePassive("orders", true, false, false, false, nil); err != nil || q.Messages != 3 { // all have arrived
+		t.Fatal(q, err)
+	}
 	if _, err := ch.Consume("read", "", false, false, false, false, nil); err != nil {
 		t.Fatal(err)
 	}

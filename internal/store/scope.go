@@ -99,7 +99,7 @@ var hiddenTables = []string{
 
 var (
 	tableNames = regexp.MustCompile(`\b[a-z_]+\b`)
-	indexed    = regexp.MustCompile(` INDEXED BY [a-z_]+`)
+	indexed    = regexp.MustCompile(`\sINDEXED BY [a-z_]+`)
 )
 
 // scopeQuery changes a query so that it reads only what is in the scope of the request.
